@@ -25,13 +25,19 @@ AGREE_docs := -c requirements/test.txt
 
 CHECKED := codec_bench kernels bench tests scripts examples
 
-.PHONY: demo test test-long fuzz kills check docs bench lock clean gpu
+.PHONY: demo test test-core test-long fuzz kills check docs bench lock clean gpu
 
 demo: $(VENV)/.demo
 	$(BIN)/codec-bench demo
 
 test: $(VENV)/.test
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+
+# The rooms of the core, without networks, models, pages in a browser and the files that take longest: about three minutes.
+CORE := audio config data decoding engine kernels metrics report stats store terminal text weights api benchmark test_docs.py \
+	test_environment.py test_errors.py test_layout.py test_memory.py test_notice.py
+test-core: $(VENV)/.test
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --quick $(addprefix tests/,$(CORE))
 
 test-long: $(VENV)/.test
 	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile -m long

@@ -4,23 +4,21 @@
     python bench/bench_codecs.py --full --utterances 2000 --device cuda:0     as published in size, on a GPU
 
 The baseline is ours, one by one. Batches are formed as the engine forms them: sorted by length, up to the codec's own budget
-of padded seconds. The codes of every variant must be equal (at least 99.99 %; one near tie is let pass) and its waves agree within 1e-4, or the bench
-stops. Two floors: as many seconds without a single one of padding, in batches of the same budget; and the products and
-convolutions of one utterance at the rate of torch's float32 matrix product. Weights are noise. Without a GPU, its rows say so.
+of padded seconds. The codes of every variant must be equal (at least 99.99 %; one near tie is let pass) and its waves agree
+within 1e-4, or the bench stops. Two floors: as many seconds without a single one of padding, in batches of the same budget; and
+the products and convolutions of one utterance at the rate of torch's float32 matrix product. Weights are noise.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from common import append_rows, codes_and_waves, interleaved, parsed, product_rate, row, waited
+from common import append_rows, asked, codes_and_waves, cores, product_rate, race, waited
 from torch.utils.flop_counter import FlopCounterMode
 
 from codec_bench import Audio, Codes
@@ -28,6 +26,8 @@ from codec_bench.audio.resample import mono, resample
 from codec_bench.codecs import load_codec
 
 NAMES = ("encodec-24khz@6", "dac-24khz-8cb", "mimi-8cb")
+PEERS = ("encodec", "dac", "mimi")
+"""Families that transformers has too."""
 
 
 def utterances(count: int, rate_hz: int) -> list[Audio]:
@@ -108,61 +108,39 @@ def measure(name: str, options: argparse.Namespace, rate: float) -> list[dict[st
     codec = load_codec(name, device=options.device, weights=weights)
     items = utterances(options.utterances, codec.info.sample_rates_hz[0])
     seconds = sum(item.duration_s for item in items)
-    groups = batches(items, codec.batch_s)
-    singly = [[k] for k in range(len(items))]
-
-    base = as_arrays(*ours(codec, items, singly))
-    said = {
-        "one by one": "the baseline",
-        "batched": codes_and_waves(*as_arrays(*ours(codec, items, groups)), base),
-        # DAC's decoder may make 8 samples fewer.
-        "transformers one by one": codes_and_waves(*transformers(codec, items), base, fewer_samples=8),
-        "floor": "no padding",
-    }
+    groups, singly = batches(items, codec.batch_s), [[k] for k in range(len(items))]
     whole = np.concatenate([item.samples for item in items], axis=1)
     length = whole.shape[1] // len(items)
     even = [Audio(whole[:, k * length : (k + 1) * length], items[0].sample_rate_hz) for k in range(len(items))]
+
+    base = as_arrays(*ours(codec, items, singly))
+    said = {"batched": codes_and_waves(*as_arrays(*ours(codec, items, groups)), base), "floor": "no padding"}
     calls = {
-        "transformers one by one": partial(transformers, codec, items),
         "one by one": partial(ours, codec, items, singly),
         "batched": partial(ours, codec, items, groups),
         "floor": partial(ours, codec, even, batches(even, codec.batch_s)),
     }
-    with FlopCounterMode(display=False) as counter:
-        transformers(codec, items[:1])
-    work = counter.get_total_flops() / items[0].duration_s * seconds
-    times = interleaved({key: waited(call, device) for key, call in calls.items()}, repeats=options.repeats)
-
-    sys.stdout.write(f"{name}: {len(items)} utterances, {seconds:.1f} s, batches of {[len(g) for g in groups]}\n")
-    size = "published size" if full else "reduced size"
-    case, rows = f"encode and decode, {name}", []
-    for variant, taken in times.items():
-        p50 = float(np.median(taken))
-        ratio = float(np.median(times["one by one"]) / p50)
-        note = (
-            f"{seconds:.1f} s of audio, {size}, {options.threads} threads, {options.device}, random weights; "
-            f"{p50 * rate / work:.3g}x {work / 1e9:.3g} GFLOP of products and convolutions at {rate / 1e9:.0f} GFLOP/s"
+    note = f"{seconds:.1f} s of audio, {'published' if full else 'reduced'} size, {options.threads} threads, {device}, random weights"
+    if name.startswith(PEERS):
+        # DAC's decoder may make 8 samples fewer.
+        said["transformers one by one"] = codes_and_waves(*transformers(codec, items), base, fewer_samples=8)
+        calls["transformers one by one"] = partial(transformers, codec, items)
+        with FlopCounterMode(display=False) as counter:
+            transformers(codec, items[:1])
+        work = counter.get_total_flops() / items[0].duration_s * seconds
+        note += (
+            f"; {work / 1e9:.3g} GFLOP of products and convolutions, {work / rate:.3g} s at {rate / 1e9:.0f} GFLOP/s"
         )
-        rows.append(row(case, variant, taken, n=len(items), ratio=ratio, agreement=said[variant], note=note))
-        sys.stdout.write(f"{variant:>24} {p50:8.3f} s {seconds / p50:8.1f} x real time {ratio:6.2f}  {said[variant]}\n")
-    return rows
+    calls = {variant: waited(call, device) for variant, call in calls.items()}
+    case = f"encode and decode, {name}"
+    return race(case, calls, n=len(items), repeats=options.repeats, note=note, agreement=said)
 
 
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--codecs", nargs="+", default=list(NAMES), metavar="NAME")
-    parser.add_argument("--utterances", type=int, default=16)
-    parser.add_argument("--full", action="store_true", help="DAC and Mimi in their published size too")
-    options = parsed(parser, repeats=3, threads=len(os.sched_getaffinity(0)))
+    options = asked(__doc__, codecs=NAMES, utterances=16, full=False, repeats=3, threads=cores(), device="cpu")
     rate = product_rate(torch.device(options.device))
-    rows = [each for name in options.codecs for each in measure(name, options, rate)]
-    if not torch.cuda.is_available():
-        rows += [
-            {"case": f"encode and decode, {name}", "variant": "batched", "note": "GPU: not measured"}
-            for name in options.codecs
-        ]
-        sys.stdout.write("GPU: not measured (there is none here; run with --full --utterances 2000 --device cuda:0)\n")
+    rows = [row for name in options.codecs for row in measure(name, options, rate)]
     append_rows("codecs", rows, packages=("codec-bench", "torch", "transformers", "numpy"))
 
 

@@ -10,15 +10,12 @@ alone, of items that are numbers already.
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
-import sys
 from functools import partial
 
 import jiwer
 import numpy as np
-from common import append_rows, interleaved, row
+from common import append_rows, asked, race
 
 from codec_bench.kernels.edit_distance.cpu import align
 from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
@@ -67,14 +64,9 @@ def as_tuple(counts: object) -> tuple[int, int, int, int]:
 
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--words", type=int, default=450_000)
-    parser.add_argument("--utterances", type=int, default=20_000)
-    parser.add_argument("--repeats", type=int, default=7)
-    options = parser.parse_args()
+    options = asked(__doc__, words=450_000, utterances=20_000, repeats=7)
     corpora = {chinese: corpus(options.words, options.utterances, chinese) for chinese in (False, True)}
     rows = []
-    sys.stdout.write(f"{'case':>14} {'variant':>12} {'p50 s':>8} {'ratio':>6}  agreement\n")
     for case, unit, chinese in CASES:
         references, estimates = corpora[chinese]
         process = JIWER[unit]
@@ -90,25 +82,12 @@ def main() -> None:
             raise SystemExit(f"{case}: not jiwer's counts of {apart} utterances")
         items, offsets, symbols = _numbered([*references, *estimates], unit)
         pairs, nothing = len(references), np.empty(0, np.uint8)
-        seconds = interleaved(
-            {
-                "jiwer": partial(process, *theirs),
-                "codec-bench": ours,
-                "floor": partial(
-                    align, items, offsets[: pairs + 1], items, offsets[pairs:], symbols, nothing, WHOLE_BYTES
-                ),
-            },
-            repeats=options.repeats,
-            warmup=2,
-        )
+        alone = (items, offsets[: pairs + 1], items, offsets[pairs:], symbols, nothing, WHOLE_BYTES)
+        calls = {"jiwer": partial(process, *theirs), "codec-bench": ours, "floor": partial(align, *alone)}
         note = f"{options.words} {'characters' if chinese else 'words'}, one thread"
-        for variant, times in seconds.items():
-            ratio = float(np.median(seconds["jiwer"]) / np.median(times))
-            agreement = "equal counts of every utterance" if variant == "codec-bench" else ""
-            rows.append(row(case, variant, times, n=pairs, ratio=ratio, agreement=agreement, note=note))
-            sys.stdout.write(f"{case:>14} {variant:>12} {np.median(times):>8.4f} {ratio:>6.1f}  {agreement}\n")
-    path = append_rows("error_rate", rows, ("codec-bench", "jiwer", "rapidfuzz", "numba", "numpy"))
-    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+        said = {"codec-bench": "equal counts of every utterance"}
+        rows += race(case, calls, n=pairs, repeats=options.repeats, warmup=2, note=note, agreement=said)
+    append_rows("error_rate", rows, ("codec-bench", "jiwer", "rapidfuzz", "numba", "numpy"))
 
 
 if __name__ == "__main__":

@@ -10,18 +10,19 @@ divided over both cores without a gap, which is the busy time of the workers in 
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import append_rows, interleaved, row, worst
+from common import append_rows, asked, interleaved, ranked, worst
 
 PLAIN = """
 import json, sys
@@ -59,6 +60,7 @@ METRICS = "pesq_wb,stoi,dnsmos,wer[pocketsphinx]"
 
 def prepare(folder: Path, data: str) -> None:
     """Reconstructions, transcripts and the manifest that both sides read."""
+    from codec_bench import score
     from codec_bench.audio.encode import write_flac
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.adapt import reconstruct
@@ -72,39 +74,44 @@ def prepare(folder: Path, data: str) -> None:
         target = folder / "generated" / f"{sample.id}.flac"
         target.parent.mkdir(parents=True, exist_ok=True)
         write_flac(target, reconstruct(codec, [Audio.read(sample.audio)]).items[0].estimate)
-        items.append(
-            {
-                "id": sample.id,
-                "audio": sample.audio,
-                "text": sample.text,
-                "speaker": sample.speaker,
-                "language": sample.language,
-                "estimate": str(target),
-            }
-        )
-    (folder / "manifest.jsonl").write_text("\n".join(json.dumps(i, ensure_ascii=False) for i in items) + "\n")
+        told = {name: getattr(sample, name) for name in ("id", "audio", "text", "speaker", "language")}
+        items.append({**told, "estimate": str(target)})
+    write_lines(folder / "manifest.jsonl", items)
     os.environ["CODEC_BENCH_CACHE"] = str(folder / "transcripts")
-    run = evaluate_generated(folder, "wer[pocketsphinx]", folder / "recognised")
-    heard = {s.id: s.detail.get("hypothesis") for s in run.scores() if s.status == "ok"}
-    with_words = [{**i, "hypothesis": heard.get(i["id"])} for i in items]
-    (folder / "with_words.jsonl").write_text("\n".join(json.dumps(i, ensure_ascii=False) for i in with_words) + "\n")
+    found = score(
+        generated=str(folder / "generated"), data=str(folder / "manifest.jsonl"), metrics="wer[pocketsphinx]",
+        out=folder / "recognised", page=False,
+    )  # fmt: skip
+    with closing(found) as run:
+        heard = {s.id: s.detail.get("hypothesis") for s in run.scores() if s.status == "ok"}
+    write_lines(folder / "with_words.jsonl", [{**item, "hypothesis": heard.get(item["id"])} for item in items])
 
 
-def evaluate_generated(folder: Path, metrics: str, out: Path):
-    """Scores the reconstructions in this process."""
-    from codec_bench import score
+def write_lines(path: Path, items: list[dict[str, Any]]) -> None:
+    """Writes a manifest."""
+    path.write_text("\n".join(json.dumps(item, ensure_ascii=False) for item in items) + "\n")
 
-    return score(
-        generated=str(folder / "generated"), data=str(folder / "manifest.jsonl"), metrics=metrics, out=out, page=False
-    )
+
+def ours(folder: Path) -> None:
+    """Our command, with the transcripts in its cache and nothing else."""
+    for left in ("run", "cache"):
+        shutil.rmtree(folder / left, ignore_errors=True)
+    shutil.copytree(folder / "transcripts", folder / "cache")
+    command = ["codec-bench", "score", "--generated", folder / "generated", "--data", folder / "manifest.jsonl"]
+    environment = {**os.environ, "CODEC_BENCH_CACHE": str(folder / "cache")}
+    words = [*map(str, command), "--metrics", METRICS, "--out", str(folder / "run")]
+    subprocess.run(words, env=environment, capture_output=True, check=True)
+
+
+def plain(folder: Path) -> None:
+    """The plain script."""
+    words = [sys.executable, "-c", PLAIN, folder / "with_words.jsonl", folder / "plain.json"]
+    subprocess.run(words, capture_output=True, check=True)
 
 
 def main() -> None:
-    """Prepares, times both, checks that the numbers agree, writes the row."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
-    parser.add_argument("--repeats", type=int, default=3)
-    options = parser.parse_args()
+    """Prepares, times both, checks that the numbers agree, writes the rows."""
+    options = asked(__doc__, recordings=None, repeats=3)
     sets = {"embedded": "embedded"}
     if options.recordings:
         sets["recordings"] = str(Path(options.recordings) / "manifest.jsonl")
@@ -113,42 +120,9 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as temporary:
             folder = Path(temporary)
             prepare(folder, data)
-            (folder / "plain.py").write_text(PLAIN)
-
-            def ours(folder: Path = folder) -> None:
-                shutil.rmtree(folder / "run", ignore_errors=True)
-                shutil.rmtree(folder / "cache", ignore_errors=True)
-                shutil.copytree(folder / "transcripts", folder / "cache")
-                command = [
-                    "codec-bench",
-                    "score",
-                    "--generated",
-                    folder / "generated",
-                    "--data",
-                    folder / "manifest.jsonl",
-                    "--metrics",
-                    METRICS,
-                    "--out",
-                    folder / "run",
-                ]
-                subprocess.run(
-                    [*map(str, command)],
-                    env={**os.environ, "CODEC_BENCH_CACHE": str(folder / "cache")},
-                    capture_output=True,
-                    check=True,
-                )
-
-            def plain(folder: Path = folder) -> None:
-                subprocess.run(
-                    [sys.executable, folder / "plain.py", folder / "with_words.jsonl", folder / "plain.json"],
-                    capture_output=True,
-                    check=True,
-                )
-
-            seconds = interleaved({"codec-bench": ours, "plain script": plain}, repeats=options.repeats)
-            rows += judge(name, folder, seconds)
-    path = append_rows("evaluate", rows, ("pesq", "pystoi", "speechmos", "jiwer", "onnxruntime", "numpy"))
-    sys.stdout.write(f"rows appended to {path}\n")
+            calls = {"plain script": partial(plain, folder), "codec-bench": partial(ours, folder)}
+            rows += judge(name, folder, interleaved(calls, repeats=options.repeats))
+    append_rows("evaluate", rows, ("pesq", "pystoi", "speechmos", "jiwer", "onnxruntime", "numpy"))
 
 
 def compare(found: dict[tuple[str, str], float | None], wer: float | None, plain: dict[str, Any]) -> float:
@@ -181,18 +155,9 @@ def judge(name: str, folder: Path, seconds: dict[str, np.ndarray]) -> list[dict[
     apart = compare({key: score.value for key, score in found.items()}, summary["wer[pocketsphinx]"]["value"], plain)
     timings = run.meta["timings"]
     floor_s = timings["worker_use"] * timings["wall_s"]
-    ratio = float(np.median(seconds["plain script"] / seconds["codec-bench"]))
-    agreement = f"max difference {apart:.1e}, WER equal"
-    n = run.counts()["samples"]
-    sys.stdout.write(f"{name}: {n} utterances, {timings['audio_s']:.0f} s of audio\n")
-    for variant, values in seconds.items():
-        sys.stdout.write(f"  {variant:14s} {np.median(values):7.2f} s\n")
-    sys.stdout.write(f"  {ratio:.2f}x; floor {floor_s:.2f} s (workers' busy time over their number); {agreement}\n")
     note = f"{timings['audio_s']:.0f} s of audio; floor {floor_s:.2f} s; whole processes"
-    return [
-        row(name, "plain script", seconds["plain script"], n=n, note=note),
-        row(name, "codec-bench", seconds["codec-bench"], n=n, ratio=ratio, agreement=agreement, note=note),
-    ]
+    said = {"codec-bench": f"max difference {apart:.1e}, WER equal"}
+    return ranked(name, seconds, n=run.counts()["samples"], note=note, agreement=said)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,13 @@ embedded speech. The floor is the recurrent network alone, all partials in one c
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 import types
 import warnings
 
 import numpy as np
 import torch
-from common import append_rows, clips, interleaved, row, worst
+from common import append_rows, asked, clips, race, worst
 from scipy.ndimage import binary_dilation
 
 from codec_bench.features import load_feature
@@ -34,13 +32,8 @@ def resemblyzer() -> types.ModuleType:
 
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
-    parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--threads", type=int, default=1)
-    options = parser.parse_args()
+    options = asked(__doc__, recordings=None, repeats=7, threads=1)
     warnings.simplefilter("ignore")
-    torch.set_num_threads(options.threads)
     material, signals = clips(options.recordings)
     package, feature = resemblyzer(), load_feature("ge2e")
     encoder = package.VoiceEncoder("cpu", verbose=False)
@@ -58,22 +51,11 @@ def main() -> None:
         with torch.inference_mode():
             encoder.lstm(partials)
 
-    seconds = interleaved(
-        {"resemblyzer": one_by_one, "codec-bench": lambda: feature.compute(signals), "floor": network_alone},
-        repeats=options.repeats,
-        warmup=2,
-    )
-    duration_s = sum(x.size for x in signals) / 16_000
-    note = f"{duration_s:.1f} s of {material}, {options.threads} thread(s)"
-    rows = []
-    sys.stdout.write(f"{note}\n{'variant':>12} {'p50 s':>8} {'ratio':>6}  agreement\n")
-    for variant, times in seconds.items():
-        ratio = float(np.median(seconds["resemblyzer"]) / np.median(times))
-        agreement = f"within {apart:.1e}" if variant == "codec-bench" else ""
-        rows.append(row("all clips", variant, times, n=len(signals), ratio=ratio, agreement=agreement, note=note))
-        sys.stdout.write(f"{variant:>12} {np.median(times):>8.4f} {ratio:>6.1f}  {agreement}\n")
-    path = append_rows("ge2e", rows, ("codec-bench", "Resemblyzer", "torch", "librosa", "numpy"))
-    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+    calls = {"resemblyzer": one_by_one, "codec-bench": lambda: feature.compute(signals), "floor": network_alone}
+    note = f"{sum(map(len, signals)) / 16_000:.1f} s of {material}, {options.threads} thread(s)"
+    said = {"codec-bench": f"within {apart:.1e}"}
+    rows = race("all clips", calls, n=len(signals), repeats=options.repeats, warmup=2, note=note, agreement=said)
+    append_rows("ge2e", rows, ("codec-bench", "Resemblyzer", "torch", "librosa", "numpy"))
 
 
 if __name__ == "__main__":

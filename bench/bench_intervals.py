@@ -1,7 +1,6 @@
-"""Counts how often intervals contain the truth and tests cry wolf, over simulated runs whose truth is known; then times both.
+"""Counts how often intervals contain the truth and tests cry wolf, over simulated runs whose truth is known.
 
-    python bench/bench_intervals.py                  the study (about 20 minutes) and the timings
-    python bench/bench_intervals.py --repetitions 400 --no-times
+    python bench/bench_intervals.py [--repetitions 1000]
 
 Each repetition draws speakers and items of equal variance, and two systems that do not differ. Drawn are
     mean          one number per item, normal
@@ -10,36 +9,31 @@ Each repetition draws speakers and items of equal variance, and two systems that
     difference    of two systems' error rates: Poisson errors over 3 to 40 words, and one item in twenty wrong as a whole
     share         items that are right or wrong, nine in ten right
     error rate    of one such system; no method holds below a few hundred items, and the package marks these intervals
-Counted too is how many of the package's intervals carry a note.
-Beside the package's own method stand those that are in use elsewhere: Student's t on linearised sums, the percentile and
-the BCa bootstrap, the paired bootstrap's p, and the sign test over items.
+Counted too is how many of the package's intervals carry a note. Beside the package's own method stand those that are in use
+elsewhere: the percentile bootstrap, the paired bootstrap's p, and the sign test over items.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from statistics import NormalDist
 
 import numpy as np
-from common import append_rows, interleaved, row, worst
+from common import append_rows, asked
 from scipy import stats
 
 from codec_bench.stats.intervals import interval_of, ratios, unit_sums
 from codec_bench.stats.paired import paired_parts
 
 KINDS = ("mean", "bounded mean", "ratio", "difference", "share", "error rate")
-DESIGNS = ((2, 20), (3, 20), (5, 10), (8, 8), (10, 10), (20, 5), (40, 5), (5, 1), (6, 1), (12, 1), (30, 1), (100, 1), (300, 1), (1000, 1))  # fmt: skip
+DESIGNS = ((2, 20), (3, 20), (5, 10), (10, 10), (20, 5), (6, 1), (30, 1), (300, 1))
 # What each kind is drawn from; the numbers stay when a kind is added.
 SEEDS = {"mean": 0, "ratio": 1, "difference": 2, "share": 3, "error rate": 4, "bounded mean": 5}
 RESAMPLES = 400
 # Other methods are known from elsewhere; a quarter of the repetitions shows where they stand.
 FEWER = 4
 LEVEL = 0.95
-_NORMAL = NormalDist()
 
 
 class Case:
@@ -115,57 +109,16 @@ def own(case: Case, marked: list[bool] | None = None) -> tuple[Ends, float | Non
     return (None if test.low is None or test.high is None else (test.low, test.high)), test.p
 
 
-def linearised(case: Case) -> tuple[Ends, float | None]:
-    """Student's t on the units' linearised sums, as survey packages compute it; p of the t test."""
-    influence, value = np.zeros(0), 0.0
-    for sign, table in ((1, case.a), (-1, case.b)):
-        if table is None:
-            continue
-        units = unit_sums(table, case.codes)
-        above, below = units.sum(axis=0)
-        part = (units[:, 0] - above / below * units[:, 1]) / below
-        influence = sign * part if not len(influence) else influence + sign * part
-        value += sign * above / below
-    count = len(influence)
-    error = np.sqrt(count / (count - 1) * np.square(influence).sum())
-    reach = stats.t.ppf((1 + LEVEL) / 2, count - 1) * error
-    p = 2 * stats.t.sf(abs(value) / error, count - 1) if error > 0 else 1.0
-    return (value - reach, value + reach), float(p)
-
-
-def _drawn(case: Case, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float]:
-    """Bootstrap values, leave-one-out values, and the value, over whole units."""
-    sides = [unit_sums(t, case.codes) for t in (case.a, case.b) if t is not None]
-    count = len(sides[0])
-    weights = rng.multinomial(count, np.full(count, 1 / count), size=RESAMPLES).astype(float)
-    fold = lambda parts: parts[0] - parts[1] if len(parts) > 1 else parts[0]  # noqa: E731
-    drawn = fold([ratios(weights @ side) for side in sides])
-    left = fold([ratios(side.sum(axis=0) - side) for side in sides])
-    return drawn, left, float(fold([ratios(side.sum(axis=0)) for side in sides]))
-
-
 def percentile(case: Case, rng: np.random.Generator) -> tuple[Ends, float | None]:
     """The percentile bootstrap over units; p is twice the smaller share on either side of 0."""
-    drawn, _, _ = _drawn(case, rng)
+    sides = [unit_sums(table, case.codes) for table in (case.a, case.b) if table is not None]
+    count = len(sides[0])
+    weights = rng.multinomial(count, np.full(count, 1 / count), size=RESAMPLES).astype(float)
+    parts = [ratios(weights @ side) for side in sides]
+    drawn = parts[0] - parts[1] if len(parts) > 1 else parts[0]
     low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     p = min(1.0, 2 * (1 + min((drawn <= 0).sum(), (drawn >= 0).sum())) / (1 + RESAMPLES))
     return (float(low), float(high)), float(p)
-
-
-def bca(case: Case, rng: np.random.Generator) -> tuple[Ends, float | None]:
-    """The bias-corrected and accelerated bootstrap over units (Efron 1987)."""
-    drawn, left, value = _drawn(case, rng)
-    share = np.clip((drawn < value).mean() + 0.5 * (drawn == value).mean(), 1 / RESAMPLES, 1 - 1 / RESAMPLES)
-    bias = _NORMAL.inv_cdf(float(share))
-    off = left.mean() - left
-    spread = np.square(off).sum() ** 1.5
-    bend = (off**3).sum() / (6 * spread) if spread > 0 else 0.0
-    levels = []
-    for tail in ((1 - LEVEL) / 2, (1 + LEVEL) / 2):
-        reach = bias + _NORMAL.inv_cdf(tail)
-        levels.append(_NORMAL.cdf(bias + reach / (1 - bend * reach)))
-    low, high = np.quantile(drawn, levels)
-    return (float(low), float(high)), None
 
 
 def signs_of_items(case: Case) -> tuple[Ends, float | None]:
@@ -196,9 +149,9 @@ def study(
             methods: dict[str, Callable[[Case], tuple[Ends, float | None]]] = {"codec-bench": mine}
             if others:
                 methods |= {
-                    "linearised t": linearised, "percentile bootstrap": partial(percentile, rng=draws),
-                    "BCa bootstrap": partial(bca, rng=draws), "sign test of items": signs_of_items,
-                }  # fmt: skip
+                    "percentile bootstrap": partial(percentile, rng=draws),
+                    "sign test of items": signs_of_items,
+                }
             counts = {name: np.zeros(4) for name in methods}  # intervals, that held the truth, ps, below 0.05
             single = kind in ("mean", "ratio")
             for repetition in range(repetitions):
@@ -231,106 +184,20 @@ def _alone(case: Case) -> Case:
     return other
 
 
-_UNITS = {
-    "coverage": "share of intervals with the truth",
-    "alarms": "share of p below 0.05",
-    "marked": "share of marked intervals",
-}
-
-
-def _study_rows(
-    repetitions: int, designs: tuple[tuple[int, int], ...], kinds: tuple[str, ...], others: bool
-) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = []
-    for found in study(repetitions, designs, others, kinds):
-        sys.stdout.write(
-            "{design:>9} {kind:>12} {method:>21}  coverage {coverage}  false alarms {alarms}  marked {marked}\n".format_map(
-                found
-            )
-        )
-        sys.stdout.flush()
-        for name, unit in _UNITS.items():
-            if found[name] is not None:
-                rows.append(
-                    {
-                        "case": f"{found['kind']}, {found['design']}",
-                        "variant": found["method"],
-                        "n": found["repetitions"],
-                        "unit": unit,
-                        "p50": f"{found[name]:.4f}",
-                        "note": "speakers x items; no difference between the systems",
-                    }
-                )
-    return rows
-
-
-def _time_rows(repeats: int) -> list[dict[str, object]]:
-    """Times the interval and the test of a ratio over a million items in ten thousand clusters, and the floor."""
-    rows: list[dict[str, object]] = []
-    rng = np.random.default_rng(0)
-    for items, clusters in ((1_000, 40), (100_000, 1_000), (1_000_000, 10_000), (1_000_000, 1_000_000)):
-        words = rng.integers(3, 41, items).astype(float)
-        a, b = (np.stack([rng.poisson(0.05 * words).astype(float), words], axis=1) for _ in range(2))
-        codes = rng.permutation(items) % clusters if clusters < items else None
-        seconds = interleaved(
-            {
-                "interval": partial(interval_of, ratios, a, codes),
-                "difference and p": partial(paired_parts, ratios, a, b, codes, seed=0),
-                "floor: sums per cluster": partial(unit_sums, a, codes if codes is not None else np.arange(items)),
-            },
-            repeats=repeats,
-        )
-        apart = compare(a, b, codes)
-        for variant, times in seconds.items():
-            agreement = f"ends within {apart:.2%} of the half width" if variant == "interval" else ""
-            rows.append(row(f"ratio, {clusters} units", variant, times, n=items, agreement=agreement))
-            sys.stdout.write(f"{items:>9} items {clusters:>9} units {variant:>24} {np.median(times):>9.4f} s\n")
-    return rows
-
-
-def compare(a: np.ndarray, b: np.ndarray, codes: np.ndarray | None) -> float:
-    """How far the ends of the interval of a ratio lie from those of survey sampling, in half widths.
-
-    Raises:
-        SystemExit: that is more than 0.02, or 0.05 for the difference of two ratios, or its p is none.
-    """
-    value, reach = a[:, 0].sum() / a[:, 1].sum(), _survey_reach(a, codes)
-    mine = interval_of(ratios, a, codes)
-    ends = [((value - reach) / reach, mine.low / reach), ((value + reach) / reach, mine.high / reach)]
-    case = Case.__new__(Case)
-    case.a, case.b, case.codes = a, b, codes
-    (low, high), _ = linearised(case)
-    both, width = paired_parts(ratios, a, b, codes, seed=0), (high - low) / 2
-    worst([(low / width, both.low / width), (high / width, both.high / width)], 0.05, f"{len(a)} items, the difference")
-    if both.p is None or not 0 < both.p <= 1:
-        raise SystemExit(f"{len(a)} items: the difference has a p of {both.p}")
-    return worst(ends, 0.02, f"{len(a)} items, the interval's ends in half widths beside survey sampling's")
-
-
-def _survey_reach(table: np.ndarray, codes: np.ndarray | None) -> float:
-    codes = np.arange(len(table)) if codes is None else codes
-    above, below = (np.bincount(codes, column) for column in table.T)
-    influence = (above - above.sum() / below.sum() * below) / below.sum()
-    count = len(influence)
-    return float(stats.t.ppf((1 + LEVEL) / 2, count - 1) * np.sqrt(count / (count - 1) * np.square(influence).sum()))
+UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals"}  # fmt: skip
 
 
 def main() -> None:
-    """Runs the study and the timings, and appends their rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=2000)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--no-times", action="store_true")
-    parser.add_argument("--no-study", action="store_true")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="with commas; only these of the study")
-    parser.add_argument("--no-others", action="store_true", help="leaves out the methods in use elsewhere")
-    options = parser.parse_args()
-    rows = [] if options.no_times else _time_rows(options.repeats)
-    if not options.no_study:
-        kinds = tuple(options.kinds.split(","))
-        rows += _study_rows(options.repetitions, DESIGNS, kinds, not options.no_others)
-    path = append_rows("intervals", rows, ("codec-bench", "scipy", "numpy"))
-    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+    """Runs the study and appends its rows."""
+    options = asked(__doc__, repetitions=1000)
+    rows: list[dict[str, object]] = []
+    for found in study(options.repetitions):
+        sys.stdout.write("{design:>9} {kind:>12} {method:>21}  {coverage}  {alarms}  {marked}\n".format_map(found))
+        about = {"case": f"{found['kind']}, {found['design']}", "variant": found["method"], "n": found["repetitions"]}
+        note = "speakers x items; no difference between the systems"
+        values = {unit: found[name] for name, unit in UNITS.items() if found[name] is not None}
+        rows += [{**about, "unit": unit, "p50": f"{value:.4f}", "note": note} for unit, value in values.items()]
+    append_rows("intervals", rows)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,6 @@
 
 python bench/bench_merge.py [--samples 500000] [--parts 100] [--turns 3]
 
-It also times what it costs that a record is whole or refused: opening it (target: under 1 s), and reading its scores with and
-without the check of its content before the first one (target: at most 20 % more).
-
 The records are written by the package's own writer, with made results: two systems, three metrics without details. The record
 of one machine is written too, and the merged one must hold the same rows. The floor is copying the parts' files. Merging runs in
 a process of its own, whose peak memory is read.
@@ -12,7 +9,6 @@ a process of its own, whose peak memory is read.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import sqlite3
@@ -25,7 +21,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from common import PEAK_MIB, append_rows, row
+from common import PEAK_MIB, append_rows, asked, ranked
 
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.store.parts import mark_part
@@ -125,78 +121,30 @@ def copied(parts: Sequence[Path], out: Path) -> float:
     return time.perf_counter() - start
 
 
-def read(folder: Path, *, checked: bool) -> tuple[float, float, int]:
-    """Opens a record and reads its scores: the seconds of opening, those of reading, and how many scores there are."""
-    start = time.perf_counter()
-    with closing(Run(folder)) as run:
-        opened = time.perf_counter()
-        if checked:
-            run.check()
-        else:
-            run._checked = True
-        count = sum(1 for _ in run.scores())
-        return opened - start, time.perf_counter() - opened, count
-
-
-def timed_reading(folder: Path, items: int) -> list[dict[str, object]]:
-    """Rows of opening and reading a closed record, in turns with its check and without it.
-
-    Raises:
-        SystemExit: another number of scores was read than written.
-    """
-    found: dict[bool, list[tuple[float, float]]] = {False: [], True: []}
-    for _ in range(3):
-        for checked, times in found.items():
-            opening, reading, count = read(folder, checked=checked)
-            times.append((opening, reading))
-            if count != items * len(METRICS):
-                raise SystemExit(f"{count} scores were read where {items * len(METRICS)} were written")
-    plain_s, checked_s = (np.asarray([seconds for _, seconds in found[key]]) for key in (False, True))
-    opening = np.asarray([seconds for times in found.values() for seconds, _ in times])
-    case, more = f"record of {items} items", 100 * (np.median(checked_s) / np.median(plain_s) - 1)
-    note = f"{(folder / 'run.sqlite').stat().st_size / 1e6:.0f} MB; the check adds {more:.1f} %"
-    sys.stdout.write(f"{case}: opened in {np.median(opening):.2f} s, read in {np.median(checked_s):.1f} s; {note}\n")
-    return [
-        row(case, "open", opening, n=items),
-        row(case, "read, content checked", checked_s, n=items, note=note),
-        row(case, "read, content not checked", plain_s, n=items),
-    ]
-
-
 def main() -> None:
-    """Writes the records, reads one, merges them, and compares."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=500_000)
-    parser.add_argument("--parts", type=int, default=100)
-    parser.add_argument("--turns", type=int, default=3)
-    asked = parser.parse_args()
-    items = asked.samples * len(SYSTEMS)
+    """Writes the records, merges them, and compares."""
+    options = asked(__doc__, samples=500_000, parts=100, turns=3)
+    items = options.samples * len(SYSTEMS)
+    found: list[tuple[float, float]] = []
+    floors: list[float] = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(asked.samples)])
+        source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(options.samples)])
         source.fingerprint = "made"
         write(folder / "whole", source)
-        lines = timed_reading(folder / "whole", items)
-        parts = [folder / f"part{k}" for k in range(1, asked.parts + 1)]
+        parts = [folder / f"part{k}" for k in range(1, options.parts + 1)]
         for k, part in enumerate(parts, 1):
-            write(part, part_of(source, Shard(k, asked.parts)))
+            write(part, part_of(source, Shard(k, options.parts)))
         megabytes = sum((part / "run.sqlite").stat().st_size for part in parts) / 1e6
-        found: list[tuple[float, float]] = []
-        floors: list[float] = []
-        for turn in range(asked.turns):
+        for turn in range(options.turns):
             found.append(merge(parts, folder / f"merged{turn}"))
-            floors.append(copied(parts, folder / f"copied{turn}"))
+            floors.append(copied(parts, folder / "copied"))
             rows = compare(folder / f"merged{turn}", folder / "whole")
-            shutil.rmtree(folder / f"copied{turn}")
-        note = f"{rows} rows, {megabytes:.0f} MB; peak {max(peak for _, peak in found):.0f} MiB"
-    seconds = np.asarray([one for one, _ in found])
-    case = f"{items} items in {asked.parts} parts"
-    sys.stdout.write(f"{case}: {np.median(seconds):.1f} s, copying {np.median(floors):.1f} s; {note}\n")
-    lines += [
-        row(case, "merge", seconds, n=items, agreement="every row as of one machine", note=note),
-        row(case, "floor: copying the parts", np.asarray(floors), n=items, note=f"{megabytes:.0f} MB"),
-    ]
-    sys.stdout.write(f"rows appended to {append_rows('merge', lines)}\n")
+            shutil.rmtree(folder / "copied")
+    note = f"{rows} rows, {megabytes:.0f} MB; peak {max(peak for _, peak in found):.0f} MiB"
+    seconds = {"merge": np.asarray([one for one, _ in found]), "floor: copying the parts": np.asarray(floors)}
+    said = {"merge": "every row as of one machine"}
+    append_rows("merge", ranked(f"{items} items in {options.parts} parts", seconds, n=items, note=note, agreement=said))
 
 
 if __name__ == "__main__":

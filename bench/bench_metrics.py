@@ -1,6 +1,6 @@
 """Processor time of every metric, alone, for an hour of sound.
 
-    python bench/bench_metrics.py [--metrics stoi,utmos] [--repeats 1]
+    python bench/bench_metrics.py [--metrics stoi utmos] [--repeats 1]
 
 Each metric is called as `load_metric` gives it, on the embedded speech and the same with a little noise, after a first call that loads
 and compiles what it needs. Metrics of texts take Whisper tiny.en. A metric whose weights are not on this machine is left out, and so is
@@ -9,13 +9,12 @@ one that reads no sound. `bench/table.py` writes the newest numbers to `codec_be
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Mapping, Sequence
 from time import process_time
 
 import numpy as np
-from common import append_rows, parsed, row
+from common import append_rows, asked, row
 
 from codec_bench import load_metric
 from codec_bench.api.load_metric import LoadedMetric
@@ -58,10 +57,7 @@ def loaded(name: str) -> tuple[str, LoadedMetric]:
 
 def main() -> None:
     """Measures, prints, writes rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--metrics", type=lambda text: text.split(","), default=REGISTRY.names())
-    parser.add_argument("--dry", action="store_true", help="write no rows")
-    options = parsed(parser, repeats=1, threads=1)
+    options = asked(__doc__, metrics=tuple(REGISTRY.names()), repeats=1, threads=1)
     samples = open_source("embedded").samples
     reference = [Audio.read(sample.audio) for sample in samples]
     rng = np.random.default_rng(0)
@@ -92,8 +88,7 @@ def main() -> None:
             seconds.append((process_time() - before) / hours)
         sys.stdout.write(f"{form}: {np.median(seconds):.3g} s for an hour of sound\n")
         rows.append(row("an hour of sound", form, np.asarray(seconds), n=len(samples), note=f"processor time, from {3600 * hours:.0f} s of embedded speech"))  # fmt: skip
-    if not options.dry:
-        append_rows("metrics", rows, ("torch", "numba", "scipy"))
+    append_rows("metrics", rows, ("torch", "numba", "scipy"))
 
 
 if __name__ == "__main__":

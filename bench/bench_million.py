@@ -1,6 +1,6 @@
-"""A run over a million items that is killed ten times (targets: see `TARGETS`).
+"""A run over a million items that is killed ten times.
 
-    python bench/bench_million.py [--samples 500000] [--kills 10] [--keep FOLDER]
+    python bench/bench_million.py [--samples 500000] [--kills 10]
 
 The data are hard links to a few hundred clips of 0.3 s, in a manifest; two codecs, three metrics. The command is the one that
 a user types. It is killed (SIGKILL) at moments that are drawn over the whole run, and started again each time. Then it is started
@@ -14,7 +14,6 @@ whatever was killed in between.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -30,15 +29,11 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from common import append_rows
+from common import append_rows, asked
 
 COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 SYSTEMS = ("g711-ulaw", "g711-alaw")
 METRICS = ("si_sdr", "stft_distance", "bitrate")
-TARGETS = {
-    "main process, ms an item": 0.4, "memory grown": 0.1, "bytes an item": 300, "planning, s": 30, "nothing left, s": 30,
-    "report, s": 60, "export, s": 60, "compare, s": 60, "report, MiB": 1024, "export, MiB": 1024, "compare, MiB": 1024,
-}  # fmt: skip
 CLIPS, CLIP_S, RATE_HZ, LINKS_IN_A_FOLDER = 300, 0.3, 8000, 1_000
 SETTLED = 50_000
 _TICKS_S = os.sysconf("SC_CLK_TCK")
@@ -49,12 +44,12 @@ class Watched:
     """What was seen of processes.
 
     Args:
-        memory: of the last one, by the number of finished items: MiB in all, and those that are its own (not of files).
+        memory: MiB of the last one by the number of finished items.
         cpu_s, starts_s: processor time, and how much of it the starts took, each up to its first new item.
         peak_mib: of all. first_s: how long the first waited for its first item.
     """
 
-    memory: list[tuple[int, float, float]] = field(default_factory=list)
+    memory: list[tuple[int, float]] = field(default_factory=list)
     cpu_s: float = 0.0
     starts_s: float = 0.0
     peak_mib: float = 0.0
@@ -107,17 +102,17 @@ def watched(arguments: Sequence[str | Path], seen: Watched, out: Path, stop_at: 
     cpu_s = looked = 0.0
     started_s: float | None = None
     while process.poll() is None:
-        with suppress(OSError, StopIteration, ValueError):
+        with suppress(OSError, KeyError, ValueError):  # it may have ended
             fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
             cpu_s = (int(fields[11]) + int(fields[12])) / _TICKS_S
             status = Path(f"/proc/{process.pid}/status").read_text()
             lines = {name: value for name, _, value in (line.partition(":") for line in status.splitlines())}
-            mib, own, shared = (int(lines[name].split()[0]) / 1024 for name in ("VmRSS", "RssAnon", "RssShmem"))
+            mib = int(lines["VmRSS"].split()[0]) / 1024
             seen.peak_mib = max(seen.peak_mib, mib)
             if time.perf_counter() - looked > (0.3 if started_s is None else 2.0):  # counting reads the whole record
                 looked = time.perf_counter()
                 done = finished(out)
-                seen.memory.append((done, mib, own + shared))
+                seen.memory.append((done, mib))
                 if started_s is None and done > before:
                     started_s = cpu_s
                     seen.first_s = seen.first_s or time.perf_counter() - begun
@@ -167,7 +162,7 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
     items = samples * len(SYSTEMS)
     manifest = make(folder, samples)
     asked = ["eval", "--codec", ",".join(SYSTEMS), "--data", manifest, "--metrics", ",".join(METRICS), "--no-cache", "--save-audio", "none", "--no-check"]  # fmt: skip
-    out, seen, legs = folder / "run", Watched(), list[list[tuple[int, float, float]]]()
+    out, seen, legs = folder / "run", Watched(), list[list[tuple[int, float]]]()
     asked += ["--out", out]
     found: dict[str, float] = {"run, s": 0.0}
     for stop_at in [*sorted(np.random.default_rng(1).integers(1, items, kills).tolist()), None]:
@@ -181,9 +176,8 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
     found["starts, CPU s"] = seen.starts_s
     found["memory, MiB"] = seen.peak_mib
     longest = max(legs, key=lambda leg: leg[-1][0] - leg[0][0] if leg else 0)
-    for name, place in (("memory grown", 1), ("memory grown, without files", 2)):
-        if (grew := grown([(leg[0], leg[place]) for leg in longest])) is not None:
-            found[name] = grew
+    if (grew := grown(longest)) is not None:
+        found["memory grown"] = grew
     found["bytes an item"] = (out / "run.sqlite").stat().st_size / items
     found["nothing left, s"] = watched(asked, Watched(), out)
     for command in (
@@ -198,25 +192,21 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
 
 def main() -> None:
     """Measures, prints, writes rows."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--samples", type=int, default=500_000)
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--keep", type=Path, help="a folder for the data and the runs, which then stay")
-    parser.add_argument("--dry", action="store_true", help="write no rows")
-    asked = parser.parse_args()
+    options = asked(__doc__, samples=500_000, kills=10)
     os.environ["CODEC_BENCH_CACHE"] = tempfile.mkdtemp()
     with tempfile.TemporaryDirectory() as scratch:
-        folder = asked.keep or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        found = measured(folder, asked.samples, asked.kills)
-    case = f"{asked.samples * len(SYSTEMS)} items, {asked.kills} kills"
+        found = measured(Path(scratch), options.samples, options.kills)
+    items = options.samples * len(SYSTEMS)
+    about = {
+        "case": f"{items} items, {options.kills} kills",
+        "n": items,
+        "agreement": "all links to a clip have equal scores",
+    }
     rows = []
     for name, value in found.items():
-        target = TARGETS.get(name)
-        sys.stdout.write(f"{name:>40} {value:>12.4g}{'' if target is None else f'   (target {target:g})'}\n")
-        rows.append({"case": case, "variant": name, "n": asked.samples * len(SYSTEMS), "unit": name.rpartition(", ")[2], "p50": f"{value:.5g}", "agreement": "all links to a clip have equal scores"})  # fmt: skip
-    if not asked.dry:
-        append_rows("million", rows)
+        sys.stdout.write(f"{name:>40} {value:>12.4g}\n")
+        rows.append({**about, "variant": name, "unit": name.rpartition(", ")[2], "p50": f"{value:.5g}"})
+    append_rows("million", rows)
 
 
 if __name__ == "__main__":

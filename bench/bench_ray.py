@@ -10,10 +10,8 @@ with the merged record; starting actors, their workers and merging count. The me
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
 import tempfile
 import time
 from contextlib import closing
@@ -21,7 +19,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
-from common import append_rows, row
+from common import append_rows, asked, ranked
 
 from codec_bench import evaluate
 from codec_bench.data import open_source
@@ -63,10 +61,7 @@ def compare(found: list[object], expected: list[object]) -> None:
 
 def main() -> None:
     """Runs both in turns, and compares their records."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--clips", type=int, default=2000)
-    parser.add_argument("--turns", type=int, default=3)
-    asked = parser.parse_args()
+    options = asked(__doc__, clips=2000, turns=3)
     from ray.cluster_utils import Cluster
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -75,7 +70,7 @@ def main() -> None:
     seconds: dict[str, list[float]] = {"pool": [], "ray": []}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        data = linked(folder / "data", given or "embedded", asked.clips)
+        data = linked(folder / "data", given or "embedded", options.clips)
         cluster = Cluster(initialize_head=True, head_node_args={**small, "num_cpus": 0})
         try:
             for _ in range(WORKERS):
@@ -85,26 +80,20 @@ def main() -> None:
                 "pool": Running(workers=WORKERS, **same),
                 "ray": Running(executor=OnRay(cluster.address, actors=WORKERS, cpus=1), **same),
             }
-            for turn in range(asked.turns):
-                rows = {}
+            for turn in range(options.turns):
+                held = {}
                 for name, running in ways.items():
-                    took, rows[name] = timed(data, folder / f"{name}{turn}", running)
+                    took, held[name] = timed(data, folder / f"{name}{turn}", running)
                     seconds[name].append(took)
-                compare(rows["ray"], rows["pool"])
+                compare(held["ray"], held["pool"])
         finally:
             cluster.shutdown()
-    pool, ray = (np.asarray(seconds[name]) for name in ("pool", "ray"))
-    speed = float(np.median(pool) / np.median(ray))
     what = "recordings" if given else "embedded clips"
-    case = f"{asked.clips} {what}, {WHAT['codec']}, {WHAT['metrics']}"
-    sys.stdout.write(
-        f"{case}: pool {np.median(pool):.1f} s, Ray {np.median(ray):.1f} s; {speed:.2f} of the pool's speed\n"
-    )
-    lines = [
-        row(case, f"pool of {WORKERS} workers", pool, n=asked.clips),
-        row(case, f"Ray, {WORKERS} actors", ray, n=asked.clips, ratio=speed, agreement="every row as of the pool"),
-    ]  # fmt: skip
-    sys.stdout.write(f"rows appended to {append_rows('ray', lines, ('ray',))}\n")
+    case = f"{options.clips} {what}, {WHAT['codec']}, {WHAT['metrics']}"
+    names = {"pool": f"pool of {WORKERS} workers", "ray": f"Ray, {WORKERS} actors"}
+    times = {names[way]: np.asarray(taken) for way, taken in seconds.items()}
+    rows = ranked(case, times, n=options.clips, agreement={names["ray"]: "every row as of the pool"})
+    append_rows("ray", rows, ("ray",))
 
 
 if __name__ == "__main__":

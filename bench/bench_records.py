@@ -1,15 +1,13 @@
 """A record as SQLite against the same rows as Parquet: size, and what the readers of a run ask of it (targets: under 60 s and 1 GiB).
 
-    python bench/bench_records.py [--samples 500000] [--metrics 3] [--dry]
+    python bench/bench_records.py [--samples 500000] [--metrics 3]
 
-The record is written by the package's own writer, with made results: two systems, some metrics without details. Its size is
-stated before it is written. `report`, `export` and `compare` run in processes of their own, whose peak memory is read. The Parquet
+The record is written by the package's own writer, with made results: two systems, some metrics without details. `report`, `export` and `compare` run in processes of their own, whose peak memory is read. The Parquet
 file is what `export --format parquet` writes. One metric of one system is read from both, and the numbers must be equal.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import subprocess
@@ -21,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from bench_merge import METRICS, SYSTEMS, write
-from common import PEAK_MIB, append_rows, row
+from common import PEAK_MIB, append_rows, asked, row
 
 from codec_bench.data import Source
 from codec_bench.store.record import Run
@@ -107,31 +105,19 @@ def measured(folder: Path, samples: int, metrics: int = len(METRICS)) -> dict[st
 
 def main() -> None:
     """Measures, prints, writes rows."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--samples", type=int, default=500_000)
-    parser.add_argument("--metrics", type=int, default=len(METRICS))
-    parser.add_argument("--dry", action="store_true", help="write no rows")
-    asked = parser.parse_args()
-    items = asked.samples * len(SYSTEMS)
-    needed = 2 * items * (BYTES_AN_ITEM + asked.metrics * BYTES_A_SCORE)
-    sys.stdout.write(
-        f"{items} items: about {needed / 2e6:.0f} MB as a record, at most {needed / 1e6:.0f} MB with what is made of it\n"
-    )
+    options = asked(__doc__, samples=500_000, metrics=len(METRICS))
+    items = options.samples * len(SYSTEMS)
+    needed = 2 * items * (BYTES_AN_ITEM + options.metrics * BYTES_A_SCORE)
     with tempfile.TemporaryDirectory() as scratch:
         if shutil.disk_usage(scratch).free < 1.5 * needed:
-            raise SystemExit(f"{scratch} has {shutil.disk_usage(scratch).free / 1e6:.0f} MB free; set TMPDIR")
+            raise SystemExit(f"{scratch} has no {1.5 * needed / 1e6:.0f} MB free; set TMPDIR")
         os.environ["CODEC_BENCH_CACHE"] = f"{scratch}/cache"
-        found = measured(Path(scratch), asked.samples, asked.metrics)
-    case = f"{items} items with {asked.metrics} scores"
-    rows = []
+        found = measured(Path(scratch), options.samples, options.metrics)
+    case, said, rows = f"{items} items with {options.metrics} scores", "equal values from both", []
     for name, (value, unit, note) in found.items():
         sys.stdout.write(f"{name:>26} {value:>10.4g} {unit:<3} {note}\n")
-        rows.append(
-            row(case, name, np.asarray([value]), n=items, agreement="equal values from both", note=note)
-            | {"unit": unit}
-        )
-    if not asked.dry:
-        append_rows("records", rows)
+        rows.append(row(case, name, np.asarray([value]), n=items, agreement=said, note=note) | {"unit": unit})
+    append_rows("records", rows)
 
 
 if __name__ == "__main__":

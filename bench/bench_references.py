@@ -1,6 +1,6 @@
 """Measures by networks against their reference implementations, one signal at a time and in batches, at equal threads.
 
-    python bench/bench_references.py [--measures nisqa,campplus] [--clips 12] [--threads 1] [--repeats 3]
+    python bench/bench_references.py [--measures nisqa campplus] [--clips 12] [--threads 1] [--repeats 3]
 
 A reference takes one signal at a time; a batch of ours takes all. Speech activity and DistillMOS have their published weights,
 which are inside their packages. The other networks have the published architecture and size, and the same weights of noise on both sides. The material is
@@ -13,8 +13,6 @@ s3prl's wav2vec 2.0 under SCOREQ's linear layer; transformers' CLAP window by wi
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -24,11 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.nn.functional as F
-from common import ROOT, append_rows, clips, interleaved, parsed, row, worst
+from common import append_rows, asked, clips, interleaved, ranked, worst
 
 from codec_bench.features import Unavailable, load_feature
 
-sys.path.insert(0, str(ROOT / "tests" / "golden"))
 warnings.filterwarnings("ignore", message="Empty filters detected")
 
 NISQA = {
@@ -214,33 +211,18 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, object]]:
             for variant, of in found.items()
         }
         seconds = interleaved(variants, options.repeats, warmup=0)
-    base = float(np.median(seconds[pair.package]))
     case = f"{name}, {len(signals)} clips, {options.threads} threads"
     note = f"{sum(map(len, signals)) / pair.feature.rate_hz:.0f} s of {material}"
-    rows = []
-    for variant, times in seconds.items():
-        ratio = base / float(np.median(times))
-        sys.stdout.write(
-            f"{case}: {variant:<12} {np.median(times):6.2f} s, {ratio:.2f}x, within {apart[variant]:.1e}\n"
-        )
-        agreement = "" if variant == pair.package else f"within {apart[variant]:.1e}"
-        rows.append(row(case, variant, times, n=len(signals), ratio=ratio, agreement=agreement, note=note))
-    return rows
+    said = {variant: f"within {far:.1e}" for variant, far in apart.items() if variant != pair.package}
+    return ranked(case, seconds, n=len(signals), note=note, agreement=said)
 
 
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--measures", type=lambda text: text.split(","), default=list(MEASURES))
-    parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
-    parser.add_argument("--clips", type=int, default=12)
-    parser.add_argument("--dry", action="store_true", help="write no rows")
-    options = parsed(parser, repeats=3, threads=1)
-    rows = [one for name in options.measures for one in measure(name, options)]
-    if not options.dry:
-        append_rows(
-            "references", rows, ("silero-vad", "distillmos", "torchmetrics", "funasr", "s3prl", "transformers", "torch")
-        )
+    options = asked(__doc__, measures=tuple(MEASURES), recordings=None, clips=12, repeats=3, threads=1)
+    rows = [row for name in options.measures for row in measure(name, options)]
+    packages = ("silero-vad", "distillmos", "torchmetrics", "funasr", "s3prl", "transformers", "torch")
+    append_rows("references", rows, packages)
 
 
 if __name__ == "__main__":

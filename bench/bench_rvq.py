@@ -5,21 +5,16 @@
 
 Both sides run on the device given and with the same threads. Codebooks and latents are noise of the published shapes.
 Floors, measured in the same run: a copy of as many bytes as must move (latents and codes once, and for a search the
-codebooks), and for a search the time of its products at the rate of torch's float32 matrix product. Without a GPU, its
-rows say so.
+codebooks), and for a search the time of its products at the rate of torch's float32 matrix product.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import torch
-from common import append_rows, interleaved, parsed, product_rate, row, waited, worst
+from common import append_rows, asked, cores, product_rate, race, waited, worst
 
 from codec_bench.kernels.rvq import dispatch
 
@@ -119,16 +114,9 @@ def compare_codes(name: str, codes: torch.Tensor, expected: torch.Tensor) -> flo
 @torch.no_grad()
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=10.0, help="of audio in each item")
-    parser.add_argument("--items", type=int, default=2)
-    options = parsed(
-        parser, repeats=5, threads=len(os.sched_getaffinity(0)), device="cuda" if torch.cuda.is_available() else "cpu"
-    )
+    options = asked(__doc__, seconds=10.0, items=2, repeats=5, threads=cores(), device="cpu")
     device = torch.device(options.device)
     rate = product_rate(device)
-    sys.stdout.write(f"matrix product {rate / 1e9:.0f} GFLOP/s\n")
-    sys.stdout.write(f"{'case':>34} {'variant':>22} {'p50 s':>9} {'ratio':>6}  agreement; note\n")
     rows = []
     for name, family, frame_rate, hidden, codebooks in CASES:
         net = quantizer(family).to(device)
@@ -163,29 +151,18 @@ def main() -> None:
                 cases["search"][2], cases["search"][3] + latents.nbytes, work + 2.0 * ours.wide.numel() * count,
             )  # fmt: skip
         for what, (baseline, call, agreement, size, flops) in cases.items():
-            how = call().implementation
-            seconds = interleaved(
-                {
-                    "transformers": waited(baseline, device),
-                    f"codec-bench ({how})": waited(call, device),
-                    "floor": waited(copy_of(size, device), device),
-                },
-                repeats=options.repeats,
-            )
-            for variant, times in seconds.items():
-                ratio = float(np.median(seconds["transformers"]) / np.median(times))
-                p50 = float(np.median(times))
-                times_floor = p50 / np.median(seconds["floor"])
-                note = f"{options.threads} threads; {times_floor:.3g}x a copy of {size / 1e6:.2g} MB"
-                if flops and variant != "floor":
-                    note += f", {p50 * rate / flops:.3g}x {flops / 1e9:.3g} GFLOP at {rate / 1e9:.0f} GFLOP/s"
-                agrees = agreement if variant.startswith("codec-bench") else ""
-                rows.append(row(f"{name} {what}", variant, times, n=count, ratio=ratio, agreement=agrees, note=note))
-                sys.stdout.write(f"{f'{name} {what}':>34} {variant:>22} {p50:>9.4f} {ratio:>6.2f}  {agrees}; {note}\n")
-        if device.type != "cuda":
-            rows.append({"case": f"{name} search", "variant": "codec-bench (triton)", "note": "GPU: not measured"})
-    path = append_rows("rvq", rows, ("codec-bench", "torch", "triton", "transformers", "numpy"))
-    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+            calls = {
+                "transformers": baseline,
+                f"codec-bench ({call().implementation})": call,
+                "floor": copy_of(size, device),
+            }
+            calls = {variant: waited(one, device) for variant, one in calls.items()}
+            note = f"{options.threads} threads; the floor is a copy of {size / 1e6:.2g} MB"
+            if flops:
+                note += f"; {flops / 1e9:.3g} GFLOP, {flops / rate:.3g} s at {rate / 1e9:.0f} GFLOP/s"
+            said = {variant: agreement for variant in calls if variant.startswith("codec-bench")}
+            rows += race(f"{name} {what}", calls, n=count, repeats=options.repeats, note=note, agreement=said)
+    append_rows("rvq", rows, ("codec-bench", "torch", "triton", "transformers", "numpy"))
 
 
 if __name__ == "__main__":

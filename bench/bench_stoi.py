@@ -8,13 +8,11 @@ embedded speech. The floor is the Fourier transforms that the definition asks fo
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 import warnings
+from functools import partial
 
 import numpy as np
-from common import append_rows, clips, interleaved, row, worst
+from common import append_rows, asked, clips, race, worst
 from pystoi import stoi as pystoi
 from threadpoolctl import threadpool_limits
 
@@ -43,53 +41,32 @@ def compare(found: list[float | None], expected: list[float], tolerance: float, 
 
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
-    parser.add_argument("--repeats", type=int, default=7)
-    options = parser.parse_args()
+    options = asked(__doc__, recordings=None, repeats=7)
     threadpool_limits(1)  # pystoi's matrix products would take every core
     warnings.simplefilter("ignore")  # pystoi's, of clips that are too short
     material, references = clips(options.recordings)
     rng = np.random.default_rng(0)
     pairs = [(x, (x + 0.01 * rng.standard_normal(x.size)).astype(np.float32)) for x in references]
-    cases = {"all clips": pairs, "clips over 8 s": [pair for pair in pairs if pair[0].size > 8 * 16_000]}
+    items = [Inputs(str(index), 16_000, y, x) for index, (x, y) in enumerate(pairs)]
+    kept = [envelopes(x, y, 16_000) for x, y in pairs]
+    note = f"{sum(map(len, references)) / 16_000:.1f} s of {material}, one thread"
     rows = []
-    sys.stdout.write(
-        f"{material}\n{'measure':>7} {'clips':>15} {'audio s':>8} {'variant':>12} {'p50 s':>8} {'ratio':>6}\n"
-    )
     for name, tolerance in TOLERANCE.items():
-        metric, extended = build_metric(name), name == "estoi"
-        for case, chosen in cases.items():
-            if not chosen:
-                continue
-            items = [Inputs(str(index), 16_000, y, x) for index, (x, y) in enumerate(chosen)]
-            found = [score.value for score in metric.compute(items)]
-            expected = [pystoi(x, y, 16_000, extended=extended) for x, y in chosen]
-            apart = compare(found, expected, tolerance, f"{name}, {case}")
-            kept = [envelopes(x, y, 16_000) for x, y in chosen]
-            counts = [k.shape[2] for k in kept if k is not None]
-            seconds = interleaved(
-                {
-                    "pystoi": lambda c=chosen, e=extended: [pystoi(x, y, 16_000, extended=e) for x, y in c],
-                    "codec-bench": lambda m=metric, i=items: m.compute(i),
-                    "floor": lambda n=counts: transforms(n),
-                },
-                repeats=options.repeats,
-                warmup=2,
-            )
-            duration_s = sum(x.size for x, _ in chosen) / 16_000
-            for variant, times in seconds.items():
-                ratio = float(np.median(seconds["pystoi"]) / np.median(times))
-                agreement = f"within {apart:.1e}" if variant == "codec-bench" else ""
-                note = f"{duration_s:.1f} s of {material}, one thread"
-                rows.append(
-                    row(f"{name}, {case}", variant, times, n=len(chosen), ratio=ratio, agreement=agreement, note=note)
-                )
-                sys.stdout.write(
-                    f"{name:>7} {case:>15} {duration_s:>8.1f} {variant:>12} {np.median(times):>8.4f} {ratio:>6.1f}  {agreement}\n"
-                )
-    path = append_rows("stoi", rows, ("codec-bench", "pystoi", "numba", "numpy", "scipy"))
-    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+        metric = build_metric(name)
+
+        def package(extended: bool = name == "estoi") -> list[float]:
+            return [pystoi(x, y, 16_000, extended=extended) for x, y in pairs]
+
+        case = f"{name}, all clips"
+        apart = compare([score.value for score in metric.compute(items)], package(), tolerance, case)
+        calls = {
+            "pystoi": package,
+            "codec-bench": partial(metric.compute, items),
+            "floor": partial(transforms, [k.shape[2] for k in kept if k is not None]),
+        }
+        said = {"codec-bench": f"within {apart:.1e}"}
+        rows += race(case, calls, n=len(pairs), repeats=options.repeats, warmup=2, note=note, agreement=said)
+    append_rows("stoi", rows, ("codec-bench", "pystoi", "numba", "numpy", "scipy"))
 
 
 if __name__ == "__main__":

@@ -1,23 +1,20 @@
 """Eight operating points in one run against eight runs of one each, as whole processes over the same files.
 
 The reference side (decoding, resampling, speaker embeddings, what is heard in the reference) is computed once in a sweep and eight
-times apart. Each run apart holds the row that everybody needs beside a codec's, the unprocessed audio (`--alone` leaves it
-out). No feature cache. The sweep runs between the fourth and the fifth of the runs apart, so that a drifting machine touches both
+times apart. Each run apart holds the row that everybody needs beside a codec's, the unprocessed audio. No feature cache. The sweep runs between the fourth and the fifth of the runs apart, so that a drifting machine touches both
 alike; CPU seconds stand beside the wall's, since other processes touch them less.
 
 Floor: a run of the unprocessed row alone is all that a sweep can save, seven times. What is left when it is taken from the eight
 runs are start and reference once and eight estimate sides. A sweep costs less than half only where an estimate side costs less
 than three quarters of start and reference.
 
-    python bench/bench_sweep.py [--data embedded] [--metrics ...] [--alone] [--repeats 1]
+    python bench/bench_sweep.py [--data embedded] [--metrics ...] [--repeats 1]
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import append_rows, row, worst
+from common import append_rows, asked, ranked, worst
 
 CODECS = ("opus-6k", "opus-12k", "opus-24k", "mp3-16k", "mp3-32k", "aac-32k", "amr-nb-12k", "g722")
 BASE = "unprocessed"
@@ -53,25 +50,20 @@ def cpu_s() -> float:
     return now.children_user + now.children_system
 
 
-def measure(data: str, metrics: str, alone: bool) -> dict[str, np.ndarray]:
-    """Seconds `(wall, CPU)` of the sweep, of the eight runs, and of what the sweep cannot go below."""
-    base = [] if alone else [BASE]
-    folder = Path(tempfile.mkdtemp())
-    together, sweep = {}, np.zeros(2)
+def measure(data: str, metrics: str) -> dict[str, np.ndarray]:
+    """Seconds `(wall, CPU)` of the eight runs, of the sweep, and of what the sweep cannot go below."""
     apart, eight = {}, np.zeros(2)
-    for number, name in enumerate(CODECS):
-        if number == len(CODECS) // 2:
-            together, sweep = evaluate([*base, *CODECS], data, metrics, folder / "sweep")
-        systems, taken = evaluate([*base, name], data, metrics, folder / name)
-        apart[name], eight = systems[name], eight + taken
-    seconds = {"eight runs": eight, "one sweep": sweep}
-    if not alone:
-        _, saved = evaluate(base, data, metrics, folder / BASE)
-        seconds["floor"] = eight - (len(CODECS) - 1) * saved
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        for number, name in enumerate(CODECS):
+            if number == len(CODECS) // 2:
+                together, sweep = evaluate([BASE, *CODECS], data, metrics, folder / "sweep")
+            systems, taken = evaluate([BASE, name], data, metrics, folder / name)
+            apart[name], eight = systems[name], eight + taken
+        _, saved = evaluate([BASE], data, metrics, folder / BASE)
     for name in CODECS:
         compare(name, together[name]["metrics"], apart[name]["metrics"])
-    shutil.rmtree(folder)
-    return seconds
+    return {"eight runs": eight, "one sweep": sweep, "floor": eight - (len(CODECS) - 1) * saved}
 
 
 def compare(name: str, together: dict[str, dict[str, Any]], apart: dict[str, dict[str, Any]]) -> None:
@@ -87,22 +79,12 @@ def compare(name: str, together: dict[str, dict[str, Any]], apart: dict[str, dic
 
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", default="embedded")
-    parser.add_argument("--metrics", default=METRICS)
-    parser.add_argument("--alone", action="store_true", help="runs apart without the unprocessed row")
-    parser.add_argument("--repeats", type=int, default=1)
-    options = parser.parse_args()
-    runs = [measure(options.data, options.metrics, options.alone) for _ in range(options.repeats)]
-    case = f"8 codecs, {options.data}, {options.metrics}" + (", no unprocessed row" if options.alone else "")
-    rows = []
+    options = asked(__doc__, data="embedded", metrics=METRICS, repeats=1)
+    runs = [measure(options.data, options.metrics) for _ in range(options.repeats)]
     wall, cpu = ({name: np.array([run[name][k] for run in runs]) for name in runs[0]} for k in (0, 1))
-    for name in wall:
-        ratio, of_cpu = (float(np.median(s["eight runs"]) / np.median(s[name])) for s in (wall, cpu))
-        note = f"{np.median(cpu[name]):.4g} s of CPU, {of_cpu:.3g}x; {1 / ratio:.3f} of the wall, {1 / of_cpu:.3f} of the CPU"
-        agreement = "" if name == "floor" else "same values"
-        rows.append(row(case, name, wall[name], n=len(CODECS), ratio=ratio, agreement=agreement, note=note))
-        sys.stdout.write(f"{name:12s} {np.median(wall[name]):8.1f} s  {ratio:5.2f}x  {note}\n")
+    note = "CPU: " + ", ".join(f"{name} {np.median(seconds):.4g} s" for name, seconds in cpu.items())
+    case = f"8 codecs, {options.data}, {options.metrics}"
+    rows = ranked(case, wall, n=len(CODECS), note=note, agreement={"one sweep": "same values"})
     append_rows("sweep", rows, ("codec-bench",))
 
 

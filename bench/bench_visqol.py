@@ -1,4 +1,4 @@
-"""ViSQOL against the package visqol-python with numba, pair by pair, on one thread (target: at least three times as fast).
+"""ViSQOL against the package visqol-python with numba, pair by pair, on one thread.
 
     python bench/bench_visqol.py [--clips 12] [--audio-clips 6] [--repeats 3]
 
@@ -9,15 +9,12 @@ the first turn. Recordings of less than a second are left out, because neither s
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
+from functools import partial
 
 import numba
 import numpy as np
-from common import append_rows, clips, interleaved, row, worst
+from common import append_rows, asked, clips, race, worst
 from threadpoolctl import threadpool_limits
 
 from codec_bench.audio.resample import to_rate
@@ -86,41 +83,22 @@ def measured(mode: str | None, signals: Sequence[np.ndarray], material: str, rep
     """Runs both in turns and compares; the rows."""
     pairs = pairs_of(signals, visqol.Visqol.variants[mode].rate_hz)
     theirs, mine = package(mode), ours(mode)
-    apart = compare(theirs(pairs), mine(pairs))
-    seconds = interleaved({"visqol-python": lambda: theirs(pairs), "codec-bench": lambda: mine(pairs)}, repeats)
-    base, fast = seconds["visqol-python"], seconds["codec-bench"]
-    ratio = float(np.median(base) / np.median(fast))
-    audio_s = sum(len(signal) for signal in signals) / 16_000
-    case, note = f"{mode or 'speech'} mode", f"{len(pairs)} pairs, {audio_s:.0f} s of {material}, one thread"
-    sys.stdout.write(f"{case}: {ratio:.1f}x, within {apart:.1e}; {note}\n")
-    return [
-        row(case, "visqol-python", base, n=len(pairs), note=note),
-        row(case, "codec-bench", fast, n=len(pairs), ratio=ratio, agreement=f"within {apart:.1e}", note=note),
-    ]
+    said = {"codec-bench": f"within {compare(theirs(pairs), mine(pairs)):.1e}"}
+    calls = {"visqol-python": partial(theirs, pairs), "codec-bench": partial(mine, pairs)}
+    note = f"{len(pairs)} pairs, {sum(map(len, signals)) / 16_000:.0f} s of {material}, one thread"
+    return race(f"{mode or 'speech'} mode", calls, n=len(pairs), repeats=repeats, note=note, agreement=said)
 
 
 def main() -> None:
-    """Measures, prints, writes rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--recordings", default=os.environ.get("CODEC_BENCH_TEST_RECORDINGS"))
-    parser.add_argument("--clips", type=int, default=12)
-    parser.add_argument("--audio-clips", type=int, default=6)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--dry", action="store_true", help="write no rows")
-    asked = parser.parse_args()
-    material, signals = clips(asked.recordings)
+    """Runs the bench and appends its rows; audio mode needs libsvm-official and the package's regression."""
+    options = asked(__doc__, recordings=None, clips=12, audio_clips=6, repeats=3)
+    material, signals = clips(options.recordings)
     signals = [signal for signal in signals if len(signal) > 16_000]
     numba.set_num_threads(1)
     threadpool_limits(1)
-    rows = measured(None, signals[: asked.clips], material, asked.repeats)
-    if lookup(visqol.SVR) is None or find_spec("libsvm") is None:
-        sys.stdout.write(
-            "audio mode: left out; it needs pip install libsvm-official, and the regression of visqol-python\n"
-        )
-    else:
-        rows += measured(visqol.AUDIO, signals[: asked.audio_clips], material, asked.repeats)
-    if not asked.dry:
-        append_rows("visqol", rows, ("visqol-python", "numba", "scipy"))
+    rows = measured(None, signals[: options.clips], material, options.repeats)
+    rows += measured(visqol.AUDIO, signals[: options.audio_clips], material, options.repeats)
+    append_rows("visqol", rows, ("visqol-python", "numba", "scipy"))
 
 
 if __name__ == "__main__":

@@ -1,41 +1,30 @@
 """Times WavLM in masked batches against s3prl one by one and transformers in unmasked batches, and checks the numbers.
 
-    python bench/bench_wavlm_sv.py [--full] [--device cuda:0] [--precision tf32|float16|bfloat16] [--clips N] [--threads N]
+    python bench/bench_wavlm_sv.py [--full] [--device cuda:0] [--clips N] [--batch-s SECONDS] [--threads N]
 
 All run the same network with the same weights on the same clips (noise with LibriSpeech's range of lengths). Without
-`--full` the network is a small one that a CPU runs in seconds. s3prl and transformers give the hidden states alone, so they
-are compared with the encoder alone; `embeddings` is the whole feature, with the head. In half precision ours has its weights in it,
-and theirs run by autocast.
+`--full` the network is a small one that a CPU runs in seconds. Compared are the hidden states' means over time.
 
-The floor is the matrix products of the unpadded clips, at the rate that one large product reaches here in the same run;
-beside it, the bytes that a batch must at least move: the parameters once, and each layer's input and output.
+The floor is the matrix products of the unpadded clips, at the rate that one large product reaches here in the same run.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import sys
-import time
 import warnings
 from collections.abc import Callable
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, parsed, product_rate, row, waited, worst
+from common import append_rows, asked, product_rate, race, waited, worst
+from reduced_scorers import speaker_config
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
-from codec_bench.networks.ecapa import SpeakerNet
-from codec_bench.networks.half import HALF, reduce_weights
-from codec_bench.networks.precision import BY_WEIGHTS, Precision, computing
+from codec_bench.networks.precision import computing
 from codec_bench.networks.speech_config import WAVLM_LARGE, EncoderConfig
-from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, padded, standardised
+from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, padded
 
-SMALL = EncoderConfig(
-    "layer_norm", 256, 6, 4, 1024, True, ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2), relative_buckets=320
-)
 RATE_HZ = 16_000
-AGREEMENT = {"float32": 1e-4, "tf32": 2e-2, "float16": 2e-2, "bfloat16": 2e-1}
+AGREEMENT = 1e-4
 
 
 def clips(count: int, shortest_s: float, longest_s: float) -> list[np.ndarray]:
@@ -57,7 +46,7 @@ def batches(signals: list[np.ndarray], budget_s: float) -> list[list[int]]:
     return out
 
 
-def networks(config: EncoderConfig) -> tuple[SpeakerNet, Callable[..., object] | None, object]:
+def networks(config: EncoderConfig) -> tuple[SpeechEncoder, Callable[..., object] | None, object]:
     """Ours, s3prl's (None where it is not installed) and transformers', with the same weights."""
     import transformers
 
@@ -70,8 +59,8 @@ def networks(config: EncoderConfig) -> tuple[SpeakerNet, Callable[..., object] |
         )
     ).eval()  # fmt: skip
     state = {fairseq_name(name, config.extractor): value for name, value in theirs.state_dict().items()}
-    ours = SpeakerNet(config).eval()
-    ours.feature_extract["model"].load_state_dict(state)
+    ours = SpeechEncoder(config).eval()
+    ours.load_state_dict(state)
     try:
         from codec_bench.features.speakers.s3prl import mended
 
@@ -93,33 +82,6 @@ def networks(config: EncoderConfig) -> tuple[SpeakerNet, Callable[..., object] |
     return ours, upstream, theirs
 
 
-def by_autocast(call: Callable[[], object], device: str, precision: Precision) -> Callable[[], object]:
-    """The call, in half precision by autocast if that is the precision."""
-    if precision not in HALF:
-        return call
-
-    def run() -> object:
-        with torch.autocast(device.split(":")[0], dtype=HALF[precision]):
-            return call()
-
-    return run
-
-
-def least_bytes(config: EncoderConfig, net: torch.nn.Module, batch_lengths: list[list[int]]) -> float:
-    """Parameters once a batch, and the input and output of every layer, in float32."""
-    parameters = sum(p.numel() for p in net.parameters())
-    total = 0.0
-    for lengths in batch_lengths:
-        total += 4 * parameters
-        for samples in lengths:
-            frames = samples
-            for channels, kernel, stride in config.conv_layers:
-                frames = (frames - kernel) // stride + 1
-                total += 2 * 4 * frames * channels
-            total += config.layers * 4 * frames * (2 * config.width + 2 * config.feed_forward)
-    return total
-
-
 def compare(name: str, found: list[np.ndarray], expected: list[np.ndarray], tolerance: float) -> float:
     """How far numbers lie from the expected ones, in parts of each clip's largest; stops where that is too far."""
     both = zip(expected, found, strict=True)
@@ -128,19 +90,10 @@ def compare(name: str, found: list[np.ndarray], expected: list[np.ndarray], tole
 
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--full", action="store_true", help="WavLM-large itself")
-    parser.add_argument("--precision", choices=AGREEMENT, default="float32")
-    parser.add_argument("--clips", type=int, default=None)
-    parser.add_argument("--batch-s", type=float, default=None, help="padded seconds per batch")
-    options = parsed(parser, repeats=3, threads=1)
+    options = asked(__doc__, full=False, clips=0, batch_s=0.0, repeats=3, threads=1, device="cpu")
     warnings.simplefilter("ignore")
-    device, cuda = options.device, options.device.startswith("cuda")
-    precision: Precision = BY_WEIGHTS.get(options.precision, "float32")
-    if cuda and not torch.cuda.is_available():
-        sys.stdout.write(f"{device}: not measured (there is no GPU here)\n")
-        return
-    config = WAVLM_LARGE if options.full else SMALL
+    device, cuda = options.device, options.device != "cpu"
+    config = WAVLM_LARGE if options.full else speaker_config()
     signals = clips(options.clips or (256 if cuda else 12), 1.3 if cuda else 0.6, 35.0 if cuda else 12.0)
     groups = batches(signals, options.batch_s or (240.0 if cuda else 40.0))
     ours_groups = [
@@ -148,100 +101,44 @@ def main() -> None:
         for group in groups
         for part in passes([signals[k].size for k in group], device, most_on_cpu=EIGHT_SECONDS)
     ]
-    net, upstream, theirs = (part.to(device) if part is not None else None for part in networks(config))
-    reduce_weights(net, precision)
-    encoder: SpeechEncoder = net.feature_extract["model"]
+    encoder, upstream, theirs = (part.to(device) if part is not None else None for part in networks(config))
     on_device = [torch.from_numpy(x).to(device)[None] for x in signals]
 
-    def ours_batched() -> list[np.ndarray]:
+    def batched(chosen: list[list[int]], hidden: Callable[..., torch.Tensor]) -> list[np.ndarray]:
         out: list[np.ndarray | None] = [None] * len(signals)
-        for group in ours_groups:
-            last, frames = encoder(*padded([signals[k] for k in group], device))
-            for place, item, count in zip(group, last, frames, strict=True):
-                out[place] = item[:count].float().mean(0)
-        return [x.cpu().numpy() for x in out]
-
-    def ours_alone() -> list[np.ndarray]:
-        return [encoder(x, [x.shape[1]])[0][0].float().mean(0).cpu().numpy() for x in on_device]
-
-    def s3prl_alone() -> list[np.ndarray]:
-        return [upstream.extract_features(x)[0][0].float().mean(0).cpu().numpy() for x in on_device]
-
-    def transformers_batched() -> list[np.ndarray]:
-        out: list[np.ndarray | None] = [None] * len(signals)
-        for group in groups:
+        for group in chosen:
             waves, lengths = padded([signals[k] for k in group], device)
-            last = theirs(waves).last_hidden_state
-            for place, item, length in zip(group, last, lengths, strict=True):
-                out[place] = item[: config.frames(length)].float().mean(0)
-        return [x.cpu().numpy() for x in out]
-
-    def embeddings() -> list[np.ndarray]:
-        out = []
-        for group in ours_groups:
-            waves, lengths = padded([signals[k] for k in group], device)
-            out.append(net(standardised(waves, lengths, 1e-5), lengths).cpu().numpy())
+            for place, item, length in zip(group, hidden(waves, lengths), lengths, strict=True):
+                out[place] = item[: config.frames(length)].mean(0).cpu().numpy()
         return out
 
-    variants = {
-        "s3prl one by one": by_autocast(s3prl_alone, device, precision),
-        "transformers unmasked batches": by_autocast(transformers_batched, device, precision),
-        "codec-bench one by one": ours_alone,
-        "codec-bench": ours_batched,
-        "codec-bench embeddings": embeddings,
+    def alone(hidden: Callable[[torch.Tensor], torch.Tensor]) -> list[np.ndarray]:
+        return [hidden(x)[0].mean(0).cpu().numpy() for x in on_device]
+
+    calls = {
+        "s3prl one by one": lambda: alone(lambda x: upstream.extract_features(x)[0]),
+        "transformers unmasked batches": lambda: batched(groups, lambda waves, _: theirs(waves).last_hidden_state),
+        "codec-bench one by one": lambda: alone(lambda x: encoder(x, [x.shape[1]])[0]),
+        "codec-bench": lambda: batched(ours_groups, lambda waves, lengths: encoder(waves, lengths)[0]),
     }
     if upstream is None:
-        del variants["s3prl one by one"]
-        sys.stdout.write("s3prl: not measured (not installed)\n")
-    baseline = next(iter(variants))
-    with computing(device, precision):
-        right = variants[baseline]() if upstream is not None else ours_alone()
-        alone = [net(standardised(*padded([x], device), 1e-5), [x.size])[0].cpu().numpy() for x in signals]
-        apart = {
-            name: compare(
-                name, call(), right, AGREEMENT[options.precision] if name.startswith("codec-bench") else np.inf
-            )
-            for name, call in variants.items()
-            if name not in (baseline, "codec-bench embeddings")
+        del calls["s3prl one by one"]  # it is not installed
+    with torch.inference_mode(), computing(device, "float32"):
+        right = calls["codec-bench one by one" if upstream is None else "s3prl one by one"]()
+        said = {
+            name: f"within {compare(name, call(), right, AGREEMENT if name.startswith('codec-bench') else np.inf):.1e}"
+            for name, call in calls.items()
         }
-        found = [vector for batch in embeddings() for vector in batch]
-        order = [place for group in ours_groups for place in group]
-        apart["codec-bench embeddings"] = compare(
-            "embeddings", found, [alone[k] for k in order], AGREEMENT[options.precision]
+        rate = product_rate(torch.device(device))
+        flops = sum(config.flops(x.size) for x in signals)
+        note = (
+            f"{'WavLM-large' if options.full else 'small'}, float32, {device}, {options.threads} thread(s), {len(ours_groups)} batches; "
+            f"floor {flops / rate:.3f} s: {flops / 1e12:.3f} TFLOP at {rate / 1e12:.3f} TFLOP/s of one product"
         )
-        seconds = interleaved(
-            {n: waited(c, torch.device(device)) for n, c in variants.items()}, repeats=options.repeats, warmup=1
-        )
-    rate = product_rate(torch.device(device), precision)
-    flops = sum(config.flops(x.size) for x in signals)
-    moved = least_bytes(config, encoder, [[signals[k].size for k in group] for group in ours_groups])
-    duration_s = sum(x.size for x in signals) / RATE_HZ
-    padded_s = sum(len(group) * signals[group[0]].size for group in ours_groups) / RATE_HZ
-    note = (
-        f"{'WavLM-large' if options.full else 'small'}, {options.precision}, {device}, {options.threads} thread(s), {len(signals)} clips, "
-        f"{duration_s:.1f} s in {len(ours_groups)} batches of {padded_s:.1f} padded s"
-    )
-    floor = (
-        f"floor {flops / rate:.3f} s: {flops / 1e12:.3f} TFLOP at {rate / 1e12:.3f} TFLOP/s of one product; "
-        f"{moved / 1e9:.1f} GB moved at least"
-    )
-    sys.stdout.write(f"{note}\n{floor}\n{'variant':>30} {'p50 s':>8} {'x real':>8} {'ratio':>6}  apart\n")
-    rows = []
-    for variant, times in seconds.items():
-        middle = float(np.median(times))
-        ratio = float(np.median(seconds[baseline])) / middle
-        agreement = f"within {apart[variant]:.1e}" if variant in apart else ""
-        rows.append(
-            row("clips", variant, times, n=len(signals), ratio=ratio, agreement=agreement, note=f"{note}; {floor}")
-        )
-        sys.stdout.write(f"{variant:>30} {middle:>8.3f} {duration_s / middle:>8.1f} {ratio:>6.2f}  {agreement}\n")
-    if not cuda:
-        sys.stdout.write("GPU: not measured (run with --full --device cuda:0)\n")
-    path = append_rows("wavlm_sv", rows, ("codec-bench", "torch", "s3prl", "transformers"))
-    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+        calls = {name: waited(call, torch.device(device)) for name, call in calls.items()}
+        rows = race("clips", calls, n=len(signals), repeats=options.repeats, note=note, agreement=said)
+    append_rows("wavlm_sv", rows, ("codec-bench", "torch", "s3prl", "transformers"))
 
 
 if __name__ == "__main__":
-    started = time.perf_counter()
     main()
-    sys.stdout.write(f"took {time.perf_counter() - started:.0f} s\n")

@@ -13,25 +13,22 @@ read, at the rates at which this machine multiplies and reads in this run; its n
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import torch
-from common import append_rows, interleaved, parsed, row
+from common import append_rows, asked, interleaved, product_rate, race, waited
 from whisper_folder import POSITIONS, SIZES, Size, write
 
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
 from codec_bench.features.recognisers.whisper import WINDOWS_AT_ONCE, Whisper
+from codec_bench.networks.precision import BY_WEIGHTS
 from codec_bench.types import Audio
 
-RATE_HZ = 16_000
+RATE_HZ, VOCABULARY = 16_000, 51_866
 GREEDY = {
     "beam_size": 1, "best_of": 1, "temperature": 0.0, "without_timestamps": True, "condition_on_previous_text": False,
     "no_speech_threshold": None, "log_prob_threshold": None, "compression_ratio_threshold": None,
@@ -47,38 +44,20 @@ def utterances(count: int) -> list[np.ndarray]:
     return [speech[start : start + round(s * RATE_HZ)] for start, s in zip(starts, lengths_s)]
 
 
-def per_second(work: float, call: Callable[[], object], device: str) -> float:
-    """Work per second of a call, the best of five."""
-    best = np.inf
-    for _ in range(5):
-        start = time.perf_counter()
-        call()
-        if device != "cpu":
-            torch.cuda.synchronize(device)
-        best = min(best, time.perf_counter() - start)
-    return work / best
-
-
 def floor_s(size: Size, windows: int, tokens: int, device: str, kind: str) -> tuple[float, str]:
     """Seconds that the arithmetic takes at this machine's rates, and where they go."""
-    dtype = {"float16": torch.float16, "bfloat16": torch.bfloat16}.get(kind, torch.float32)
-    side = 8_192 if device != "cpu" else 1_024
-    a = torch.randn(side, side, device=device, dtype=dtype)
-    macs = per_second(side**3, lambda: a @ a, device)
-    d = size.d_model
-    encoder = size.layers * POSITIONS * (12 * d * d + 2 * POSITIONS * d)
-    encoder += 2 * POSITIONS * 3 * size.n_mels * d + POSITIONS * 3 * d * d
-    memory = size.decoder_layers * POSITIONS * 2 * d * d  # keys and values of what was heard
-    step = size.decoder_layers * (14 * d * d + 2 * POSITIONS * d) + 51_866 * d
-    weights = (size.decoder_layers * 14 * d * d + 51_866 * d) * a.element_size()
-    cached = size.decoder_layers * 2 * POSITIONS * d * a.element_size()
+    place, bytes_each = torch.device(device), 2 if kind in ("float16", "bfloat16") else 4
+    macs = product_rate(place, BY_WEIGHTS.get(kind, "float32")) / 2
+    words = VOCABULARY * size.d_model
+    cached = size.decoder_layers * 2 * POSITIONS * size.d_model * bytes_each
+    weights = (size.step_weights + words) * bytes_each
     together = min(windows, WINDOWS_AT_ONCE["cpu" if device == "cpu" else "cuda"])
     # What a step reads is read again by the next one: measured at its own size, which may fit a cache.
-    again = torch.ones((weights + together * cached) // 4, device=device)
-    read = per_second(again.nbytes, lambda: torch.dot(again, again), device)
+    again = torch.ones(int(weights + together * cached) // 4, device=device)
+    read = again.nbytes / interleaved({"": waited(lambda: torch.dot(again, again), place)})[""].min()
     batches = -(-windows // together)
-    heard_s = windows * (encoder + memory) / macs
-    written_s = tokens * max(windows * step / macs, (batches * weights + windows * cached) / read)
+    heard_s = windows * size.encoder_macs / macs
+    written_s = tokens * max(windows * (size.step_macs + words) / macs, (batches * weights + windows * cached) / read)
     note = (
         f"encoder {heard_s:.3g} s, decoder {written_s:.3g} s at {2 * macs / 1e9:.3g} GFLOP/s and {read / 1e9:.3g} GB/s"
     )
@@ -95,12 +74,8 @@ def compare(found: list[list[int]], expected: list[list[int]], exact: bool) -> l
 
 def main() -> None:
     """Runs the bench and appends its rows."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--size", choices=SIZES, default="reduced")
-    parser.add_argument("--compute-type", default="float32")
-    parser.add_argument("--clips", type=int, default=48)
-    parser.add_argument("--tokens-per-second", type=float, default=3.5)
-    options = parsed(parser, repeats=3, threads=1)
+    defaults = {"size": "reduced", "compute_type": "float32", "clips": 48, "tokens_per_second": 3.5}
+    options = asked(__doc__, **defaults, repeats=3, threads=1, device="cpu")
     os.environ["OMP_NUM_THREADS"] = str(options.threads)  # as the engine tells a worker its share of the cores
     from faster_whisper import WhisperModel
 
@@ -131,31 +106,14 @@ def main() -> None:
         same = compare(found, one_by_one(), exact=options.compute_type == "float32")
         windows = sum(result["windows"] for result in ours)
         written = sum(result["tokens"].size for result in ours) / windows
-        seconds = interleaved(
-            {"faster-whisper": one_by_one, "codec-bench": lambda: feature.compute(clips, languages)},
-            repeats=options.repeats,
-        )
-    floor, parts = floor_s(size, windows, tokens, options.device, options.compute_type)
-    case = f"{options.size}, {options.device}, {options.compute_type}"
-    note = f"{len(clips)} clips, {duration_s:.0f} s, {windows} windows, {written:.0f} tokens a window, {options.threads} thread(s)"
-    agreement = f"{sum(same)} of {len(same)} clips token for token"
-    rows = []
-    sys.stdout.write(f"{case}: {note}\n{'variant':>15} {'p50 s':>8} {'ratio':>6} {'x real time':>12}  agreement\n")
-    for variant, times in {**seconds, "floor": np.array([floor])}.items():
-        ratio = float(np.median(seconds["faster-whisper"]) / np.median(times))
-        said = {"codec-bench": agreement, "floor": parts}.get(variant, "")
-        rows.append(
-            row(case, variant, times, n=len(clips), ratio=ratio, agreement=said if variant != "floor" else "",
-                note=f"{note}; {parts}" if variant == "floor" else note)
-        )  # fmt: skip
-        sys.stdout.write(
-            f"{variant:>15} {np.median(times):>8.3f} {ratio:>6.2f} {duration_s / np.median(times):>12.0f}  {said}\n"
-        )
-    if not cuda:
-        rows.append({"case": "large-v3, cuda, float16", "variant": "codec-bench", "note": "not measured"})
-        sys.stdout.write("on a GPU: not measured\n")
-    path = append_rows("whisper", rows, ("codec-bench", "faster-whisper", "ctranslate2", "torch", "numpy"))
-    sys.stdout.write(f"rows in {os.path.relpath(path)}\n")
+        floor, parts = floor_s(size, windows, tokens, options.device, options.compute_type)
+        note = f"{len(clips)} clips, {duration_s:.0f} s, {windows} windows, {written:.0f} tokens a window, {options.threads} thread(s)"
+        said = {"codec-bench": f"{sum(same)} of {len(same)} clips token for token"}
+        calls = {"faster-whisper": one_by_one, "codec-bench": lambda: feature.compute(clips, languages)}
+        case = f"{options.size}, {options.device}, {options.compute_type}"
+        note += f"; floor {floor:.3g} s: {parts}"
+        rows = race(case, calls, n=len(clips), repeats=options.repeats, note=note, agreement=said)
+    append_rows("whisper", rows, ("codec-bench", "faster-whisper", "ctranslate2", "torch", "numpy"))
 
 
 if __name__ == "__main__":

@@ -11,17 +11,16 @@ import argparse
 import csv
 import datetime
 import hashlib
-import importlib.util
 import json
 import os
 import platform
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,10 +31,8 @@ if TYPE_CHECKING:
 
 FIELDS = (
     "bench", "case", "variant", "n", "unit", "p20", "p50", "p80", "ratio_to_baseline", "agreement", "note",
-    "machine", "cores", "gpu", "python", "versions", "commit",
+    "machine", "cores", "gpu", "python", "versions", "commit", "run", "date", "load", "repeats", "tree",
 )  # fmt: skip
-"""Columns of the rows that were written before runs had an id."""
-FIELDS += ("run", "date", "load", "repeats", "tree")
 PEAK_MIB = "int(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1]) / 1024"
 """The text of an expression for programs that a bench starts: their own peak memory in MiB.
 
@@ -43,17 +40,12 @@ PEAK_MIB = "int(next(line for line in open('/proc/self/status') if line.startswi
 """
 DATA = Path(__file__).resolve().parent / "data"
 ROOT = DATA.parents[1]
+sys.path.append(str(ROOT / "tests" / "golden"))
+"""Where the stand-ins for checkpoints lie, which a bench imports by name inside the function that needs them."""
 
 
-def interleaved(
-    variants: dict[str, Callable[[], object]],
-    repeats: int = 5,
-    warmup: int = 1,
-    clock: Callable[[], float] = time.perf_counter,
-) -> dict[str, np.ndarray]:
+def interleaved(variants: dict[str, Callable[[], object]], repeats: int = 5, warmup: int = 1) -> dict[str, np.ndarray]:
     """Times each callable `repeats` times in turn (A B A B ...), so that a drifting machine touches all alike.
-
-    `clock` is the time that passes, or `time.process_time` for the time that the process computes.
 
     Returns:
         Seconds per run, `(repeats,)`, by name.
@@ -64,9 +56,9 @@ def interleaved(
     seconds: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(repeats):
         for name, call in variants.items():
-            start = clock()
+            start = time.perf_counter()
             call()
-            seconds[name].append(clock() - start)
+            seconds[name].append(time.perf_counter() - start)
     return {name: np.asarray(values) for name, values in seconds.items()}
 
 
@@ -131,7 +123,7 @@ def codes_and_waves(
     return f"{flips} of {total} frames have another code; waves within {worst(pairs, 1e-4, 'waves'):.1e}"
 
 
-def _git(*words: str) -> str | None:
+def git(*words: str) -> str | None:
     """What git says, or None where there is no git or no repository."""
     try:
         done = subprocess.run(["git", *words], capture_output=True, text=True, cwd=ROOT, check=True)
@@ -146,8 +138,8 @@ REVISION = "CODEC_BENCH_REVISION"
 
 def _start() -> dict[str, str]:
     """What a row says of the moment before its bench began. Rows that were just added, and texts, change no bench."""
-    commit = _git("rev-parse", "--short=10", "HEAD")
-    changed = _git("status", "--porcelain", "--", ".", ":!bench/data", ":!docs", ":!README.md")
+    commit = git("rev-parse", "--short=10", "HEAD")
+    changed = git("status", "--porcelain", "--", ".", ":!bench/data", ":!docs", ":!README.md")
     if commit is None and (told := os.environ.get(REVISION)):
         commit, changed = told.removesuffix("-dirty"), told if told.endswith("-dirty") else ""
     return {
@@ -177,27 +169,24 @@ def machine() -> dict[str, str]:
     except (OSError, subprocess.CalledProcessError):
         gpu = "none"
     return {
-        "machine": model, "cores": str(len(os.sched_getaffinity(0))), "gpu": gpu, "python": platform.python_version(),
+        "machine": model, "cores": str(cores()), "gpu": gpu, "python": platform.python_version(),
     }  # fmt: skip
 
 
-def digest(rows: Iterable[dict[str, str]], fields: tuple[str, ...] = FIELDS) -> str:
+def digest(rows: Iterable[dict[str, str]]) -> str:
     """Ten hexadecimal digits that depend on every cell of the rows but the run's id."""
-    cells = [[row[name] or "" for name in fields if name != "run"] for row in rows]
+    cells = [[row[name] for name in FIELDS if name != "run"] for row in rows]
     return hashlib.sha256(json.dumps(cells).encode()).hexdigest()[:10]
 
 
 def read_rows(stem: str) -> list[dict[str, str]]:
-    """The rows of data/<stem>.csv, oldest first; columns that a file does not have yet are empty."""
+    """The rows of data/<stem>.csv, oldest first."""
     with (DATA / f"{stem}.csv").open(newline="", encoding="utf-8") as file:
-        return [{name: row.get(name) or "" for name in FIELDS} for row in csv.DictReader(file)]
+        return list(csv.DictReader(file))
 
 
 def append_rows(stem: str, rows: list[dict[str, object]], packages: tuple[str, ...] = ()) -> Path:
-    """Appends rows to data/<stem>.csv, filling in the run, the machine, the versions of `packages` and the revision.
-
-    A file without the columns of today gets them, empty, for the rows that it has.
-    """
+    """Appends rows to data/<stem>.csv, filling in the run, the machine, the versions of `packages` and the revision."""
     versions = []
     for name in packages:
         try:
@@ -209,11 +198,11 @@ def append_rows(stem: str, rows: list[dict[str, object]], packages: tuple[str, .
     run = f"{START['date'].replace('-', '').replace(':', '')}-{digest(new)}"
     path = DATA / f"{stem}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    before = read_rows(stem) if path.exists() else []
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows([*before, *({**row, "run": run} for row in new)])
+        if not file.tell():
+            writer.writeheader()
+        writer.writerows({**row, "run": run} for row in new)
     return path
 
 
@@ -236,27 +225,23 @@ def row(
     }  # fmt: skip
 
 
-def stand_in(name: str) -> ModuleType:
-    """A builder of small checkpoints of the tests, `tests/golden/NAME.py`."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tests" / "golden" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def clips(recordings: str | None, count: int | None = None, rate_hz: int = 16_000) -> tuple[str, list[np.ndarray]]:
+def clips(
+    recordings: str | None, count: int | None = None, rate_hz: int = 16_000, starting: tuple[str, ...] = ("",)
+) -> tuple[str, list[np.ndarray]]:
     """The name of the material, and its clips at one rate: of a folder with a manifest.jsonl, or the embedded speech.
 
     Args:
         count: how many clips at the most, evenly chosen; None for all.
+        starting: how the ids of recordings begin that are taken.
     """
     from codec_bench.audio.resample import prepare
     from codec_bench.data import open_source
     from codec_bench.types import Audio
 
     if recordings:
-        lines = (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines()
-        paths, name = [Path(recordings) / json.loads(line)["audio"] for line in lines], "real recordings"
+        lines = map(json.loads, (Path(recordings) / "manifest.jsonl").read_text("utf-8").splitlines())
+        paths = [Path(recordings) / line["audio"] for line in lines if line["id"].startswith(starting)]
+        name = "real recordings"
     else:
         paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"
     step = 1 if count is None else max(1, len(paths) // count)
@@ -292,13 +277,60 @@ def waited(call: Callable[[], object], device: torch.device) -> Callable[[], obj
     return both
 
 
-def parsed(parser: argparse.ArgumentParser, *, repeats: int, threads: int, device: str = "cpu") -> argparse.Namespace:
-    """Adds the options that benches of networks share, with these defaults; reads all; and sets torch's threads."""
-    import torch
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0))
 
-    parser.add_argument("--repeats", type=int, default=repeats)
-    parser.add_argument("--threads", type=int, default=threads)
-    parser.add_argument("--device", default=device)
+
+def asked(doc: str, **defaults: Any) -> argparse.Namespace:
+    """The options of a bench, each with its default, which says its kind: `clips=12` is `--clips`, `full=False` a switch.
+
+    A tuple takes several, and None a text. `recordings` is the folder in CODEC_BENCH_TEST_RECORDINGS unless it is given,
+    and a number of `threads` is set for torch.
+    """
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    for name, default in defaults.items():
+        flag = f"--{name.replace('_', '-')}"
+        if isinstance(default, bool):
+            parser.add_argument(flag, action="store_true")
+            continue
+        if name == "recordings":
+            default = os.environ.get("CODEC_BENCH_TEST_RECORDINGS")
+        several = isinstance(default, tuple)
+        kind = str if default is None else type(default[0] if several else default)
+        parser.add_argument(flag, type=kind, default=default, nargs="+" if several else None)
     options = parser.parse_args()
-    torch.set_num_threads(options.threads)
+    if isinstance(defaults.get("threads"), int):
+        import torch
+
+        torch.set_num_threads(options.threads)
     return options
+
+
+def race(
+    case: str,
+    calls: dict[str, Callable[[], object]],
+    *,
+    n: int,
+    repeats: int,
+    warmup: int = 1,
+    note: str = "",
+    agreement: dict[str, str] | None = None,
+) -> list[dict[str, object]]:
+    """Times callables in turns and prints them; the rows, each with its ratio to the first one."""
+    return ranked(case, interleaved(calls, repeats, warmup), n=n, note=note, agreement=agreement)
+
+
+def ranked(
+    case: str, seconds: dict[str, np.ndarray], *, n: int, note: str = "", agreement: dict[str, str] | None = None
+) -> list[dict[str, object]]:
+    """Prints times and makes rows of them, each with its ratio to the first one."""
+    base = float(np.median(next(iter(seconds.values()))))
+    rows = []
+    for variant, times in seconds.items():
+        ratio, said = base / float(np.median(times)), (agreement or {}).get(variant, "")
+        rows.append(row(case, variant, times, n=n, ratio=ratio, agreement=said, note=note))
+        sys.stdout.write(f"{case}: {variant:>28} {np.median(times):>9.4f} s {ratio:>7.2f}  {said}\n")
+    sys.stdout.write(f"{case}: {note}\n")
+    sys.stdout.flush()
+    return rows

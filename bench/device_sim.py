@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -32,7 +31,7 @@ from codec_bench.engine.reading import READING, Heard, ReadResult, ReadWork
 from codec_bench.engine.run import Engine, Settings
 from codec_bench.engine.running import ON_A_GPU
 from codec_bench.engine.systems import generated
-from codec_bench.features.base import Feature, PreparedFeature
+from codec_bench.features.base import Feature
 from codec_bench.metrics.base import Metric
 from codec_bench.store import record as store
 from codec_bench.store.writer import RunWriter
@@ -107,25 +106,14 @@ COSTS = {
 """Estimates for an H200 over 100,000 utterances of 7.42 s; the seconds of a call are the launches of its kernels."""
 
 
-class _Stand(PreparedFeature):
-    """A feature that is not computed. On a virtual clock nothing here is called; `stretched.py` has it sleep."""
+class _Stand(Feature):
+    """A feature that is not computed: its batches end on the virtual clock."""
 
     rate_hz, cached = 16_000, False
 
-    def prepare(self, signals: Sequence[np.ndarray]) -> list[float]:
-        """Pads the signals as a network's batch; gives their seconds."""
-        padded = np.zeros((len(signals), max(signal.size for signal in signals)), np.float32)
-        for row, signal in zip(padded, signals, strict=True):
-            row[: signal.size] = signal
-        return [signal.size / self.rate_hz for signal in signals]
-
-    def compute_prepared(self, batch: list[float]) -> list[Any]:
-        """Takes as long as the device would."""
-        cost = COSTS[os.environ["DEVICE_SIM_PRECISION"]][type(self).__name__]
-        if cost.padded_s(batch) * cost.gib > float(os.environ["DEVICE_SIM_ROOM_GIB"]):
-            raise MemoryError
-        time.sleep(cost.seconds(cost.padded_s(batch)) * float(os.environ["DEVICE_SIM_STRETCH"]))
-        return [{"value": 1.0} for _ in batch]
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Any]:
+        """Nothing on a virtual clock calls this."""
+        raise NotImplementedError
 
 
 class Recogniser(_Stand):
@@ -433,21 +421,14 @@ def compare(found: Outcome, count: int) -> None:
         raise SystemExit(f"busy {found.busy:.3g} of {found.wall_s:.3g} s, the main process {found.main_s:.3g} s")
 
 
-def rows_of(run: Run, found: Outcome, note: str, one_s: float | None = None) -> list[dict[str, object]]:
+def rows_of(run: Run, found: Outcome, one_s: float | None = None) -> list[dict[str, object]]:
     """The rows of a run, which are also printed. `one_s` is how long the same took on one device."""
-    lanes = "" if run.lanes == 2 else ", one lane"
+    lanes, note = "" if run.lanes == 2 else ", one lane", "virtual clock; device costs estimated"
     case = f"{run.utterances} utterances, {run.devices} devices, faults {'+'.join(run.faults) or 'none'}{lanes}"
-    sys.stdout.write(
-        f"{run.precision}, {case}: {found.wall_s:.1f} s, device busy {100 * found.busy:.1f} %, "
-        f"main process {found.main_s:.1f} s of CPU ({note})\n"
-    )
-    rows: list[dict[str, object]] = [
-        {
-            "case": case, "variant": run.precision, "n": run.utterances, "unit": unit, "p50": f"{value:.5g}", "note": note,
-        }
-        for unit, value in (("s", found.wall_s), ("busy share", found.busy), ("main s", found.main_s))
-    ]  # fmt: skip
+    sys.stdout.write(f"{run.precision}, {case}: {found.wall_s:.1f} s, device busy {100 * found.busy:.1f} %\n")
+    about = {"case": case, "variant": run.precision, "n": run.utterances, "note": note}
+    values = {"s": found.wall_s, "busy share": found.busy, "main s": found.main_s}
+    rows: list[dict[str, object]] = [{**about, "unit": unit, "p50": f"{value:.5g}"} for unit, value in values.items()]
     if one_s is not None:
         rows[0]["ratio_to_baseline"] = f"{one_s / found.wall_s:.3g}"
-        sys.stdout.write(f"{one_s / found.wall_s:.2f} times as fast as one device\n")
     return rows

@@ -185,26 +185,17 @@ def whisper(device: str, reduced: bool, part: str) -> Stage:
     mels = ctranslate2.StorageView.from_array(rng.normal(0, 0.5, (windows, size.n_mels, 3000)).astype(np.float32))
     d, bytes_each = size.d_model, 2 if kind == "float16" else 4
     if part == "encoder":
-        work = size.layers * 1500 * (12 * d * d + 2 * 1500 * d) + 3000 * 3 * size.n_mels * d + 1500 * 3 * d * d
         moved = bytes_each * size.layers * 12 * d * d + windows * size.n_mels * 3000 * 4
-        return Stage(
-            lambda: net.encode(mels, to_cpu=False),
-            None,
-            windows * 30.0,
-            windows,
-            moved,
-            2.0 * windows * work,
-            precision=kind,
-        )
+        work = 2.0 * windows * size.encoder_macs
+        return Stage(lambda: net.encode(mels, to_cpu=False), None, windows * 30.0, windows, moved, work, precision=kind)
     encoded = net.encode(mels, to_cpu=False)
     prompt = [words.index(word) for word in ("<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>")]
 
     def decode() -> Any:
         return net.generate(encoded, [prompt] * windows, beam_size=1, max_length=2 * STEPS, suppress_tokens=[])
 
-    step = size.decoder_layers * (14 * d * d + 2 * 1500 * d)
-    moved = STEPS * bytes_each * (size.decoder_layers * 14 * d * d + windows * size.decoder_layers * 2 * 1500 * d)
-    return Stage(decode, None, windows * 30.0, windows, moved, 2.0 * windows * STEPS * step, precision=kind)
+    moved = STEPS * bytes_each * (size.step_weights + windows * size.decoder_layers * 2 * 1500 * d)
+    return Stage(decode, None, windows * 30.0, windows, moved, 2.0 * windows * STEPS * size.step_macs, precision=kind)
 
 
 def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
@@ -374,17 +365,8 @@ def measure(name: str, stage: Stage, options: argparse.Namespace) -> list[dict[s
     for variant, taken in times.items():
         p50 = float(np.median(taken))
         note = f"{stage.items} items, {stage.audio_s:.1f} s of audio, {stage.precision}, {options.device}; share {floor / p50:.2g}; {said}"
-        rows.append(
-            row(
-                name,
-                variant,
-                taken,
-                n=stage.items,
-                ratio=float(base / p50),
-                agreement=agreement.get(variant, ""),
-                note=note,
-            )
-        )
+        said_of = agreement.get(variant, "")
+        rows.append(row(name, variant, taken, n=stage.items, ratio=float(base / p50), agreement=said_of, note=note))
         sys.stdout.write(
             f"{name:>16} {variant:>20} {p50:9.5f} s {stage.audio_s / p50:9.0f} x real time, {base / p50:6.2f} of one by one, "
             f"{floor / p50:5.0%} is floor {agreement.get(variant, '')}\n"

@@ -32,12 +32,12 @@ CODECS = (
 
 def look(_: str, reduced: bool) -> bool:
     """What `doctor` finds of the GPUs, and the C compiler that Triton needs."""
-    from codec_bench.cli.check import diagnose
+    from codec_bench import doctor
 
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     print(f"C compiler: {compiler or 'none'}", flush=True)
     parts = ("GPU", "torch", "Triton", "Whisper", "machine", "one onnxruntime")
-    findings = [finding for finding in diagnose() if finding.what.startswith(parts)]
+    findings = [finding for finding in doctor() if finding.what.startswith(parts)]
     for finding in findings:
         print(f"{finding.what}: {finding.state}, {finding.found}", flush=True)
     rows = [{"case": f.what, "variant": f.state, "note": f.found[:300]} for f in findings]

@@ -41,14 +41,11 @@ class Troubled(Codec):
         longest = max(audio.num_samples for audio in batch)
         if self._trouble:
             self._meet(longest / _RATE_HZ * len(batch))
-        return [
-            Codes(
-                (CodeStream(self._rounded(audio.samples), _LEVELS, float(_RATE_HZ)),),
-                audio.num_samples,
-                audio.sample_rate_hz,
-            )
-            for audio in batch
-        ]
+        made = []
+        for audio in batch:
+            stream = CodeStream(self._rounded(audio.samples), _LEVELS, float(_RATE_HZ))
+            made.append(Codes((stream,), audio.num_samples, audio.sample_rate_hz))
+        return made
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Samples of the numbers."""

@@ -34,7 +34,7 @@ def wanted(every: bool) -> list[str]:
 
 def words_of(name: str) -> list[str]:
     """A command as words."""
-    script, *options = shlex.split(os.path.expandvars(CLAIMS["commands"][name]["run"]))
+    script, *options = shlex.split(CLAIMS["commands"][name]["run"])
     return [sys.executable, str(BENCH / script), *options]
 
 
@@ -53,16 +53,11 @@ def waited(patience_min: float) -> bool:
 
 def measure(name: str, patience_min: float) -> str:
     """Runs one command; says what became of it."""
-    told = CLAIMS["commands"][name]
-    if (variable := told.get("needs")) and not os.environ.get(variable):
-        return f"left out: set {variable}"
     if not waited(patience_min):
         return f"left out: the load stays above {0.8 * QUIET_LOAD:.1f}"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # every process would compile what it imports, for seconds
-    if told.get("embedded"):
-        environment.pop("CODEC_BENCH_TEST_RECORDINGS", None)
     start = time.monotonic()
     code = subprocess.run(words_of(name), cwd=ROOT, env=environment).returncode
     return f"{'measured' if code == 0 else f'failed with {code}'} in {(time.monotonic() - start) / 60:.1f} min"
@@ -80,8 +75,7 @@ def main() -> None:
     if options.list:
         for name in chosen:
             told = CLAIMS["commands"][name]
-            material = "without recordings" if told.get("embedded") else ""
-            sys.stdout.write(f"{name:22} {told['minutes']:>3} min  python bench/{told['run']}  {material}\n")
+            sys.stdout.write(f"{name:22} {told['minutes']:>3} min  python bench/{told['run']}\n")
         sys.stdout.write(f"{sum(CLAIMS['commands'][name]['minutes'] for name in chosen)} min in all\n")
         return
     said = {}

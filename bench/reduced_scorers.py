@@ -11,8 +11,8 @@ from typing import Any
 from codec_bench.features.encoded import Encoded
 from codec_bench.features.speakers.wavlm_sv import WAVE_EPS, WavlmSv
 from codec_bench.features.utmos import Utmos
+from codec_bench.metrics import REGISTRY
 from codec_bench.metrics.sim import Sim
-from codec_bench.metrics.utmos import Utmos as UtmosMetric
 from codec_bench.networks.precision import BY_WEIGHTS, parse_precision
 
 CONVOLUTIONS = ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2)
@@ -89,7 +89,7 @@ class ReducedSim(Sim):
         self.estimate_features = self.reference_features = (self._feature,)
 
 
-class ReducedOpinion(UtmosMetric):
+class ReducedOpinion(REGISTRY.resolve("utmos")):
     """The reduced network's opinion score."""
 
     def __init__(self) -> None:

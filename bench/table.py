@@ -20,16 +20,15 @@ from pathlib import Path
 
 import common
 import yaml
-from blocks import cost_table, drift_table, example_table, noise_table, searches_table, texts_table
+from blocks import cost_table, drift_table
 from common import ROOT
-from rows import NOT_QUIET, QUIET_LOAD, Row, damaged, quiet, rows_of, runs, stems
+from rows import NOT_QUIET, QUIET_LOAD, Row, damaged, quiet, rows_of
 
 from codec_bench.metrics.costs import COSTS, FIELDS
 
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
-OF_ONE_BENCH = {"pitch-noise": noise_table, "searches": searches_table, "example": example_table, "drift": drift_table,
-                "drift-texts": texts_table}  # fmt: skip
-SECTIONS = ("metrics", "networks", "codecs", "models", "engine", "scheduler", "scale", "build")
+OF_ONE_BENCH = {"drift": drift_table}
+SECTIONS = ("metrics", "networks", "codecs", "models", "scheduler", "scale")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
 UNBOUND = re.compile(
@@ -54,7 +53,6 @@ class Claim:
     reads: str = ""
     per: int = 1
     unit: str = ""
-    readme: bool = False
     timing: bool = True
 
     @property
@@ -112,11 +110,6 @@ class Found:
         elif claim.value == "recorded":
             ratio = float(row["ratio_to_baseline"])
             numbers = ratio, ratio * p20 / p50, ratio * p80 / p50
-        elif claim.value == "rate":
-            count = float(row["n"])
-            return f"{count / p50:,.0f}", f"{count / p80:,.0f}", f"{count / p20:,.0f}"
-        elif claim.value == "ms":
-            numbers = 1000 * p50, 1000 * p20, 1000 * p80
         elif claim.value == "share":
             return f"{100 * p50:.1f}", f"{100 * p20:.1f}", f"{100 * p80:.1f}"
         elif claim.value == "given":
@@ -126,20 +119,12 @@ class Found:
         digits = 2 if claim.value == "recorded" else None
         return tuple(short(number, digits) for number in numbers)
 
-    def passes(self) -> str:
-        """How many passes were made of each side."""
-        return self.row["repeats"] or ("1" if self.row["p20"] == self.row["p80"] else "not recorded")
-
     def where(self) -> str:
         """The machine and the day, and the reason where it was not quiet."""
         row = self.row
-        said = f"{re.sub(r'[(]R[)]| Processor', '', row['machine']).strip()}, {row['cores']} cores"
-        if row["date"]:
-            said += f", {row['date'][:10]}"
+        said = f"{re.sub(r'[(]R[)]| Processor', '', row['machine']).strip()}, {row['cores']} cores, {row['date'][:10]}"
         if self.quiet:
             return said
-        if not row["run"]:
-            return f"{said}; {NOT_QUIET}"
         why = f"load {row['load']}" if float(row["load"]) > QUIET_LOAD else f"tree {row['tree']}"
         return f"{said}; {NOT_QUIET} ({why})"
 
@@ -187,7 +172,7 @@ def table(names: list[str]) -> str:
         if found is None:
             lines.append(f"| {claim.what} | {claim.than} | – | – | – | {NOT_QUIET} |")
         else:
-            said = (found.value(), found.spread(), found.passes(), found.where())
+            said = (found.value(), found.spread(), found.row["repeats"], found.where())
             lines.append(f"| {claim.what} | {claim.than} | {' | '.join(said)} |")
     return "\n".join(lines) + "\n"
 
@@ -198,8 +183,6 @@ def block(name: str) -> str:
         return OF_ONE_BENCH[name]()
     if name == "costs":
         return cost_table(lambda claim: found.number() if (found := standing(claims()[claim])) else None)
-    if name == "readme":
-        return table([claim.name for claim in claims().values() if claim.readme])
     return table(list(CLAIMS[name]))
 
 
@@ -226,50 +209,24 @@ def data_page() -> str:
         "<!-- Written by bench/table.py from the rows. Do not edit: run the script. -->",
         "# What was measured",
         "",
-        "Each file holds the rows of one bench. A bench appends them (`append_rows` in `bench/common.py`); nobody edits or",
-        "removes one. The id of a run ends in a digest of its rows, and `bench/older_rows.json` has one of the rows from before",
-        "runs had ids, so `python bench/table.py --check` finds a row that was changed by hand.",
+        "Each file holds the rows of one bench, and each line below the row that stands for a claim. A bench appends rows",
+        "(`append_rows` in `bench/common.py`); nobody edits or removes one. The id of a run ends in a digest of its rows, so",
+        "`python bench/table.py --check` finds a row that was changed by hand, and git one that was removed.",
         "",
-        "## Which row stands for a claim",
-        "",
-        f"The newest complete rows of a quiet machine do. Quiet means: the load average over one minute was at most {QUIET_LOAD}",
-        "before the bench began, and the tree was as committed (but for rows that were just added, and texts). Complete means: the",
-        "row and the one that it is compared with are from the same run, and both have a median and a spread. Where there are no such",
-        f"rows, the newest complete ones stand in, and the text says “{NOT_QUIET}”. `python bench/measure.py` measures what is missing.",
-        "",
-        "Rows from before runs had ids have no load, so they never count as quiet. Eight rows of `dnsmos.csv`, whose note says",
-        "“idle machine”, were entered by hand; they have no spread, so they stand for nothing. Rows that were removed by hand in",
-        "earlier revisions (of `dnsmos`, `error_rate`, `ge2e`, `wavlm_sv` and `codecs`) are in the history; the commands of the",
-        "same names measure them anew.",
+        "The newest complete rows of a quiet machine stand for a claim. Quiet means: the load average over one minute was at most",
+        f"{QUIET_LOAD} before the bench began, and the tree was as committed (but for rows that were just added, and texts). Complete",
+        "means: the row and the one that it is compared with are from the same run, and both have a median and a spread. Where there",
+        f"are no such rows, the newest complete ones stand in, and the text says “{NOT_QUIET}”.",
         "",
         "| claim | file | case | variant, against | run | state |",
         "|---|---|---|---|---|---|",
     ]  # fmt: skip
     for claim in claims().values():
         found = standing(claim)
-        run = "–" if found is None else found.row["run"] or f"before runs had ids, at {found.row['commit']}"
+        run = "–" if found is None else found.row["run"]
         state = NOT_QUIET if found is None or not found.quiet else f"quiet, load {found.row['load']}"
         sides = claim.variant if claim.against is None else f"{claim.variant}, {claim.against}"
         lines.append(f"| {claim.name} | {claim.stem}.csv | {claim.case} | {sides} | {run} | {state} |")
-    lines += [
-        "",
-        "`intervals.csv` also holds counts of a simulation (docs/design/intervals.md), and `pitch.csv` shares of frames in",
-        "noise (docs/metrics/pitch.md). They do not depend on how fast the machine is, so the newest rows stand.",
-        "",
-        "## Runs",
-        "",
-        "| file | run | rows | revision | tree | load | machine |",
-        "|---|---|--:|---|---|--:|---|",
-    ]
-    for stem in stems():
-        older = [row for row in rows_of(stem) if not row["run"]]
-        if older:
-            lines.append(f"| {stem}.csv | before runs had ids | {len(older)} | | | | |")
-        for run, rows in runs(stem):
-            one = rows[0]
-            lines.append(
-                f"| {stem}.csv | {run} | {len(rows)} | {one['commit']} | {one['tree']} | {one['load']} | {one['machine']} |"
-            )
     return "\n".join(lines) + "\n"
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import common  # noqa: F401 - the stand-ins can be imported
 import numpy as np
-from common import stand_in
 
 POSITIONS, TEXT_POSITIONS = 1_500, 448
 _NOISE = 1 << 20
@@ -40,6 +40,25 @@ class Size:
     kind: str
     model: str
 
+    @property
+    def encoder_macs(self) -> float:
+        """Multiply-accumulates of the encoder for a window, with the keys and values that the decoder looks at."""
+        d = self.d_model
+        layers = (
+            self.layers * POSITIONS * (12 * d * d + 2 * POSITIONS * d) + self.decoder_layers * POSITIONS * 2 * d * d
+        )
+        return layers + 2 * POSITIONS * 3 * self.n_mels * d + POSITIONS * 3 * d * d
+
+    @property
+    def step_weights(self) -> float:
+        """Weights that the decoder reads for a token, but for those of its vocabulary."""
+        return self.decoder_layers * 14 * self.d_model**2
+
+    @property
+    def step_macs(self) -> float:
+        """Multiply-accumulates of the decoder for a token, but for those of its vocabulary."""
+        return self.step_weights + self.decoder_layers * 2 * POSITIONS * self.d_model
+
 
 SIZES = {
     "reduced": Size(64, 2, 2, 2, 80, "multilingual", "whisper-tiny"),
@@ -61,9 +80,9 @@ def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", word
         dtype: of the weights in the file, `float32` or `float16`.
         words: of the vocabulary without its special tokens; None for as many as the published ones have.
     """
+    import tiny_whisper as tiny
     from ctranslate2.specs import whisper_spec
 
-    tiny = stand_in("tiny_whisper")
     folder.mkdir(parents=True)
     words = words or tiny.PUBLISHED_WORDS
     ids = tiny.write_tokenizer(folder, size.kind, words)

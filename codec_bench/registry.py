@@ -16,14 +16,16 @@ import importlib
 import importlib.util
 import inspect
 import linecache
+import pkgutil
 import re
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
 
 from codec_bench.errors import UnknownName, UserError
 
@@ -60,7 +62,7 @@ class Spec:
         return cls(text, match["name"].strip(), match["argument"], match["point"])
 
 
-def names(value: str | Sequence[str]) -> list[str]:
+def names(value: str | Iterable[str]) -> list[str]:
     """A list of names, from a list or from one string with commas."""
     parts = value.split(",") if isinstance(value, str) else list(value)
     return [p.strip() for p in parts if p.strip()]
@@ -134,6 +136,35 @@ def plugins() -> tuple[Plugin, ...]:
         tables = {key: dict(getattr(module, key)) for key in TABLES if hasattr(module, key)}
         found.append(Plugin(point.name, point.value, tables))
     return tuple(found)
+
+
+@cache
+def applications() -> tuple[ModuleType, ...]:
+    """The applications that come with the package, each a folder of `apps/`. The core finds them here and names none."""
+    package = importlib.import_module("codec_bench.apps")
+    found = sorted(info.name for info in pkgutil.iter_modules(package.__path__))
+    return tuple(importlib.import_module(f"codec_bench.apps.{name}") for name in found)
+
+
+class Command(NamedTuple):
+    """A command of the program, which is imported when it is typed.
+
+    Args:
+        group: the group of `--help` that it stands in.
+        help: what it does, in a line: the first of its function's docstring.
+        path: of the function or of the group of commands, as `package.module:name`.
+        common: whether many people type it; the common ones stand first in their group.
+    """
+
+    group: str
+    help: str
+    path: str
+    common: bool = False
+
+
+def added(key: str) -> dict[str, Any]:
+    """What the applications add under a key by name: a `Command` under `COMMANDS`, dotted paths under the others."""
+    return {name: path for module in applications() for name, path in getattr(module, key, {}).items()}
 
 
 def load_attribute(path: str) -> Any:

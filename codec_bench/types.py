@@ -8,13 +8,14 @@ Conventions
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
+
+from codec_bench.decoding.decode import decoded
 
 if TYPE_CHECKING:
     import os
@@ -43,32 +44,37 @@ class Audio:
 
     Raises:
         ValueError: the array has neither one nor two dimensions, or the rate is not positive.
+
+    Example:
+        >>> sound = Audio(np.zeros(8000), 16000)
+        >>> sound.samples.shape, sound.channels, sound.duration_s
+        ((1, 8000), 1, 0.5)
     """
 
     samples: np.ndarray
     sample_rate_hz: int
 
     def __post_init__(self) -> None:
-        samples = np.asarray(self.samples)
-        if samples.ndim == 1:
-            samples = samples[None, :]
-        if samples.ndim != 2:
-            raise ValueError(f"audio has shape {samples.shape}; expected (channels, samples)")
-        if self.sample_rate_hz <= 0:
-            raise ValueError(f"the sample rate is {self.sample_rate_hz}; expected a positive number of Hz")
-        object.__setattr__(self, "samples", np.ascontiguousarray(samples, dtype=np.float32))
-        object.__setattr__(self, "sample_rate_hz", int(self.sample_rate_hz))
+        found = decoded(self.samples, self.sample_rate_hz)
+        object.__setattr__(self, "samples", found.samples)
+        object.__setattr__(self, "sample_rate_hz", found.sample_rate_hz)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Audio:
-        """Reads a sound file in any format that libsndfile or FFmpeg knows: all channels, at the file's own rate.
+        """Reads a sound in any format that libsndfile or FFmpeg knows: all channels, at its own rate.
+
+        Args:
+            path: the path of a file; a URL such as `s3://bucket/a.flac`; a locator such as `/data/test.parquet::audio::17` of a
+                row of a table, or `/data/a.tar::1536+48044::clip1.flac` of a member of a tar file.
 
         Raises:
-            AudioError: the file is missing, empty, truncated or not audio.
+            AudioError: the sound is missing, empty, truncated or not audio, or it holds no samples or samples that are not
+                finite.
+            UserError: the package that reads such URLs is not installed.
         """
-        # The package's face knows the room that decodes, and imports it when it is asked; it is there whenever this module is.
-        audio: Audio = sys.modules["codec_bench"].read_audio(path)
-        return audio
+        from codec_bench.decoding.read import read_sound  # tables and URLs are slow to import
+
+        return cls(*read_sound(path))
 
     @property
     def channels(self) -> int:
@@ -95,6 +101,11 @@ class CodeStream:
         cardinality: entries per codebook.
         frame_rate_hz: frames per second of audio; 0 for codes that are sent once per utterance.
         name: what the stream carries; shown in reports.
+
+    Example:
+        >>> stream = CodeStream(np.zeros((8, 75), int), cardinality=1024, frame_rate_hz=75.0)
+        >>> stream.bits, stream.nominal_bitrate_bps
+        (6000.0, 6000.0)
     """
 
     values: np.ndarray
@@ -124,6 +135,12 @@ class Codes:
         packets: the payload of a classical codec, one entry per packet, without the container's overhead.
         side_bits: bits sent in addition to the streams and packets (scales, loudness, headers).
         side: the values that those bits carry, for the decoder; numbers and arrays only.
+
+    Example:
+        >>> stream = CodeStream(np.zeros((8, 75), int), cardinality=1024, frame_rate_hz=75.0)
+        >>> sent = Codes((stream,), num_samples=24000, sample_rate_hz=24000, side_bits=64)
+        >>> sent.bits, sent.duration_s, sent.nominal_bitrate_bps
+        (6064.0, 1.0, 6064.0)
     """
 
     streams: tuple[CodeStream, ...]

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from codec_bench.audio.encode import write_flac
-from codec_bench.audio.read import read_audio
+from codec_bench.types import Audio
 
 FOLDER = Path(__file__).resolve().parent.parent / "codec_bench" / "data" / "embedded"
 RATE_HZ = 16_000
@@ -85,7 +85,7 @@ def make(folder: Path) -> float:
         for speaker, sentences in SENTENCES.items():
             for number, text in enumerate(sentences, 1):
                 subprocess.run(["flite", "-voice", speaker, "-t", text, "-o", str(wave)], check=True)
-                audio = read_audio(wave)
+                audio = Audio.read(wave)
                 if audio.sample_rate_hz != RATE_HZ or audio.channels != 1:
                     raise SystemExit(f"voice {speaker} gave {audio.channels} channels at {audio.sample_rate_hz} Hz")
                 name = f"{speaker}_{number:02d}"

@@ -10,12 +10,14 @@ that it is written; a page without that line belongs to a person and is never ch
 from __future__ import annotations
 
 import argparse
+import ast
 import csv
 import inspect
 import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,23 +26,27 @@ import typer.main
 import typer.testing
 
 import codec_bench
-from codec_bench import metrics
+from codec_bench import features, metrics
+from codec_bench.api.metric_names import COST
 from codec_bench.cli.app import app
-from codec_bench.cli.metrics import COST
 from codec_bench.codecs import catalogue
 from codec_bench.config import read_config
+from codec_bench.config.option import options_of
+from codec_bench.config.request import REQUESTS, Command
 from codec_bench.errors import UserError
 from codec_bench.models import KINDS, ModelRow, list_models
 from codec_bench.models.endpoints.accounts import PARTS
-from codec_bench.registry import load_attribute
+from codec_bench.registry import Spec, load_attribute
 
 DOCS = Path(__file__).parents[1] / "docs"
 WRITTEN = "<!-- Written by scripts/write_docs.py from the registries. Do not edit: run the script. -->\n"
 BEGIN, END = "<!-- families: begin -->\n", "<!-- families: end -->\n"
 STUDY_BEGIN, STUDY_END = "<!-- study: begin -->\n", "<!-- study: end -->\n"
 STUDY_ROWS = DOCS.parent / "bench" / "data" / "intervals.csv"
-# The commands that people meet first stand first; any other follows in the order of the program.
-COMMANDS = ("demo", "eval", "score", "profile", "run", "compare", "leaderboard", "report", "export", "list", "show")
+# With which weights a test compares a metric with its reference, and the head of that column.
+WEIGHTS, COMPARISON = ("published", "stand-in"), "weights in the comparison"
+# The verbs whose options are declared in a schema, each with its command.
+VERBS: dict[str, Command] = {"evaluate": "eval", "score": "score", "run_benchmark": "run", "profile": "profile"}
 # What the guides teach to import beside the names of the package itself.
 ALSO_PUBLIC = (
     "codec_bench.models.base.Model",
@@ -190,7 +196,6 @@ def study_table() -> str:
             design,
             *(share(kind, design, ours, "intervals") for kind in kinds),
             *(share(kind, design, bootstrap, "intervals") for kind in ("mean", "difference")),
-            share("mean", design, "BCa bootstrap", "intervals"),
             *(share(kind, design, ours, "marked") for kind in ("bounded mean", "error rate")),
         ]
         for design in designs
@@ -209,7 +214,7 @@ def study_table() -> str:
         f"another method from {most(bootstrap):,}. The last two columns are the share of our intervals that carry a note.\n\n"
         + table(
             [
-                *("speakers x utterances", *kinds, "bootstrap: mean", "bootstrap: difference", "BCa: mean"),
+                *("speakers x utterances", *kinds, "bootstrap: mean", "bootstrap: difference"),
                 *("marked: bounded mean", "marked: error rate"),
             ],
             coverage,
@@ -303,7 +308,11 @@ def metrics_page() -> str:
                 page_of_metric(row["name"]),
             )
         )
-    features = [(code(row["name"]), plain(row["what"]), languages(row["languages"])) for row in own("features")]
+    marks = compared(DOCS.parent / "tests")
+    computed = [
+        (code(row["name"]), plain(row["what"]), languages(row["languages"]), weights_words(row["name"], marks))
+        for row in own("features")
+    ]
     rules = [(code(row["name"]), plain(row["what"])) for row in own("rules")]
     head = ("name", "what it measures", "what it reads", "better", "unit", "variants", COST, "page")
     return (
@@ -317,13 +326,21 @@ def metrics_page() -> str:
         "empty where the weights were not at hand.\n\n" + table(head, rows) + "\n## Where they come from\n\n"
         "The licence is that of the weights that a metric reads in its default form. Metrics without one read no weights, or their\n"
         "brackets name the model ([weights](weights.md)). Where no paper is named, the page of the metric has the definition.\n\n"
-        + table(("metrics", "paper", "agrees with", "licence of the weights"), sources())
+        "A test compares each metric with what it agrees with. The last column says which weights that test uses:\n\n"
+        "- *published*: the weights that people use.\n"
+        "- *stand-in*: made-up weights in the published layout, given to both programs. Such a test shows that the arithmetic is\n"
+        "  the same. It does not show that the published file loads, nor what scores it gives.\n"
+        "- *published, stand-in*: both. The test with published weights is skipped on a machine that lacks them.\n"
+        "- *none needed*: the metric reads no weights, or the test gives it what a model would have computed. The model in the\n"
+        "  brackets has a row of its own under [features](#features).\n\n"
+        "The column is read from the marks of the tests (`@pytest.mark.compares`). A metric without such a test cannot be listed.\n\n"
+        + table(("metrics", "paper", "agrees with", "licence of the weights", COMPARISON), sources(marks))
         + "\n## Groups\n\nA group asks for several metrics at once.\n\n"
         + table(("name", "metrics"), groups)
         + "\n## Features\n\n"
         "A feature is something expensive that one model computes once per signal, and that several metrics share.\n"
         "Recognisers (features with languages) and speaker encoders are named in brackets: `wer[NAME]`, `sim[NAME]`.\n\n"
-        + table(("name", "what it is", "languages"), features)
+        + table(("name", "what it is", "languages", COMPARISON), computed)
         + "\n## Rules for texts\n\n"
         "A rule says how texts are made comparable before errors are counted. It is named after an `@`:\n"
         "`wer[whisper-large-v3]@seed-tts`. [Error rates](../metrics/error_rate.md) describes them.\n\n"
@@ -331,16 +348,49 @@ def metrics_page() -> str:
     )
 
 
-def sources() -> list[tuple[str, str, str, str]]:
-    """Where metrics come from; those with the same paper, implementation and licence share a row."""
-    shared: dict[tuple[str, str, str], list[str]] = {}
+def sources(marks: dict[str, set[str]]) -> list[tuple[str, ...]]:
+    """Where metrics come from; those with the same paper, implementation, licence and weights share a row."""
+    shared: dict[tuple[str, ...], list[str]] = {}
     for name in (row["name"] for row in own("metrics") if row["kind"] != "group"):
+        read: list[str] = []
         try:
             made = metrics.build_metric(name)
+            read = [Spec.parse(feature).name for feature in (*made.estimate_features, *made.reference_features)]
         except UserError:  # it has no form without brackets
             made = metrics.REGISTRY.resolve(name)
-        shared.setdefault((made.paper, made.source, ", ".join(metrics.licences_of(name))), []).append(name)
+        facts = (made.paper, made.source, ", ".join(metrics.licences_of(name)), weights_words(name, marks, read))
+        shared.setdefault(facts, []).append(name)
     return [(code(*names), *map(plain, facts)) for facts, names in shared.items()]
+
+
+def compared(tests: Path) -> dict[str, set[str]]:
+    """With which weights each metric and feature was compared with its reference, as the marks `compares` of the tests say.
+
+    The tests are read and not run. A name in a mark may be a pattern: `whisper-*` stands for every feature of such a name.
+    """
+    names = [*metrics.REGISTRY.names(), *features.REGISTRY.names()]
+    found: dict[str, set[str]] = {}
+    for file in sorted(tests.rglob("test_*.py")):
+        for test in ast.walk(ast.parse(file.read_text("utf-8"))):
+            for mark in test.decorator_list if isinstance(test, ast.FunctionDef) else ():
+                if not (isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.compares"):
+                    continue
+                weights = ast.literal_eval({option.arg: option.value for option in mark.keywords}["weights"])
+                for pattern in map(ast.literal_eval, mark.args):
+                    meant = [name for name in names if fnmatchcase(name, pattern)]
+                    if not meant or weights not in (*WEIGHTS, "none"):
+                        sys.exit(f"{file}: {test.name} is marked as a comparison of {pattern} with weights {weights}")
+                    for name in meant:
+                        found.setdefault(name, set()).add(weights)
+    return found
+
+
+def weights_words(name: str, marks: dict[str, set[str]], read: Sequence[str] = ()) -> str:
+    """With which weights a metric or feature was compared: its own marks, and those of the features that it reads."""
+    known = set().union(*(marks.get(one, set()) for one in (name, *read)))
+    if not known or (known == {"none"} and read and metrics.licences_of(name)):
+        sys.exit(f"no test with the mark `compares` says with which weights {name} was compared (CONTRIBUTING.md)")
+    return ", ".join(word for word in WEIGHTS if word in known) or "none needed"
 
 
 def benchmarks_page() -> str:
@@ -542,10 +592,8 @@ def commands_page() -> str:
 
 
 def commands(group: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """All commands below a group, the best known first."""
-    names = sorted(group.commands, key=lambda n: COMMANDS.index(n) if n in COMMANDS and not words else len(COMMANDS))
-    for name in names:
-        command = group.commands[name]
+    """All commands below a group, in the order of its `--help`."""
+    for name, command in group.commands.items():
         if hasattr(command, "commands"):
             yield from commands(command, (*words, name))
         else:
@@ -593,7 +641,7 @@ def api_page() -> str:
         return f"[{code(name)}](#{path})", plain((inspect.getdoc(made) or "").split("\n\n")[0])
 
     def section(title: str, text: str, paths: Sequence[str]) -> str:
-        entries = "".join(f"\n::: {path}\n" for path in paths)
+        entries = "".join(f"\n::: {path}\n{arguments(path.rpartition('.')[2])}" for path in paths)
         return f"\n## {title}\n\n{text}\n\n{table(('name', 'what it is'), [row(path) for path in paths])}{entries}"
 
     return (
@@ -609,6 +657,19 @@ def api_page() -> str:
             ALSO_PUBLIC,
         )
     )
+
+
+def arguments(name: str) -> str:
+    """The arguments of a verb that its schema declares: the site reads sources, which do not repeat them."""
+    if name not in VERBS:
+        return ""
+    taken = inspect.signature(getattr(codec_bench, name)).parameters
+    rows = [
+        (code(one.there), plain(one.python or one.help), "" if one.default in (..., None, "") else code(one.default))
+        for one in options_of(REQUESTS[VERBS[name]]).values()
+        if one.of == "verb" and one.there in taken
+    ]
+    return "\n" + table(("argument", "what it is", "default"), rows)
 
 
 # --- the built site

@@ -5,6 +5,7 @@ A run ends with the number of skipped tests by reason.
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -12,47 +13,83 @@ import signal
 import socket
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import hypothesis
 import numpy as np
 import pytest
 
+from codec_bench.environment import resident_bytes
+
 RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 
 
 EMBEDDED = Path(__file__).parents[1] / "codec_bench" / "data" / "embedded"
 SETS = {"embedded": EMBEDDED}
+GIVES_BACK_FROM = 1_500_000_000
+"""Bytes that a process of tests may hold before it looks for what it can give back, which takes time."""
 
 # The files that take longest, the longest first. `make test` begins with them: a process that began one of them last would
-# still run it when the others have nothing left to do. A file that is missing here costs time and nothing else.
+# still run it when the others have nothing left to do. `make test-core` leaves them out. A file that is missing here costs
+# time and nothing else.
 LONG_FILES = [
     "engine/test_faults.py",
-    "report/test_browser.py",
-    "contract/test_runs.py",
     "engine/test_run.py",
-    "codecs/test_contract.py",
-    "gpu/test_graphs.py",
+    "gpu/test_features.py",
+    "report/test_browser.py",
+    "cli/test_presets.py",
+    "contract/test_runs.py",
+    "cli/test_demo.py",
+    "api/test_run_benchmark.py",
     "networks/test_dnsmos.py",
     "contract/test_adding.py",
-    "api/test_run_benchmark.py",
-    "contract/test_benchmarks.py",
-    "codecs/classical/test_bitstream.py",
+    "features/recognisers/test_whisper_torch.py",
+    "gpu/test_graphs.py",
+    "apps/profiling/test_profile.py",
+    "codecs/test_contract.py",
     "codecs/neural/test_encodec.py",
-    "cli/test_demo.py",
-    "features/test_dnsmos.py",
-    "cli/test_presets.py",
-    "models/workers/test_host.py",
+    "codecs/classical/test_bitstream.py",
     "cli/test_run_suites.py",
-    "cli/test_commands.py",
     "cli/test_bad_input.py",
-    "profiling/test_profile.py",
+    "models/workers/test_host.py",
+    "contract/test_benchmarks.py",
+    "apps/building/test_command.py",
+    "features/test_dnsmos.py",
+    "cli/test_commands.py",
+    "report/test_frames.py",
+    "apps/profiling/test_quality.py",
+    "test_types.py",
     "test_packaging.py",
-    "weights/test_command.py",
-    "profiling/test_quality.py",
+    "engine/test_systems.py",
+    "report/test_figures.py",
+    "data/test_hub.py",
+    "terminal/test_stopping.py",
+    "metrics/test_visqol.py",
+    "store/test_export.py",
+    "report/test_plots.py",
+    "api/test_tracking.py",
+    "kernels/test_dnsmos.py",
+    "api/test_score.py",
+    "report/test_page.py",
+    "engine/test_evaluation.py",
+    "engine/test_silence.py",
+    "data/test_remote.py",
+    "engine/test_language.py",
 ]
 if os.environ.get(RECORDINGS):
     SETS["recordings"] = Path(os.environ[RECORDINGS])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--quick` leaves the files out that take longest."""
+    parser.addoption("--quick", action="store_true", help="leave the files out that take longest")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With `--quick`, the long files are not looked at."""
+    long = config.getoption("--quick") and collection_path in {Path(__file__).parent / name for name in LONG_FILES}
+    return True if long else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -208,6 +245,29 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
         if not torch.cuda.is_available():
             pytest.skip("there is no NVIDIA GPU")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None):
+    """After the last test of a file, the networks that its tests shared are given back."""
+    result = yield
+    if isinstance(item, pytest.Function) and (nextitem is None or nextitem.path != item.path):
+        let_go(item.module)
+    return result
+
+
+def let_go(module) -> None:
+    """Empties the caches of a file of tests, and those of stand-ins that it imports, and gives the memory back.
+
+    A process that runs many files would otherwise hold every network that any of them has built.
+    """
+    for value in list(vars(module).values()):
+        if hasattr(value, "cache_clear") and not str(getattr(value, "__module__", "")).startswith("codec_bench"):
+            value.cache_clear()
+    if resident_bytes(os.getpid()) > GIVES_BACK_FROM:
+        gc.collect()
+        with suppress(OSError, AttributeError):  # the C library has no such function
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import fnmatch
 import importlib
+import importlib.util
 import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import yaml
 
 from codec_bench.codecs import catalogue
 
@@ -58,6 +62,97 @@ def run_script(*options: str | Path) -> subprocess.CompletedProcess[str]:
 def test_written_pages_are_those_of_the_registries():
     done = run_script("--check")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture(scope="module")
+def script():
+    """The script as a module."""
+    spec = importlib.util.spec_from_file_location("write_docs", SCRIPT)
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_what_a_metric_was_compared_with_is_read_from_the_marks_of_tests(script, tmp_path):
+    head = "import pytest\n\n\n"
+    (tmp_path / "test_one.py").write_text(
+        head
+        + '@pytest.mark.compares("stoi", "whisper-tiny*", weights="stand-in")\n@pytest.mark.long\ndef test_it():\n    pass\n'
+    )
+    (tmp_path / "test_two.py").write_text(
+        head + '@pytest.mark.compares("stoi", weights="published")\ndef test_it(): ...\n'
+    )
+    marks = script.compared(tmp_path)
+    assert marks == {"stoi": {"stand-in", "published"}, "whisper-tiny": {"stand-in"}, "whisper-tiny.en": {"stand-in"}}
+    assert script.weights_words("stoi", marks) == "published, stand-in"
+    assert script.weights_words("wer", {"wer": {"none"}}) == "none needed"
+    assert script.weights_words("utmos", {"utmos-of-a-feature": {"stand-in"}}, ["utmos-of-a-feature"]) == "stand-in"
+    with pytest.raises(SystemExit, match="weights pesq_wb was compared"):
+        script.weights_words("pesq_wb", marks)
+    with pytest.raises(
+        SystemExit, match="weights utmos was compared"
+    ):  # it reads weights: without them nothing was compared
+        script.weights_words("utmos", {"utmos": {"none"}}, ["utmos"])
+    for wrong in ('"no-such-metric", weights="none"', '"stoi", weights="real"'):
+        (tmp_path / "test_two.py").write_text(head + f"@pytest.mark.compares({wrong})\ndef test_it(): ...\n")
+        with pytest.raises(SystemExit, match="is marked as a comparison"):
+            script.compared(tmp_path)
+
+
+def test_every_metric_and_feature_is_compared_by_a_test(script):
+    from codec_bench import features, metrics
+
+    marks = script.compared(ROOT / "tests")
+    assert all(script.weights_words(name, marks) for name in features.REGISTRY.names())
+    listed = {name for row in script.sources(marks) for name in re.findall("`([^`]+)`", row[0])}
+    assert listed >= {*metrics.TABLE}
+
+
+def test_pages_say_which_weights_the_tests_compare_with(script):
+    """The sentence "Weights in the comparison: `NAME`, ... (WORDS); ..." of a page; a name in full counts before a pattern."""
+    from codec_bench import features
+
+    marks, said = script.compared(ROOT / "tests"), {}
+    for page in (ROOT / "docs" / "metrics").glob("*.md"):
+        for sentence in re.findall(r"Weights in the comparison: (.*?\))\.", page.read_text("utf-8"), flags=re.DOTALL):
+            for names, words in re.findall(r"([^;(]+) \(([^)]+)\)", sentence):
+                for pattern in re.findall("`([^`]+)`", names):
+                    meant = [n for n in (*marks, pattern) if fnmatch.fnmatchcase(n, pattern) and ("*" not in n)]
+                    assert meant, f"{page.name}: {pattern}"
+                    for name in meant:
+                        said.setdefault(name, set()).add((len(pattern) if "*" in pattern else 99, words))
+    said = {name: max(found)[1] for name, found in said.items()}
+    assert said == {name: script.weights_words(name, marks) for name in said}
+    wanted = {name for name in features.REGISTRY.names() if marks[name] != {"none"}}
+    assert wanted - said.keys() == set(), "no page says with which weights these were compared"
+
+
+def test_the_readme_is_read_in_three_minutes():
+    assert len((ROOT / "README.md").read_text("utf-8").split()) <= 600
+
+
+def test_every_page_is_in_the_navigation_and_every_guide_on_the_start_page():
+    def targets(entry: object) -> Iterator[str]:
+        if isinstance(entry, str):
+            yield entry
+        else:
+            for one in entry.values() if isinstance(entry, dict) else entry:
+                yield from targets(one)
+
+    named = list(targets(yaml.safe_load((ROOT / "docs" / ".nav.yml").read_text("utf-8"))))
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in DOCS]
+    assert [page for page in pages if not any(fnmatch.fnmatchcase(page, one) for one in named)] == []
+    linked = re.findall(r"\]\(([^)]+)\)", (ROOT / "docs" / "index.md").read_text("utf-8"))
+    guides = [page for page in pages if not re.match("(codecs|metrics|reference)/|index", page)]
+    assert [page for page in guides if page not in linked] == []
+
+
+def test_every_extra_is_on_the_page_about_installing():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    text = (ROOT / "docs" / "install.md").read_text("utf-8")
+    for extra in project["optional-dependencies"].keys() - {"dev", "docs"}:
+        assert f"`{extra}`" in text, extra
+    assert f"codec_bench-{project['version']}-py3" in text
 
 
 def test_a_site_that_loads_from_another_host_is_refused(tmp_path):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from codec_bench.cli import check
+from codec_bench.api import doctor
 from codec_bench.environment import ONNXRUNTIMES, own_threads
 
 
@@ -37,7 +37,7 @@ def with_module(folder):
 @pytest.mark.parametrize("other", [name for name in ONNXRUNTIMES if name != "onnxruntime"])
 def test_two_are_a_clash_and_the_way_out_names_both(only, other):
     with_module(only("onnxruntime", other))
-    finding = check._onnxruntime()
+    finding = doctor._onnxruntime()
     assert finding.state == "wrong"
     assert f"onnxruntime 1.30.0 and {other} 1.30.0 are both installed and overwrite each other's files" in finding.found
     assert f"pip uninstall -y onnxruntime {other}" in finding.do
@@ -46,13 +46,13 @@ def test_two_are_a_clash_and_the_way_out_names_both(only, other):
 @pytest.mark.parametrize("name", ["onnxruntime", "onnxruntime-gpu"])
 def test_one_is_right(only, name):
     with_module(only(name))
-    finding = check._onnxruntime()
+    finding = doctor._onnxruntime()
     assert (finding.state, finding.found) == ("ok", f"{name} 1.30.0")
 
 
 def test_none_is_right(only):
     only("numpy")
-    finding = check._onnxruntime()
+    finding = doctor._onnxruntime()
     assert finding.state == "ok" and "none" in finding.found
 
 
@@ -62,7 +62,7 @@ def test_one_whose_files_went_with_the_other_is_wrong(only, remains):
     if remains:  # pip leaves files that only the GPU package had
         (folder / "onnxruntime" / "capi").mkdir(parents=True)
         (folder / "onnxruntime" / "capi" / "libonnxruntime_providers_cuda.so").write_bytes(b"")
-    finding = check._onnxruntime()
+    finding = doctor._onnxruntime()
     assert finding.state == "wrong" and "are missing" in finding.found
     assert finding.do == "pip install --force-reinstall --no-deps onnxruntime-gpu"
 

@@ -199,10 +199,10 @@ def test_no_torch_that_pyproject_allows_goes_with_another_torchaudio():
 
 
 def test_doctor_names_the_same_range(monkeypatch):
-    from codec_bench.cli import check
+    from codec_bench.api import doctor
 
-    monkeypatch.setattr(check, "versions", lambda: {"python": "3.11.7", "torch": "2.15.0", "torchaudio": "2.11.0"})
-    (finding,) = (found for found in check._packages() if found.what == "torch and torchaudio match")
+    monkeypatch.setattr(doctor, "versions", lambda: {"python": "3.11.7", "torch": "2.15.0", "torchaudio": "2.11.0"})
+    (finding,) = (found for found in doctor._packages() if found.what == "torch and torchaudio match")
     assert finding.state == "wrong"
     for line in PROJECT["dependencies"]:
         if Requirement(line).name in ("torch", "torchaudio"):

@@ -14,20 +14,22 @@ import sysconfig
 import tarfile
 import textwrap
 import zipfile
+from email import message_from_bytes
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 LINKED = ("benchmarks", "configs", "kernels")
 BROKEN = "broken_plugin"
 
 
-def execute(*command: object, cwd: Path) -> str:
+def execute(*command: object, cwd: Path, limit_s: float = 120) -> str:
     """Runs a command away from the repository and returns what it wrote; its words are the failure's message."""
     done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=120,
+        [str(part) for part in command], cwd=cwd, capture_output=True, text=True, timeout=limit_s,
         env={name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONHOME")},
     )  # fmt: skip
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
@@ -160,6 +162,20 @@ def test_the_wheel_holds_data_and_licence(built):
     assert built["through"].stat().st_size < 10_000_000
 
 
+def test_the_wheel_says_who_made_it_and_what_it_is(built):
+    with zipfile.ZipFile(built["through"]) as archive:
+        (name,) = (one for one in archive.namelist() if one.endswith("/METADATA"))
+        facts = message_from_bytes(archive.read(name))
+    assert facts["Author"] == "the codec-bench authors" and facts["License-Expression"] == "Apache-2.0"
+    kinds = {text.partition(" ::")[0] for text in facts.get_all("Classifier")}
+    assert kinds >= {"Development Status", "Intended Audience", "Operating System", "Programming Language", "Topic"}
+    assert facts.get_payload(decode=True).decode("utf-8") == (ROOT / "README.md").read_text("utf-8")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert (cited["version"], cited["license"]) == (facts["Version"], facts["License-Expression"])
+    assert [author["name"] for author in cited["authors"]] == [facts["Author"]]
+    assert f"\n## {facts['Version']}\n" in (ROOT / "CHANGELOG.md").read_text("utf-8")
+
+
 def test_a_wheel_through_the_sdist_is_the_wheel(built):
     through, straight = packed(built["through"]), packed(built["straight"])
     record = next(name for name in straight if name.endswith("/RECORD"))
@@ -213,6 +229,79 @@ def test_installed_it_works_from_anywhere(clean):
     assert said["seconds"] > 90
     assert said["interval"][0] < 7 / 3 < said["interval"][1]
     assert not [place for place in said["bare"] if Path(place).is_relative_to(clean.folder)]
+
+
+def test_installed_it_evaluates_a_codec(clean):
+    """The cheap form of the demo in an environment of its own (below): the dependencies are those of the tests."""
+    asked = ("--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--limit", "2", "--workers", "1")
+    execute(clean.bin / "codec-bench", "eval", *asked, "--no-cache", "--out", "run", cwd=clean.elsewhere)
+    found = json.loads((clean.elsewhere / "run" / "summary.json").read_text("utf-8"))
+    assert found["systems"]["opus-12k"]["metrics"]["stoi"]["n"] == 2
+    assert "stoi" in (clean.elsewhere / "run" / "report.html").read_text("utf-8")
+
+
+@pytest.mark.install
+def test_the_demo_runs_from_the_wheel_alone(built, tmp_path):
+    from uv import find_uv_bin
+
+    bin_ = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin")
+    execute(find_uv_bin(), "venv", "--python", sys.executable, tmp_path / "env", cwd=tmp_path)
+    wanted = f"{built['through']}[embedded]"
+    execute(find_uv_bin(), "pip", "install", "--python", bin_ / "python", wanted, cwd=tmp_path, limit_s=1800)
+    execute(bin_ / "codec-bench", "demo", "--out", "run", cwd=tmp_path, limit_s=1800)
+    found = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
+    assert len(found["systems"]) == 9 and found["systems"]["opus-12k"]["metrics"]["dnsmos_ovrl"]["failed"] == 0
+
+
+CONTAINERS = {"Containerfile": "demo", "Containerfile.cuda": "all"}
+
+
+def steps(file: str) -> list[tuple[str, str]]:
+    """The instructions of a file for containers and what they say."""
+    lines = (ROOT / file).read_text("utf-8").splitlines()
+    return [tuple(line.split(" ", 1)) for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("file", CONTAINERS)
+def test_containers_are_built_from_the_lists_of_versions(file):
+    run = [said for word, said in steps(file) if word == "RUN"]
+    lists = re.findall(r"requirements/\w+\.txt", "\n".join(run))
+    assert set(lists) == {f"requirements/{name}.txt" for name in ("uv", "build", CONTAINERS[file])}
+    assert all((ROOT / one).is_file() for one in lists)
+    assert all("--require-hashes" in said or "--no-deps" in said for said in run if "pip install" in said)
+    assert ("COPY", ". /src") in steps(file) and ("ENTRYPOINT", '["codec-bench"]') in steps(file)
+    left_out = (ROOT / ".dockerignore").read_text("utf-8").split()
+    assert {".git", ".venv*", "build", "dist", "runs"} <= {*left_out}
+    for path in ("codec_bench", "kernels", "benchmarks", "configs", "requirements", "pyproject.toml", "README.md"):
+        assert not any(fnmatch.fnmatch(path, one) for one in left_out), path
+
+
+@pytest.mark.install
+def test_the_container_for_cpus_runs_the_demo(tmp_path):
+    """With podman or docker where an engine is there; else its steps, but for the compiler's, in an empty folder."""
+    project = copy_project(tmp_path / "src")
+    for engine in ("podman", "docker"):
+        if shutil.which(engine) and subprocess.run([engine, "info"], capture_output=True).returncode == 0:
+            execute(engine, "build", "-t", "codec-bench-test", "-f", "Containerfile", ".", cwd=project, limit_s=3600)
+            said = execute(
+                engine, "run", "--rm", "codec-bench-test", "demo", "--limit", "2", "--json", cwd=project, limit_s=1800
+            )
+            break
+    else:
+        places = {"/src": str(project), "/opt/codec-bench": str(tmp_path / "opt")}
+        for word, text in steps("Containerfile"):
+            if word == "RUN" and "apt-get" not in text:
+                for place, here in places.items():
+                    text = text.replace(place, here)
+                execute(
+                    "bash", "-c", text.replace("python -m venv", f"{sys.executable} -m venv"), cwd=project, limit_s=1800
+                )
+        work = tmp_path / "work"
+        work.mkdir()
+        said = execute(
+            tmp_path / "opt" / "bin" / "codec-bench", "demo", "--limit", "2", "--json", cwd=work, limit_s=1800
+        )
+    assert json.loads(said)["systems"]["opus-12k"]["metrics"]["stoi"]["n"] == 2
 
 
 def test_the_command_says_what_it_can_do(clean):

@@ -21,9 +21,9 @@ import numpy as np
 
 from codec_bench import (
     Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, agreement, build, compare, error_rate, evaluate,
-    export_listening, import_listening, interval,
-    leaderboard, load_codec, load_metric, merge, metric_agreement, open_run, paired_test, profile, read_arguments, run_benchmark, sample_size, score,
-    site, verify_batching, write_figures,
+    doctor, export,
+    export_listening, import_listening, interval, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score,
+    show, site, validate, verify_batching, write_figures,
 )
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
@@ -53,6 +53,11 @@ repeated = evaluate(**read_arguments(folder / "run.json", command="eval"))
 merged: Path = merge(parts="parts", out="runs/whole", partial=True).folder
 kept: int = build("recipe.yaml", out="set", limit=3).funnel.kept
 pages: Path = site([run.folder], out="site", audio_mb=1.0).folder
+found_wrong: list[str] = [one.state for one in (*validate(["opus-12k", "embedded"]), *doctor()) if one.state != "ok"]
+names: list[str] = [row["name"] for row in list_names("metrics")]
+license: str = show("dnsmos")["license"]
+report([run.folder], by="speaker")
+export(run, form="jsonl", out="scores.jsonl")
 drawn: tuple[Path, ...] = write_figures([run, again], "figures", by="speaker").files
 
 

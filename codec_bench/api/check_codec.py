@@ -9,12 +9,10 @@ from typing import Any
 
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.steps import NEEDED, Limits, Request, gather_findings
 from codec_bench.data import open_source
 from codec_bench.engine.device import resolve_devices
-from codec_bench.profiling import isolate
-from codec_bench.profiling.settings import Settings
-from codec_bench.profiling.steps import CHECKED, NEEDED, STEPS, Request
-from codec_bench.profiling.together import gather_findings
+from codec_bench.engine.own_worker import measure
 
 CLIPS = 5
 
@@ -24,7 +22,7 @@ def check_codec(
     codec: str,
     device: str = "cpu",
     options: Mapping[str, Any] | None = None,
-    settings: Settings | None = None,
+    settings: Limits | None = None,
 ) -> list[dict[str, Any]]:
     """Checks a codec on embedded speech; a codec that ends its process, hangs or takes all memory is a finding too.
 
@@ -41,19 +39,19 @@ def check_codec(
     """
     require_codec(codec)
     files = tuple((s.id, s.audio) for s in list(open_source("embedded"))[:CLIPS] if s.audio is not None)
-    request = Request(
-        codec, files, resolve_devices(device)[0], settings or Settings(), CHECKED, options=dict(options or {})
-    )
+    steps, limits = tuple(Request.SECTIONS), settings or Limits()
+    request = Request(codec, files, resolve_devices(device)[0], limits, steps, dict(options or {}))
     with tempfile.TemporaryDirectory() as folder:
-        sections = isolate.measure(request, Path(folder) / "output.log", lambda step: None)
+        sections = measure(request, Path(folder) / "output.log")
     for step in NEEDED:
-        for name in STEPS[step]:
+        for name in Request.SECTIONS[step]:
             if sections[name]["state"] == "failed":
                 return [finding(step, "failed", sections[name]["reason"])]
     gather_findings(sections)
-    faults = [s["reason"] for s in (sections["rate"], sections["findings"]) if s["state"] == "failed"]
-    contract = finding("contract", "failed", faults[0]) if faults else finding("contract", "ok", _CONTRACT)
-    return [contract, *sections["findings"]["findings"]]
+    found = sections["findings"]
+    failed = found["state"] == "failed"
+    contract = finding("contract", "failed", found["reason"]) if failed else finding("contract", "ok", _CONTRACT)
+    return [contract, *found["findings"]]
 
 
 _CONTRACT = "codes are in range; samples are finite, as many as were given, at their rate and with their channels"

@@ -11,9 +11,10 @@ from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import names
+from codec_bench.report.opened import open_run
 from codec_bench.stats.paired import Comparison, ItemParts, compare_items, holm
 from codec_bench.stats.sets import SETS, item_fold
-from codec_bench.store.record import Run, open_run
+from codec_bench.store.record import Run
 
 
 @dataclass(frozen=True, slots=True)

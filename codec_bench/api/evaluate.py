@@ -9,16 +9,19 @@ from typing import Any
 
 from codec_bench.api.executors import carried_out
 from codec_bench.api.metric_groups import metrics_for
-from codec_bench.api.progress import shown_to_caller
+from codec_bench.config.option import documented
+from codec_bench.config.request import EvalRequest
 from codec_bench.data import broken_down, data_name, open_source
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.growing import in_begun_order
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
-from codec_bench.store.record import Run
+from codec_bench.report.opened import Run
+from codec_bench.terminal.progress import shown_to_caller
 
 
+@documented(EvalRequest)
 def evaluate(
     *,
     codec: Codecs,
@@ -45,23 +48,6 @@ def evaluate(
     depends on should show there. If that source cannot be read, the run cannot be continued.
 
     Args:
-        codec: names of codecs (`opus-12k`, `encodec-24khz@6`, `./mine.py:MyCodec`, `unprocessed`), classes and objects with
-            `info`, `encode` and `decode`, a list of any of these, or one string of names with commas. `NAME=CODEC`, or
-            a mapping of names to codecs, names the rows. Otherwise a codec of one's own has the name in its `info`.
-        data: a folder, a manifest, `embedded`, or a list of `Sample`.
-        metrics: names of metrics (`stoi`, `wer[pocketsphinx]`, `dnsmos`, `./mine.py:MyMetric`) and of groups by topic
-            (`quality`, `speaker`, `all-offline`), or one string with commas. A group stands for those of its metrics that can
-            be measured without a download here and of these data; the run keeps them when it is continued.
-        out: the run folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.
-        seed: decides which samples `limit` takes.
-        limit: how many samples to take; None for all. A run on this machine that is continued with a larger limit measures only
-            the further samples.
-        shard: which part of the samples to take, as `"3/8"` or `(3, 8)` for the third of eight; None for all. A hash of a
-            sample's id says which part it is in. `merge` makes one run of the runs of all parts.
-        preset: a named set of metrics, which is added to `metrics`.
-        options: further arguments of codecs and features, such as {"dnsmos": {"weights": "folder"}}.
-        by: columns to break the results down by: `speaker`, `language`, `duration`, `sample_rate` or a column of the manifest.
-            They change no score, and a run that is continued without them keeps those that it has.
         progress: whether a line shows how far the run is, or a function that is told. None: only in a notebook.
         running: how to run it. Its fields may be given as keyword arguments (`device="cpu"`, `workers=2`, ...) in its place.
 

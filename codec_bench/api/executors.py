@@ -10,11 +10,13 @@ from typing import Any
 
 from codec_bench.data import part_of, read_shard
 from codec_bench.engine.evaluation import Evaluation, execute
+from codec_bench.engine.executor import RAY
 from codec_bench.engine.running import Running
+from codec_bench.registry import added, load_attribute
+from codec_bench.report.opened import Run
 from codec_bench.report.results import results_stand, write_results
 from codec_bench.store.folders import mark_finished
 from codec_bench.store.parts import mark_part
-from codec_bench.store.record import Run
 
 
 def carried_out(
@@ -35,11 +37,12 @@ def carried_out(
     asked = prepare()
     asked = replace(asked, source=part_of(asked.source, read_shard(shard)))
     if cluster is None:
-        run = execute(asked, out, running)
+        done = execute(asked, out, running)
     else:
-        from codec_bench.cluster.ray import execute_on_ray  # imported here, so that a run on this machine starts sooner
-
-        run = execute_on_ray(asked, partial(_as_here, prepare, asked.metrics, asked.request), out, running, cluster)
+        execute_there = load_attribute(added("EXECUTORS")[RAY])
+        done = execute_there(asked, partial(_as_here, prepare, asked.metrics, asked.request), out, running, cluster)
+    done.close()
+    run = Run(done.folder)
     page = running.page and shard is None
     if not results_stand(run, page=page):
         write_results(run, page=page)

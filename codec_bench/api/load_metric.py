@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.decode import check_audio
 from codec_bench.audio.resample import prepare, to_signal
+from codec_bench.decoding.decode import check_audio
 from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.stage import Fault, compute_features, compute_scores, is_silent
 from codec_bench.engine.systems import UNPROCESSED

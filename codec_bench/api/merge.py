@@ -8,17 +8,17 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from codec_bench.benchmark.run import safe
+from codec_bench.benchmark.run_request import safe
 from codec_bench.benchmark.scoring.merged import score_sets_again
 from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.errors import Note, UserError
+from codec_bench.report.opened import Run
 from codec_bench.report.results import write_results
 from codec_bench.store.answers import has_answers
 from codec_bench.store.folders import run_folders
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import Merged, merge_records
 from codec_bench.store.parts import MERGED
-from codec_bench.store.record import Run
 
 Tell = Callable[[str], None]
 

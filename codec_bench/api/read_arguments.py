@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from codec_bench.benchmark import suite as read_suite
-from codec_bench.config.request import Command, read_request
-from codec_bench.profiling.settings import Settings
+from codec_bench.benchmark.run_request import Terms
+from codec_bench.config.option import Of, options_of
+from codec_bench.config.request import REQUESTS, Command, Request
+from codec_bench.config.request_file import read_request
+from codec_bench.engine.executor import OnRay, read_executor
+from codec_bench.errors import UserError
 from codec_bench.registry import names
-
-_THOROUGHNESS = {"clip_s": "clip_s", "reencodings": "reencodings", "threads": "threads", "time_limit": "time_limit_s"}
-_OF_TERMINAL = ("json", "timings", "log")
 
 
 def read_arguments(path: str | os.PathLike[str], command: Command | None = None) -> dict[str, Any]:
@@ -27,16 +29,52 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
         UserError: the file cannot be read, is for another command, or has an option that the command does not have or whose
             value has the wrong type; the message names file, line and column, and says what is expected.
     """
-    found, arguments = read_request(path, command)
-    for name in _OF_TERMINAL:
-        arguments.pop(name, None)
-    if "set" in arguments:
-        arguments["options"] = arguments.pop("set")
-    if found == "run" and "suite" in arguments:
-        arguments["benchmark"] = [*names(arguments.get("benchmark", [])), *read_suite(arguments.pop("suite"))]
-    if found == "profile":
-        thorough = {there: arguments.pop(here) for here, there in _THOROUGHNESS.items() if here in arguments}
-        arguments["settings"] = Settings(**thorough, seed=arguments.get("seed", 0))
-        if arguments.get("metrics") == "none":
-            arguments["metrics"] = ()
+    found, values = read_request(path, command)
+    return arguments_of(REQUESTS[found], values)
+
+
+def arguments_of(schema: type[Request], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments of the verb of a request, without those that are None and without what is of the terminal only.
+
+    Args:
+        schema: of the request. values: those of its options that are known, by name.
+
+    Raises:
+        UserError: there is no such executor, or options of a Ray cluster were given to another.
+    """
+    options = options_of(schema)
+
+    def become(of: Of) -> dict[str, Any]:
+        return {
+            options[name].there: value for name, value in values.items() if options[name].of == of and value is not None
+        }
+
+    arguments = become("verb") | become("running")
+    cluster = {name: value for name, value in become("cluster").items() if value}
+    if cluster or arguments.get("executor") is not None:
+        arguments["executor"] = _executor(arguments.get("executor", "local"), cluster)
+    if terms := become("terms"):
+        arguments["terms"] = Terms(**terms)
+    if settings := become("settings"):
+        arguments["settings"] = {**settings, "seed": values.get("seed", 0)}
+    if values.get("suite") is not None:
+        arguments["benchmark"] = [*names(arguments.get("benchmark", [])), *read_suite(values["suite"])]
+    if schema is REQUESTS["profile"] and str(arguments.get("metrics")).strip() == "none":
+        arguments["metrics"] = ()
     return arguments
+
+
+def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
+    """What `Running.executor` is given.
+
+    Args:
+        name: of the executor. cluster: the fields of `OnRay` that were given.
+    """
+    if read_executor(name) is None:
+        if cluster:
+            raise UserError(
+                f"options of a Ray cluster were given ({', '.join(cluster)}) without --executor ray",
+                hint="add --executor ray, or leave them out",
+            )
+        return name
+    return OnRay(**cluster)

@@ -21,9 +21,11 @@ from codec_bench.benchmark.asking.phase import ask
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
-from codec_bench.benchmark.run import PHASES, Phase, RunRequest, Terms, run_folder, safe
-from codec_bench.benchmark.scoring.phase import score
+from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe
+from codec_bench.benchmark.scoring_phase import score
 from codec_bench.benchmark.tables import Outcome, write_overview
+from codec_bench.config.option import documented
+from codec_bench.config.run_request import RunRequest as RunOptions
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
@@ -34,14 +36,15 @@ from codec_bench.errors import AnswersPending, UnknownName, UserError
 from codec_bench.models import check_served, load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.registry import Spec, code_hash, is_own_code, names
+from codec_bench.report.opened import Run
 from codec_bench.report.results import write_results
 from codec_bench.store.draws import GIVEN
 from codec_bench.store.folders import RunFolder, mark_finished, named_folder, own_folder
 from codec_bench.store.parts import mark_part
-from codec_bench.store.record import Run
 from codec_bench.types import Sample
 
 
+@documented(RunOptions)
 def run_benchmark(
     *,
     benchmark: str | Sequence[str],
@@ -66,26 +69,6 @@ def run_benchmark(
     """Runs benchmarks against models.
 
     Args:
-        benchmark: names (`librispeech-test-clean`), own folders, or one string with commas.
-        model: names of configs (`qwen2-audio-7b-instruct`), own files, or one string with commas.
-        out: the folder; None continues the unfinished run of the same call under `runs/`, or makes a new folder there.
-        phase: `both`, `answers` (only asks), or `scores` (only scores the recorded answers).
-        data: a folder that holds the data sets as `OWNER/NAME`, used in place of the hub.
-        judge: the model that judges answers, for benchmarks that need one; several as names or one string with commas. The
-            verdicts of the first stand under the metric's plain name, `rating[RUBRIC]`, and those of another judge under
-            `rating[RUBRIC]@JUDGE`. `codec_bench.agreement` compares them.
-        seed: decides which questions `limit` takes, and what a model draws at random.
-        limit: how many questions to take; None for all. A run that is continued with a larger limit asks only the further
-            questions.
-        shard: which part of the questions to take, as for `evaluate`; `merge` makes one run of the runs of all parts.
-        repeats: how many answers to draw to each question, where the model does not answer greedily. A run that is continued
-            with more asks only for the further ones.
-        prompts: for prompts with several wordings, which of them a question is asked in: `seeded` (the seed and the question's id
-            choose it), `first`, a number from 1, or `each` (every question is asked in all of them).
-        choices: in which order the options of a question are offered: `given` (as in the data), `shuffled` (the seed and the
-            question's id decide), or `all-rotations` (every question is asked in every rotation of its options).
-        rescore: delete the scores in the record and make them again by the present rules.
-        options: arguments by model, benchmark or feature, such as {"openai-chat": {"base_url": "..."}}.
         by: columns to break the results down by, beside the benchmark's own subsets: `speaker`, `language`, `duration`,
             `sample_rate` or a field of its questions. They change no score. A run that is continued without them keeps those
             that it has.
@@ -292,18 +275,18 @@ def run_codecs(
     with _place(out, known, False, running) as place:
         for one in wanted:
             questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
-            asked_of = list(questions)
             folder = place.path / safe(one.name)
-            source = open_source([_sample(question) for question in asked_of])
+            source = open_source([_sample(question) for question in questions])
             source = in_begun_order(source, folder, limit=limit, seed=seed)
-            source = source.with_speakers({q.id: q.speaker for q in asked_of if q.speaker is not None})
             request = {
                 "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
                 "mirror": os.fspath(data) if data is not None else None,
             }  # fmt: skip
             about = {"benchmark": one.described, **broken_down(by, source.samples, source.name)}
             asked = Evaluation(systems, one.metrics, part_of(source, taken), request, given, about)
-            run = execute(asked, folder, replace(running, on_folder=lambda folder, words: None))
+            done = execute(asked, folder, replace(running, on_folder=lambda folder, words: None))
+            done.close()
+            run = Run(done.folder)
             write_results(run, page=running.page)
             mark_part(run)
             runs.update({(one.name, system): run for system in run.systems})
@@ -321,7 +304,7 @@ def _sample(question: Question) -> Sample:
         question.id,
         sound if isinstance(sound, str) else None,
         str(text) if text is not None else next(iter(question.references), None),
-        question.fields.get("speaker"),
+        question.fields.get("speaker") if question.speaker is None else question.speaker,
         question.language,
     )
     return with_problem(sample, question.problem) if question.problem is not None else sample

@@ -11,7 +11,8 @@ from typing import Any
 
 from codec_bench.api.executors import carried_out
 from codec_bench.api.metric_groups import metrics_for
-from codec_bench.api.progress import shown_to_caller
+from codec_bench.config.option import documented
+from codec_bench.config.request import ScoreRequest
 from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.growing import in_begun_order
@@ -19,9 +20,11 @@ from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import Note, UserError
 from codec_bench.metrics import chosen_metrics
-from codec_bench.store.record import Run
+from codec_bench.report.opened import Run
+from codec_bench.terminal.progress import shown_to_caller
 
 
+@documented(ScoreRequest)
 def score(
     *,
     generated: Any,
@@ -42,14 +45,7 @@ def score(
     """Scores audio that exists already, such as that of speech synthesis, voice conversion or another program's codec.
 
     Args:
-        generated: a folder or a manifest. A file belongs to the sample of `data` whose id is the file's stem. Several
-            systems are scored in one run as `{"name": folder, "other": folder}` or `name=FOLDER,other=FOLDER`.
-        data: what the audio is compared with: transcripts, reference audio, speakers. A sample without a generated file
-            fails for that system, with that as the reason.
-        allow_same: whether estimates may be the references themselves; otherwise that is an error, since it mostly is a mistake in a
-            path. Either way the summary counts the estimates that equal their references sample by sample.
-        metrics, preset, out, seed, limit, shard, options, by, progress, running: as for `evaluate`. Pair metrics need reference audio in
-            `data`.
+        progress, running: as for `evaluate`.
 
     Returns:
         The finished run with one row for each system. A system without a name of its own is called `generated`.

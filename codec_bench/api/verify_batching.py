@@ -16,13 +16,13 @@ import numpy as np
 
 from codec_bench.audio.resample import prepare, resample
 from codec_bench.codecs import require_codec
+from codec_bench.codecs.checks.compare import Request, read_clips
+from codec_bench.codecs.checks.steps import Limits
 from codec_bench.data import open_source, problem_of
 from codec_bench.engine.device import resolve_devices
+from codec_bench.engine.own_worker import measure
 from codec_bench.engine.stage import compute_features
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.profiling import isolate
-from codec_bench.profiling.batches import BatchRequest, read_clips
-from codec_bench.profiling.settings import Settings
 from codec_bench.types import Audio, Score
 
 TOLERANCE = 1e-5
@@ -62,7 +62,7 @@ class Verdict:
 
 def verify_batching(
     *, name: str, data: Any = "embedded", limit: int = 12, device: str = "auto", seed: int = 0,
-    options: Mapping[str, Mapping[str, Any]] | None = None, settings: Settings | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None, settings: Limits | None = None,
 ) -> Verdict:  # fmt: skip
     """Checks that the results of a codec, a feature or a metric do not depend on the batch.
 
@@ -81,12 +81,14 @@ def verify_batching(
             exception, ended its process, did not answer in time, or took too much memory.
     """
     rng = np.random.default_rng(seed)
-    chosen = _chosen(data, limit, rng)
+    chosen = _chosen(data, limit)
+    parts = tuple(float(rng.uniform(0.3, 1.0)) for _ in chosen)
     target = resolve_devices(device)[0]
     given = dict((options or {}).get(name, {}))
     if _is_codec(name):
-        return _of_codec(BatchRequest(name, chosen, target, given), settings or Settings())
-    clips, labels = read_clips(chosen), [id for id, _, _ in chosen]
+        steps, limits = tuple(Request.SECTIONS), settings or Limits()
+        return _of_codec(Request(name, chosen, target, limits, steps, given, parts=parts))
+    clips, labels = read_clips(chosen, parts), [id for id, _ in chosen]
     kind, run = _runner(name, clips, target, given)
     alone = [run([k])[0] for k in range(len(clips))]
     orders = [list(range(len(clips))), list(rng.permutation(len(clips)))]
@@ -124,30 +126,25 @@ def _is_codec(name: str) -> bool:
     return bool({"encode", "decode"} & methods) or not hasattr(load_attribute(name), "compute")
 
 
-def _of_codec(request: BatchRequest, settings: Settings) -> Verdict:
+def _of_codec(request: Request) -> Verdict:
     """The verdict on a codec, which runs in a process of its own.
 
     Raises:
         UserError: it cannot be run.
     """
     require_codec(request.codec)
-    memory = isolate.memory_limit(settings.memory_gib)
     with tempfile.TemporaryDirectory() as folder:
-        log = Path(folder) / "output.log"
-        try:
-            said = list(
-                isolate.converse(("batches", request), limit_s=settings.time_limit_s, log=log, memory_bytes=memory)
-            )
-        except isolate.Stopped as fault:
-            raise UserError(f"the codec '{request.codec}' cannot be run: {fault}") from fault
-    kind, found = next(words for words in said if words[0] in ("found", "failed"))
-    if kind == "failed":
-        raise UserError(f"the codec '{request.codec}' cannot be run: {found}")
+        sections = measure(request, Path(folder) / "output.log")
+    for section in sections.values():
+        if section["state"] == "failed":
+            raise UserError(f"the codec '{request.codec}' cannot be run: {section['reason']}")
+    found = sections["batches"]
+    del found["state"]
     return Verdict(name=request.codec, kind="codec", **found)
 
 
-def _chosen(data: Any, limit: int, rng: np.random.Generator) -> tuple[tuple[str, str, float], ...]:
-    """(id, path, the part that is kept) of the first clips that can be used.
+def _chosen(data: Any, limit: int) -> tuple[tuple[str, str], ...]:
+    """(id, path) of the first clips that can be used.
 
     Raises:
         UserError: there are fewer than two.
@@ -155,7 +152,7 @@ def _chosen(data: Any, limit: int, rng: np.random.Generator) -> tuple[tuple[str,
     usable = [(s.id, s.audio) for s in open_source(data) if s.audio is not None and problem_of(s) is None][:limit]
     if len(usable) < 2:
         raise UserError(f"'{data}' has {len(usable)} usable clips; a batch needs at least 2")
-    return tuple((id, path, float(rng.uniform(0.3, 1.0))) for id, path in usable)
+    return tuple(usable)
 
 
 def _runner(

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.decode import check_audio, decode_bytes
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.read import read_audio
 from codec_bench.audio.resample import prepare
+from codec_bench.decoding.decode import check_audio, decode_bytes
 from codec_bench.types import Audio, Made
 
 MOST_BYTES = 512 << 20
@@ -31,7 +30,7 @@ class Clip:
     """A sound in a file, in a row of a table, or in memory. `read` and `signal` decode it each time they are called.
 
     Args:
-        source: a path that `read_audio` takes, the bytes of a sound file, or decoded audio.
+        source: a path that `Audio.read` takes, the bytes of a sound file, or decoded audio.
         name: the name of a sound in memory, for messages.
     """
 
@@ -47,7 +46,9 @@ class Clip:
         if isinstance(self.source, Audio):
             check_audio(self.source, self.name)
             return self.source
-        return decode_bytes(self.source, self.name) if isinstance(self.source, bytes) else read_audio(self.source)
+        return (
+            Audio(*decode_bytes(self.source, self.name)) if isinstance(self.source, bytes) else Audio.read(self.source)
+        )
 
     def signal(self, rate_hz: int, limit_s: float | None = None) -> tuple[Audio, float]:
         """Decodes the sound to one channel at a given rate, and cuts it to a given length.

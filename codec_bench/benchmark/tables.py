@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
+from codec_bench.stats.summary_types import UNTOLD, Answers, Failures, MetricSummary
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
@@ -66,3 +67,18 @@ def write_overview(outcome: Outcome) -> None:
             )
     left_out = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.left_out]
     write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": left_out})
+
+
+def metrics_of(row: Mapping[str, Any]) -> dict[str, MetricSummary]:
+    """The metrics of a row of the overview, by name."""
+    return {name: MetricSummary.from_dict(entry) for name, entry in row["metrics"].items()}
+
+
+def answers_of(row: Mapping[str, Any]) -> Answers:
+    """The answers of a row of the overview; `UNTOLD` for codecs."""
+    return UNTOLD if row["answers"] is None else Answers.from_dict(row["answers"])
+
+
+def failures_of(row: Mapping[str, Any]) -> Failures:
+    """The failures of a row of the overview."""
+    return Failures.from_dict(row["failures"])

@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def _stopped() -> None:
-    from codec_bench.cli.stopping import INTERRUPTED, heed_no_more
+    from codec_bench.terminal.stopping import INTERRUPTED, heed_no_more
 
     heed_no_more()
     sys.stderr.write("stopped\n")
@@ -33,8 +33,8 @@ def _main() -> None:
     import warnings
 
     from codec_bench.cli.app import app
-    from codec_bench.cli.output import checked_output, talk, talk_notes
     from codec_bench.errors import UserError
+    from codec_bench.terminal.output import checked_output, talk, talk_notes
 
     try:
         with warnings.catch_warnings():

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from codec_bench.cli.options import command_group
 from codec_bench.errors import UserError
+from codec_bench.terminal.groups import command_group
 
 if TYPE_CHECKING:
     from codec_bench.models.cache import ResponseCache
@@ -21,7 +21,7 @@ answers_app = command_group("answers", "Answers of models that are kept for othe
 @answers_app.command("list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False) -> None:
     """List the models whose answers are kept: how many there are, their size, and when one was last used."""
-    from codec_bench.cli.output import console, table
+    from codec_bench.terminal.output import console, table
 
     cache = _opened()
     try:
@@ -36,7 +36,7 @@ def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON in pl
     if as_json:
         sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
         return
-    named = [(row["model"] or "(of an earlier version)", row["answers"], f"{row['mb']:.1f}", row["last used"]) for row in rows]  # fmt: skip
+    named = [(row["model"], row["answers"], f"{row['mb']:.1f}", row["last used"]) for row in rows]  # fmt: skip
     console().print(table(("model", "answers", "MB", "last used"), named, numeric=("answers", "MB")))
 
 
@@ -46,7 +46,7 @@ def forget(
     everything: Annotated[bool, typer.Option("--all", help="Forget the answers of every model.")] = False,
 ) -> None:
     """Forget the kept answers of a model, so that other runs ask it again. Records of runs stay as they are."""
-    from codec_bench.cli.output import talk
+    from codec_bench.terminal.output import talk
 
     if (model is None) != everything:
         raise UserError("expected the name of a model, or --all", hint="codec-bench answers list shows the names")
@@ -54,7 +54,7 @@ def forget(
     try:
         names = [one.model for one in cache.kept()]
         if model is not None and model not in names:
-            raise UserError(f"no answers of a model '{model}' are kept", hint=f"there are {', '.join(filter(None, names)) or 'none'}")  # fmt: skip
+            raise UserError(f"no answers of a model '{model}' are kept", hint=f"there are {', '.join(names) or 'none'}")  # fmt: skip
         count = cache.forget(None if everything else model)
     finally:
         cache.close()

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.cli.options import Json, command_group
+from codec_bench.terminal.groups import command_group
+from codec_bench.terminal.options import Json
 
 import_app = command_group("import", "Read results of other toolkits in, so that old numbers stand beside new ones.")
 File = Annotated[Path, typer.Argument(help="The result file.")]
@@ -36,7 +37,7 @@ def ultraeval_results(file: File, out: As, system: System = None, beside: Beside
 
 def _import(toolkit: str, file: Path, out: Path, system: str | None, beside: Path | None, as_json: bool) -> None:
     from codec_bench.api.import_results import import_results
-    from codec_bench.cli.evaluate import print_finished
+    from codec_bench.cli.finished import print_finished
     from codec_bench.stats.summary import summarise
 
     run = import_results(file, toolkit=toolkit, out=out, system=system, beside=beside)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.cli.options import Json, Timings
-from codec_bench.cli.output import console, table, talk
+from codec_bench.terminal.options import Json, Timings
+from codec_bench.terminal.output import console, table, talk
 
 
 def verify(run: Annotated[Path, typer.Argument(help="A run folder.")], as_json: Json = False) -> None:
@@ -53,7 +53,7 @@ def merge(
     """Make one run of the runs of all shards, row for row that of one machine."""
     from codec_bench.api.merge import merge as merge_runs
     from codec_bench.benchmark.tables import Outcome
-    from codec_bench.cli.evaluate import print_finished
+    from codec_bench.cli.finished import print_finished
     from codec_bench.cli.run import print_outcome
     from codec_bench.stats.summary import summarise
 

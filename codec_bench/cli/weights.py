@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codec_bench.cli.options import command_group
 from codec_bench.errors import UserError, WeightsError
+from codec_bench.terminal.groups import command_group
 
 if TYPE_CHECKING:
     from codec_bench.weights import Checkpoint
@@ -32,7 +32,7 @@ Names = Annotated[
 @weights_app.command("list")
 def list_(as_json: Json = False) -> None:
     """List every checkpoint: where it comes from, revision, size, licence, and whether it is on this machine."""
-    from codec_bench.cli.output import console, table
+    from codec_bench.terminal.output import console, table
     from codec_bench.weights import checkpoint, checkpoint_names
 
     rows = [_facts(checkpoint(name)) for name in checkpoint_names()]
@@ -60,7 +60,7 @@ def path(name: Annotated[str, typer.Argument(help="A checkpoint (see: weights li
 @weights_app.command()
 def verify(names: Names = None, as_json: Json = False) -> None:
     """Compare sizes and SHA-256 of the files on this machine with the published ones; exits with 2 if one differs."""
-    from codec_bench.cli.output import console, table, talk
+    from codec_bench.terminal.output import console, table, talk
     from codec_bench.weights import checkpoint_names, find, lookup
     from codec_bench.weights.verify import verify as check
 
@@ -101,8 +101,8 @@ def fetch(
     source: Annotated[str | None, typer.Option("--source", help="Use only hub, modelscope or url. Default: the first of them that answers.")] = None,
 ) -> None:  # fmt: skip
     """Fetch checkpoints and print the folder of each. If a download is interrupted, the same command continues it."""
-    from codec_bench.cli.output import talk
-    from codec_bench.cli.stopping import INTERRUPTED, heed_no_more
+    from codec_bench.terminal.output import talk
+    from codec_bench.terminal.stopping import INTERRUPTED, heed_no_more
     from codec_bench.weights import checkpoint
     from codec_bench.weights.fetch import fetch as get
 

@@ -81,6 +81,16 @@ def load_codec(
         UserError: the codec has no such operating point, does not take an option, or the own code is not a codec; or
             `graphs` is none of the three.
         WeightsError: the codec's weights are not on this machine, or do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_codec
+        >>> codec = load_codec("g711-ulaw")
+        >>> sound = Audio(0.5 * np.sin(2 * np.pi * 440 * np.arange(8000) / 8000), 8000)
+        >>> codes = codec.encode([sound])
+        >>> (decoded,) = codec.decode(codes)
+        >>> codes[0].bits, decoded.samples.shape, round(float(np.abs(decoded.samples - sound.samples).max()), 4)
+        (64000.0, (1, 8000), 0.0116)
     """
     given = {"device": device, "weights": weights, **options}
     if is_command_file(name):

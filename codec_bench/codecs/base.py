@@ -36,6 +36,11 @@ class CodecInfo:
         code_licence, weights_licence: SPDX names; weights_licence is None if there are no weights.
         weights: the weights in use (repository and revision, a path, or `random`), or None.
         paper: where the codec is described.
+
+    Example:
+        >>> info = CodecInfo("mine", sample_rates_hz=(16000, 24000), frame_rate_hz=50.0, causal=True)
+        >>> info.sample_rates_hz, info.channels, info.nominal_bitrate_bps
+        ((16000, 24000), (1,), None)
     """
 
     name: str
@@ -58,6 +63,18 @@ class Codec(ABC):
     Class attributes
         where: `device` for networks, `cpu` for codecs that always run in the CPU workers.
         batch_s: seconds of padded audio that a batch holds at first. The engine halves it when memory runs out.
+
+    Example:
+        >>> class Pcm(Codec):
+        ...     info = CodecInfo("pcm-16", sample_rates_hz=(16000,))
+        ...     def encode(self, batch):
+        ...         sent = lambda a: (np.rint(a.samples * 32767).astype("<i2").tobytes(),)
+        ...         return [Codes((), a.num_samples, a.sample_rate_hz, packets=sent(a)) for a in batch]
+        ...     def decode(self, codes):
+        ...         return [Audio(np.frombuffer(c.packets[0], "<i2") / 32767, c.sample_rate_hz) for c in codes]
+        >>> (sent,) = Pcm().encode([Audio(np.full(16000, 0.25), 16000)])
+        >>> sent.bits, round(float(Pcm().decode([sent])[0].samples[0, 0]), 4)
+        (256000.0, 0.25)
     """
 
     info: CodecInfo

@@ -22,7 +22,6 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from codec_bench.audio.read import read_audio
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.codecs.command_file import bitrate_of, filled, frame_samples, program_of, read_command
@@ -157,7 +156,7 @@ class Command(Codec):
             if made.stat().st_size == 0:
                 raise UserError(f"{self.info.name}: the decoder wrote an empty file")
             try:
-                audio = read_audio(made)
+                audio = Audio.read(made)
             except AudioError as error:
                 reason = error.message.replace(f"'{made}'", "its file")
                 raise UserError(f"{self.info.name}: what the decoder wrote is not sound: {reason}") from error

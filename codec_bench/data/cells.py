@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.clip import Clip
-from codec_bench.audio.decode import SUFFIXES
-from codec_bench.audio.table import RATES
 from codec_bench.data.hub import Place
 from codec_bench.data.rows import ALIASES
+from codec_bench.decoding.decode import SUFFIXES
+from codec_bench.decoding.table import RATES
 from codec_bench.types import Audio
 
 _SOUND_WORDS = ("audio", "wav", "speech", "waveform", "sound", "recording")

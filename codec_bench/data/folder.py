@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from codec_bench.audio.decode import SUFFIXES
 from codec_bench.data.rows import Row, distinct_ids, without_suffix
+from codec_bench.decoding.decode import SUFFIXES
 
 
 def sound_files(folder: str) -> Iterator[str]:

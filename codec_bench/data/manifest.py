@@ -19,9 +19,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
-from codec_bench.audio.table import Locator
 from codec_bench.data.remote import joined
 from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, Row
+from codec_bench.decoding.table import Locator
 from codec_bench.errors import UserError
 
 Cells = tuple[int, tuple[str, ...], Sequence[Any], str | None]  # number, column names, values, problem
@@ -52,7 +52,7 @@ class Sound(NamedTuple):
     """The sound of a cell that holds it, or that names a file outside the manifest's folder.
 
     Args:
-        path: a path that `read_audio` takes.
+        path: a path that `Audio.read` takes.
         name: the original name of the file, or None. Ids are made from it.
     """
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from codec_bench.audio.table import find_locator
 from codec_bench.data.rows import stem
 from codec_bench.data.source import Source, manifest_in, open_source, problem_of, sounds_in, with_problem
+from codec_bench.decoding.table import find_locator
 from codec_bench.errors import UserError
 from codec_bench.types import Sample
 

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.audio.table import RATES, Locator
 from codec_bench.data.cells import SoundPaths, is_sound_name, sound_feature
 from codec_bench.data.hub import Place
+from codec_bench.decoding.table import RATES, Locator
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:

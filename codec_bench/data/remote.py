@@ -7,10 +7,10 @@ import os
 import posixpath
 from collections.abc import Iterator
 
-from codec_bench.audio.decode import SUFFIXES
-from codec_bench.audio.remote import filesystem, is_url, read_remote, shown, tried
 from codec_bench.config.paths import cache_folder
 from codec_bench.data.rows import Row, distinct_ids, without_suffix
+from codec_bench.decoding.decode import SUFFIXES
+from codec_bench.decoding.remote import filesystem, is_url, read_remote, shown, tried
 from codec_bench.errors import UserError
 
 _WEB = ("http://", "https://")

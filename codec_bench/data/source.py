@@ -20,10 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.decode import SUFFIXES
-from codec_bench.audio.remote import is_url, shown
-from codec_bench.audio.table import find_locator
-from codec_bench.audio.tar import find_member
 from codec_bench.data.columns import kept_columns
 from codec_bench.data.folder import read_folder
 from codec_bench.data.hub import PREFIX
@@ -32,6 +28,10 @@ from codec_bench.data.remote import fetched, joined, read_listing
 from codec_bench.data.rows import PROBLEM, Row, to_samples
 from codec_bench.data.shard import Shard, place_of
 from codec_bench.data.tars import names_tars, tar_rows
+from codec_bench.decoding.decode import SUFFIXES
+from codec_bench.decoding.remote import is_url, shown
+from codec_bench.decoding.table import find_locator
+from codec_bench.decoding.tar import find_member
 from codec_bench.errors import UserError
 from codec_bench.types import MEASURED_BY, Sample
 
@@ -72,7 +72,6 @@ class Source:
     taken: str = ""
     shard: Shard | None = None
     columns: Sequence[str] | None = None
-    _unnamed: Source | None = None
 
     def __init__(self, name: str, samples: list[Sample], unmatched: Sequence[str] = (), complete: bool = True) -> None:
         self.name, self.samples, self.unmatched, self.complete = name, samples, tuple(unmatched), complete
@@ -128,24 +127,9 @@ class Source:
                 digest.update(b"%d:%b" % (len(part) if field is not None else -1, part))
         return digest.hexdigest()
 
-    def with_speakers(self, speakers: Mapping[str, str]) -> Source:
-        """The same data, in which some samples have a speaker.
-
-        The fingerprint is that of the data without them, since no score depends on who speaks: a run that was begun before
-        the speakers were known is the same run.
-
-        Args:
-            speakers: by the id of the sample.
-        """
-        named = [replace(sample, speaker=speakers.get(sample.id, sample.speaker)) for sample in self.samples]
-        source = Source(self.name, named, self.unmatched, self.complete)
-        source.fingerprint = self.fingerprint
-        source._unnamed = self
-        return source
-
     def first(self, count: int) -> Source:
-        """The first samples alone, with the speakers that the data name themselves."""
-        return Source(self.name, (self._unnamed or self).samples[:count])
+        """The first samples alone."""
+        return Source(self.name, self.samples[:count])
 
 
 def _size(path: str | None) -> int | str | None:

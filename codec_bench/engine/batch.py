@@ -175,11 +175,20 @@ class Dispatcher:
             the batch if that is more.
         log: path of the workers' output, for the message that workers do not stay alive.
         memory: the memory that holds the items' audio.
+        impatient: whether a stage is given up after a few items that took too long, although others came back.
     """
 
-    def __init__(self, pool: Pool, batch_s: float | None, time_limit_s: float | None, log: str, memory: Arena) -> None:
+    def __init__(
+        self,
+        pool: Pool,
+        batch_s: float | None,
+        time_limit_s: float | None,
+        log: str,
+        memory: Arena,
+        impatient: bool = False,
+    ) -> None:
         self._pool, self._batch_s, self._time_limit_s, self._log = pool, batch_s, time_limit_s, log
-        self._memory = memory
+        self._memory, self._impatient = memory, impatient
         self.stages: dict[str, Stage] = {}
         self._order = 0
         self._idle_deaths = 0
@@ -369,12 +378,10 @@ class Dispatcher:
         often = ", twice" if stage.tries > 1 else ""
         work.done(Fault(f"{stage.name} took longer than its limit of {batch.limit_s:g} s{often}"))
         stage.hung += 1
-        if stage.refusal is None and stage.hung >= _HUNG_AT_FIRST and not stage.items:
-            # No item has ever come back. Waiting for the time limit of every further item would be in vain.
-            stage.refusal = (
-                f"{stage.name} was given up: none of the first {stage.hung} items came back within its limit of "
-                f"{batch.limit_s:g} s"
-            )
+        if stage.refusal is None and stage.hung >= _HUNG_AT_FIRST and (self._impatient or not stage.items):
+            # If no item has ever come back, waiting for the time limit of every further item would be in vain.
+            few = f"{stage.hung} items did not come" if stage.items else f"none of the first {stage.hung} items came"
+            stage.refusal = f"{stage.name} was given up: {few} back within its limit of {batch.limit_s:g} s"
 
 
 def _padded_s(works: list[Work]) -> float:

@@ -52,7 +52,7 @@ def unpack(data: bytes) -> dict[str, Any]:
         ValueError: they are not as `pack` made them.
     """
     if not isinstance(data, bytes) or int.from_bytes(data[:_SUM_BYTES], "little") != crc32(data[_SUM_BYTES:]):
-        raise ValueError("an entry of the cache is damaged, or of an earlier version")
+        raise ValueError("an entry of the cache is damaged")
     body = io.BytesIO(data[_SUM_BYTES:])
     head = json.loads(body.read(int.from_bytes(body.read(4), "little")))
     count = sum(isinstance(v, dict) and _ARRAY in v for v in head.values())

@@ -123,10 +123,9 @@ def _execute_in(
         codecs = [system.name for system in plan.systems if system.stage is not None]
         if codecs:
             tell(f"loading {listed('codec', codecs)}", 0, total, 0, 0.0)
-        begun = begun_fingerprint(folder).get("systems", {})
-        facts = engine.load_codecs(begun)
+        facts = engine.load_codecs()
         plan = engine.plan
-        if begun:
+        if begun_fingerprint(folder).get("systems"):
             _check_readable(plan, folder)
         writer = _opened(place, plan, facts, asked)
         how = {

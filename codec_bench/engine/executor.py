@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from codec_bench.config.option import documented
+from codec_bench.config.request import EvalRequest
 from codec_bench.data.shard import MOST_SHARDS
 from codec_bench.errors import UserError
 
 LOCAL, RAY = "local", "ray"
 
 
+@documented(EvalRequest, "cluster")
 @dataclass(frozen=True, slots=True)
 class OnRay:
     """The machines of a Ray cluster, which take shards of the data as they become free.
 
     Args:
-        address: of the head node, as `HOST:PORT`. None takes the environment's RAY_ADDRESS, otherwise the Ray that runs on this
-            machine; if there is none, one is started on this machine for the run.
-        shards: how many the data is divided into; None for as many as suit the cluster.
-        actors: how many actors there are at most, which may be more than fit now, so that a cluster that grows on demand does.
-            None for as many as fit: one for each GPU if networks run, otherwise one for each `cpus` CPUs.
-        cpus: how many CPUs an actor on the CPU has, each with one worker process; None for 4, or fewer if the nodes have fewer.
-        cpu_actors: how many actors on the CPU there are beside those that have a GPU.
 
     Raises:
         UserError: a number is too small or too large, or the address is that of Ray's client.

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from codec_bench.audio.remote import shown
 from codec_bench.data import problem_of
+from codec_bench.decoding.remote import shown
 from codec_bench.engine.ahead import Ahead, Entry
 from codec_bench.engine.arena import Arena, Region
 from codec_bench.engine.batch import Dispatcher

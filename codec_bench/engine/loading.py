@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -19,9 +18,7 @@ CPU_BUDGET_S = 600.0
 """Seconds of a batch of a stage of the CPU, at most; what a batch may cost bounds it first."""
 
 
-def load_stages(
-    plan: Plan, pool: Pool, dispatcher: Dispatcher, begun: Collection[str]
-) -> tuple[Plan, dict[str, dict[str, Any]]]:
+def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, dict[str, dict[str, Any]]]:
     """Tells the workers what the stages are, loads every codec once, and gives the systems their final names.
 
     A class that was given is loaded by a worker if a name leads to it. If the worker cannot load it, because the class
@@ -29,7 +26,6 @@ def load_stages(
 
     Args:
         plan: what is computed. pool, dispatcher: who computes it.
-        begun: the names of the systems in the record that is continued.
 
     Returns:
         The plan with final names, in which the systems that run in this process have no `codec`; and the facts of the
@@ -68,7 +64,7 @@ def load_stages(
         dispatcher.add(feature.stage, feature.where, feature.batch_s, feature.where == "device")
     for spec in metrics:
         dispatcher.add(spec, "cpu", CPU_BUDGET_S, False)
-    plan = replace(plan, systems=named(systems, facts, begun))
+    plan = replace(plan, systems=named(systems, facts))
     by_system: dict[str, dict[str, Any]] = {}
     for system in plan.systems:
         if system.stage is not None:

@@ -34,6 +34,7 @@ DEVICE_LOST, LOST = 77, "its device failed"
 """The exit code of a worker whose GPU cannot be used any more, and what is said of it."""
 LOADED_AT_MOST = 2
 """How often a stage is loaded whose worker ends while it loads; a process may be killed for lack of memory by chance."""
+_LOOK_EVERY_S = 1.0
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -80,11 +81,18 @@ class Died:
     lost: bool = False
 
 
+class NotLoaded(UserError):
+    """A worker ended while it loaded a stage, and so did the worker in its place; `key` is of the stage."""
+
+    key: str
+
+
 @dataclass(slots=True, eq=False)
 class Worker:
     """One process, the batches that it holds in order, and when it began the first of them.
 
-    `began` is None while it runs nothing or still loads the stage.
+    `began` is None while it runs nothing or still loads the stage. `asked` is when its turn came to load or to run what it was
+    asked for, or None while it has nothing to do. `loading_s` is how long it may load a stage.
     """
 
     device: str
@@ -92,6 +100,8 @@ class Worker:
     pipe: Connection
     batches: dict[int, Batch] = field(default_factory=dict)
     began: float | None = None
+    asked: float | None = None
+    loading_s: float = math.inf
 
     @property
     def room(self) -> int:
@@ -105,10 +115,10 @@ class Worker:
 
     @property
     def time_left_s(self) -> float:
-        """Seconds that are left for the batch that it runs; infinite while it runs nothing or loads."""
-        if self.began is None:
-            return math.inf
-        return self.began + next(iter(self.batches.values())).limit_s - monotonic()
+        """Seconds that are left for the batch that it runs, or for the stage that it loads; infinite while it does neither."""
+        if self.began is not None:
+            return self.began + next(iter(self.batches.values())).limit_s - monotonic()
+        return math.inf if self.asked is None else self.asked + self.loading_s - monotonic()
 
     def kill(self) -> None:
         """Ends the process and the programs that it has started, which are in its process group."""
@@ -126,6 +136,7 @@ class Pool:
         log: where the workers' output goes.
         graphs: whether passes of networks on a GPU are captured as CUDA graphs.
         cores: how many cores the workers of the CPU share; None for all that this process may run on.
+        loading_s: seconds that loading a stage may take; infinite for as many as it needs.
     """
 
     def __init__(
@@ -135,8 +146,9 @@ class Pool:
         log: IO[bytes] | int,
         graphs: GraphMode = "off",
         cores: int | None = None,
+        loading_s: float = math.inf,
     ) -> None:
-        self._graphs = graphs
+        self._graphs, self._loading_s = graphs, loading_s
         self._log = log
         self._numbers = itertools.count()
         self._specs: dict[str, StageSpec] = {}
@@ -146,12 +158,10 @@ class Pool:
 
     def _start(self, device: str) -> Worker:
         ours, theirs = Pipe()
-        environment = {**os.environ, **dict.fromkeys(_THREAD_VARIABLES, str(self._threads))}
-        environment["TOKENIZERS_PARALLELISM"] = "false"
         process = subprocess.Popen(
             [*self.program(device), str(theirs.fileno()), device, str(max(1, self._gpus.count(device))), self._graphs],
             pass_fds=[theirs.fileno()],
-            env=environment,
+            env={**os.environ, **self.environment()},
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
@@ -161,13 +171,17 @@ class Pool:
         if device == "cpu" and self._gpus:
             with suppress(OSError, AttributeError):  # it may have ended; and not every system has priorities
                 os.setpriority(os.PRIO_PROCESS, process.pid, BESIDE_A_GPU)
-        worker = Worker(device, process, ours)
+        worker = Worker(device, process, ours, loading_s=self._loading_s)
         ours.send(("specs", self._specs))
         return worker
 
     def program(self, device: str) -> list[str]:
         """The command of a worker; it is given its end of the pipe, its device, and how many workers have this device."""
         return [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables of a worker that this process need not have."""
+        return {**thread_variables(self._threads), "TOKENIZERS_PARALLELISM": "false"}
 
     def define(self, specs: Mapping[str, StageSpec]) -> None:
         """Tells every worker what the stages are; workers that are started later are told too."""
@@ -193,7 +207,7 @@ class Pool:
             By key the facts of the stage, or the `UserError` that says why it cannot be built.
 
         Raises:
-            UserError: a worker ended while it built a stage, and so did the worker in its place.
+            NotLoaded: a worker ended while it built a stage, and so did the worker in its place.
         """
         asked: dict[int, list[str]] = {}  # by the place of the worker, since another may take it
         for index, (key, where) in enumerate(keys):
@@ -205,26 +219,43 @@ class Pool:
         ended: Counter[str] = Counter()
         for place, left in asked.items():
             while left:
-                worker = self.workers[place]
-                try:
-                    _, name, value = worker.pipe.recv()
-                except (EOFError, OSError):
-                    reason = self._replace(worker).reason
+                answer = self._answer(self.workers[place])
+                if isinstance(answer, str):
                     ended[left[0]] += 1
                     if ended[left[0]] == LOADED_AT_MOST:
-                        raise UserError(
-                            f"the worker process ended ({reason}) while loading '{left[0]}', and so did the one before it"
-                        ) from None
+                        lost = NotLoaded(
+                            f"the worker process ended ({answer}) while loading '{left[0]}', and so did the one before it"
+                        )
+                        lost.key = left[0]
+                        raise lost
                     self._ask_facts(place, left)
                 else:
+                    _, name, value = answer
                     facts[name] = value
                     left.remove(name)
+            self.workers[place].asked = None
         return facts
 
     def _ask_facts(self, place: int, keys: Iterable[str]) -> None:
+        worker = self.workers[place]
+        worker.asked = monotonic()
         with suppress(OSError):  # it died: whoever reads its answers sees it
             for key in keys:
-                self.workers[place].pipe.send(("facts", key))
+                worker.pipe.send(("facts", key))
+
+    def _answer(self, worker: Worker) -> tuple[Any, ...] | str:
+        """What a worker says of the stage that it loads, or why it ended; then another has taken its place."""
+        while not wait([worker.pipe], max(0.0, min(_LOOK_EVERY_S, worker.time_left_s))):
+            if worker.time_left_s <= 0:
+                worker.kill()
+                self._replace(worker)
+                return f"it did not answer for {self._loading_s:g} s"
+        try:
+            answer: tuple[Any, ...] = worker.pipe.recv()
+        except (EOFError, OSError):
+            return self._replace(worker).reason
+        worker.asked = monotonic()
+        return answer
 
     def fitting(self, where: str) -> list[Worker]:
         """The workers that run stages of this kind: `device` is the GPUs if there are any, otherwise the CPU."""
@@ -241,6 +272,8 @@ class Pool:
     def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
         """Gives a worker a batch."""
         number = next(self._numbers)
+        if not worker.batches:
+            worker.asked = monotonic()
         worker.batches[number] = batch
         try:
             worker.pipe.send(("run", number, batch.key, payload))
@@ -273,10 +306,10 @@ class Pool:
                 events.append(self._replace(worker))
                 continue
             if kind == "began":
-                worker.began = monotonic()
+                worker.began = monotonic() if worker.batches else None
             else:
-                worker.began = None
                 events.append(Done(worker.batches.pop(number), *result))
+                worker.began, worker.asked = None, monotonic() if worker.batches else None
         # A worker whose result is already in its pipe is not late: we have just not read it yet.
         for worker in [w for w in self.workers if w.time_left_s <= 0 and not w.pipe.poll()]:
             worker.kill()
@@ -312,6 +345,11 @@ class Pool:
             worker.kill()
         for worker in self.workers:
             worker.process.wait()
+
+
+def thread_variables(threads: int) -> dict[str, str]:
+    """The environment variables that tell libraries how many threads to use."""
+    return dict.fromkeys(_THREAD_VARIABLES, str(threads))
 
 
 def _ending(worker: Worker) -> str:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.remote import shown
 from codec_bench.audio.resample import resampled_length, to_signal
+from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Region, Segments, rounded
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
 from codec_bench.errors import UserError, describe

@@ -98,6 +98,7 @@ class Settings:
         look_ahead: how much is in work at a time.
         keep: numbers of the samples whose audio is kept.
         check: whether the codecs are checked.
+        impatient: as for `Running`.
     """
 
     batch_s: float | None = None
@@ -105,6 +106,7 @@ class Settings:
     look_ahead: LookAhead = LookAhead(128 << 20, 512)
     keep: frozenset[int] = frozenset()
     check: bool = False
+    impatient: bool = False
 
 
 class Engine:
@@ -124,7 +126,8 @@ class Engine:
     def __init__(self, plan: Plan, settings: Settings, pool: Pool, cache: FeatureCache, log: str) -> None:
         self.plan, self._settings, self._pool, self._cache = plan, settings, pool, cache
         self._arena = Arena()
-        self._dispatcher = Dispatcher(pool, settings.batch_s, settings.time_limit_s, log, self._arena)
+        limit_s, impatient = settings.time_limit_s, settings.impatient
+        self._dispatcher = Dispatcher(pool, settings.batch_s, limit_s, log, self._arena, impatient)
         self._writer: Results
         self._progress: Callable[[str, int, int, float], None]
         self._told: tuple[str, int] = ("", -1)
@@ -135,11 +138,8 @@ class Engine:
         self._failed = self._recorded = 0
         self._spent = Spent()
 
-    def load_codecs(self, begun: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    def load_codecs(self) -> dict[str, dict[str, Any]]:
         """Tells the workers what the stages are, loads every codec once, and gives the systems their final names.
-
-        Args:
-            begun: the names of the systems in the record that is continued.
 
         Returns:
             The facts of the codecs, by system.
@@ -147,7 +147,7 @@ class Engine:
         Raises:
             UserError: a codec cannot be loaded, or two systems have one name.
         """
-        self.plan, facts = load_stages(self.plan, self._pool, self._dispatcher, begun)
+        self.plan, facts = load_stages(self.plan, self._pool, self._dispatcher)
         return facts
 
     def run(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from codec_bench.config.option import documented
+from codec_bench.config.request import EvalRequest
+from codec_bench.config.shared_options import RunningOptions
 from codec_bench.engine.cache import FeatureCache, cache_folder
 from codec_bench.engine.device import cpu_workers, resolve_devices
 from codec_bench.engine.executor import OnRay, read_executor
@@ -30,40 +34,20 @@ def quiet(stage: str, done: int, total: int, failed: int, audio_s: float) -> Non
     """Tells nobody."""
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
+@documented(EvalRequest, "running")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running(RunningOptions):
     """How a run is carried out. None of these options changes a number.
 
     Args:
-        device: `auto`, `cpu`, `cuda:0` or several GPUs with commas.
-        workers: CPU worker processes; None for one per core, of which GPUs and the main process keep some.
-        per_gpu: worker processes for each GPU. Several share its memory in equal parts, and one computes while another
-            prepares its batch.
-        graphs: whether passes of networks on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is
-            measured to be faster.
-        batch_s: padded seconds per batch in place of every stage's own budget.
-        time_limit_s: seconds that a batch may take, loading not counted. After that its worker is ended and its items run
-            again one by one. None for 600, or 60 for every padded second of the batch if that is more.
-        cache: whether features are taken from and put into the feature cache.
-        save_audio: `all`, `none`, or how many samples' audio to keep; None keeps all of a small run and 24 of a large one.
-        retry_failed: whether items that failed before run again.
-        check: whether every codec is checked on a few short pieces of the data, for mistakes that its scores do not show.
+        impatient: whether what takes too long costs no more than a few time limits: the limit then holds for loading too, and
+            a codec or metric is given up after three items that exceeded it, although others came back.
         page: whether to write `report.html` at the end. The run of a shard gets none.
-        executor: `local` for worker processes of this machine, or `ray` or an `OnRay` for the machines of a Ray cluster.
         progress: called with (what is happening, items finished, items in all, items failed, seconds of audio finished).
         on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is loaded.
     """
 
-    device: str = "auto"
-    workers: int | None = None
-    per_gpu: int = 1
-    graphs: str = "off"
-    batch_s: float | None = None
-    time_limit_s: float | None = None
-    cache: bool = True
-    save_audio: str | int | None = None
-    retry_failed: bool = False
-    check: bool = True
+    impatient: bool = False
     page: bool = True
     executor: str | OnRay = "local"
     progress: Progress = quiet
@@ -106,6 +90,11 @@ def chosen_running(running: Running | None, fields: Mapping[str, Any]) -> Runnin
     return running if running is not None else Running(**fields)
 
 
+def taken_running(arguments: dict[str, Any]) -> Running:
+    """How a call is to be carried out by the arguments that are fields of `Running`, which are taken out of them."""
+    return Running(**{field.name: arguments.pop(field.name) for field in fields(Running) if field.name in arguments})
+
+
 @contextmanager
 def started_workers(running: Running, folder: Path, cores: int | None = None) -> Iterator[Workers]:
     """Starts the workers of a run, and ends them when the block ends.
@@ -126,7 +115,9 @@ def started_workers(running: Running, folder: Path, cores: int | None = None) ->
         raise UserError(f"the run folder '{folder}' cannot be written: {error.strerror}") from error
     with log:
         each = [device for device in devices for _ in range(1 if device == "cpu" else running.per_gpu)]
-        pool = Pool(each, running.workers or cpu_workers(devices), log, checked_graphs(running.graphs), cores)
+        loading_s = math.inf if not running.impatient or running.time_limit_s is None else running.time_limit_s
+        graphs = checked_graphs(running.graphs)
+        pool = Pool(each, running.workers or cpu_workers(devices), log, graphs, cores, loading_s)
         try:
             yield Workers(pool, path)
         finally:
@@ -156,6 +147,7 @@ def working_engine(
         time_limit_s=running.time_limit_s,
         keep=keep,
         check=running.check,
+        impatient=running.impatient,
     )
     if devices != ("cpu",):
         settings = replace(settings, look_ahead=ON_A_GPU)

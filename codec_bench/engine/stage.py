@@ -9,12 +9,12 @@ Conventions
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,8 +24,12 @@ from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
 from codec_bench.errors import UserError, describe
 from codec_bench.features.base import PreparedFeature
+from codec_bench.registry import load_attribute
 from codec_bench.store.rows import CUT, SILENT
 from codec_bench.types import Audio, Score
+
+if TYPE_CHECKING:
+    from codec_bench.codecs.checks.sent import Parcel
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +38,13 @@ class StageSpec:
 
     Args:
         key: unique in the run, shown in the table of where the time went.
-        kind: `read`, `codec`, `feature`, `metrics`, or `check` of a codec.
+        kind: `read`, `codec`, `feature`, `metrics`, `check` of a codec, or the `steps` of one that has the worker for itself.
         names: the registered name, or the names of all metrics of the stage, or the key of the codec's stage.
         options: arguments for building it (weights and the like).
     """
 
     key: str
-    kind: Literal["read", "codec", "feature", "metrics", "check"]
+    kind: Literal["read", "codec", "feature", "metrics", "check", "steps"]
     names: tuple[str, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -99,6 +103,22 @@ class CheckResult:
     sent: bool
     process: int
     load_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepWork:
+    """One step of what a codec is asked to do, and the parcel that it decodes if another process has encoded it."""
+
+    step: str
+    parcel: Parcel | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """The sections of a step, and what another process is to decode, once there is anything."""
+
+    sections: dict[str, dict[str, Any]]
+    parcel: Parcel | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +224,27 @@ class CheckStage:
             return CheckResult((*found, unsent(sent)), False, os.getpid(), self._load_s)
         sent.write(work.parcel)
         return CheckResult(tuple(found), True, os.getpid(), self._load_s)
+
+
+class StepStage:
+    """Does the steps of one codec (`codecs/checks/steps.py`), on the device that they ask for.
+
+    Args:
+        spec: its option `request` says what to do. announce: called before every call of the codec.
+    """
+
+    def __init__(self, spec: StageSpec, announce: Callable[[], None]) -> None:
+        request = spec.options["request"]
+        self._program = load_attribute(request.PROGRAM)(request, announce)
+
+    def run(self, works: Sequence[StepWork], segments: Segments) -> tuple[list[Any], dict[str, float]]:
+        """Returns one `StepResult` per work."""
+        return [self._do(work) for work in works], {}
+
+    def _do(self, work: StepWork) -> StepResult:
+        if work.parcel is not None:
+            self._program.parcel = work.parcel
+        return StepResult(self._program.sections(work.step), self._program.parcel)
 
 
 class FeatureStage:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -340,14 +340,11 @@ def check_different(systems: Sequence[System]) -> None:
             raise UserError(f"the same {what} is named twice: {both}{rows}", hint="name each once")
 
 
-def named(
-    systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | None = None, begun: Collection[str] = ()
-) -> tuple[System, ...]:
+def named(systems: Sequence[System], facts: Mapping[str, Mapping[str, Any]] | None = None) -> tuple[System, ...]:
     """The systems with the final names of their rows, and a folder of its own for each one's audio.
 
     Args:
         facts: of the codecs that are loaded, by the key of their stage.
-        begun: the names in the record that is continued. Version 0.1 called a codec of one's own by its path.
 
     Raises:
         UserError: two rows have one name, or a codec gives itself a name that cannot be one.
@@ -356,7 +353,7 @@ def named(
     folders = {folder.casefold() for folder in _TAKEN_FOLDERS}
     for system in systems:
         if facts is not None and system.stage is not None and system.names_itself:
-            name = _earlier_name(system, begun) or check_name(facts[system.stage.key]["name"], system.asked)
+            name = check_name(facts[system.stage.key]["name"], system.asked)
             system = replace(system, name=name)
         waits = facts is None and system.names_itself  # its name is known when it is loaded
         other = next((one for one in out if one.name == system.name and not waits and one.folder), None)
@@ -372,14 +369,6 @@ def named(
         else:
             out.append(replace(system, folder=_free_folder(system.name, folders)))
     return tuple(out)
-
-
-def _earlier_name(system: System, begun: Collection[str]) -> str | None:
-    """The path by which the record that is continued calls a codec, if it does."""
-    if system.codec is None or not _is_path(system.codec):
-        return None
-    mine = same_codec(system.codec)
-    return next((name for name in begun if _is_path(name) and same_codec(name) == mine), None)
 
 
 def _free_folder(name: str, taken: set[str]) -> str:

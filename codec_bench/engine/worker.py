@@ -1,4 +1,4 @@
-"""A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends.
+"""A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends, also amid a batch.
 
 It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES GRAPHS`, so that the caller's main module is not run again
 and no folder of the caller is on the import path. No result goes over standard output, so that libraries may print.
@@ -7,25 +7,30 @@ and no folder of the caller is on the import path. No result goes over standard 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
-from time import perf_counter, process_time
+from threading import Thread
+from time import monotonic, perf_counter, process_time
 from typing import Any
 
 from codec_bench.engine.arena import Segments
 from codec_bench.engine.lanes import Gpu, Place, Ready, Seen, received, unwatched
 from codec_bench.engine.pool import DEVICE_LOST
 from codec_bench.engine.reading import ReadStage
-from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec
+from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
 from codec_bench.errors import DeviceUnusable, UserError, describe
 from codec_bench.memory import device_lost, give_back, out_of_memory, placed
 from codec_bench.registry import use_graphs
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
-"""What runs the stages of each kind; a check takes the stage of its codec."""
+"""What runs the stages of each kind; a check takes the stage of its codec, and steps say that they go on (`StepStage`)."""
+_ALIVE_S = 0.5  # seconds between two signs of life, at least: a stream calls its codec many times a second
 
 
 class Stages:
@@ -33,10 +38,11 @@ class Stages:
 
     Args:
         place: what they run on. graphs: whether passes of networks are captured as CUDA graphs.
+        announce: says that the batch goes on, so that its time limit counts anew.
     """
 
-    def __init__(self, place: Place, graphs: str = "off") -> None:
-        self._place, self._graphs = place, graphs
+    def __init__(self, place: Place, graphs: str = "off", announce: Callable[[], None] = lambda: None) -> None:
+        self._place, self._graphs, self._announce = place, graphs, announce
         self.specs: dict[str, StageSpec] = {}
         self._built: dict[str, Any] = {}
         self._broken: dict[str, UserError] = {}
@@ -79,6 +85,8 @@ class Stages:
         return self._build(spec)
 
     def _build(self, spec: StageSpec) -> Any:
+        if spec.kind == "steps":
+            return StepStage(spec, self._announce)
         stage = STAGES[spec.kind](spec, self._place.device)
         use_graphs(getattr(stage, spec.kind, None), self._graphs)  # the stage's codec or feature
         return stage
@@ -102,7 +110,7 @@ def serve(pipe: Connection, place: Place, graphs: str = "off") -> None:
         pipe: from the main process. place: what the stages run on.
         graphs: whether passes of networks are captured as CUDA graphs.
     """
-    stages, segments = Stages(place, graphs), Segments()
+    stages, segments = Stages(place, graphs, Alive(partial(pipe.send, ("began", None)))), Segments()
     prepare = partial(stages.ahead, segments=segments) if place.lanes > 1 else None
     for (kind, *rest), ready in received(pipe, prepare):
         if kind == "specs":
@@ -121,6 +129,24 @@ def serve(pipe: Connection, place: Place, graphs: str = "off") -> None:
                 sys.stderr.flush()
                 os._exit(DEVICE_LOST)  # without the device, nothing can be tidied up
             pipe.send(("done", number, outcome, *rest))
+
+
+class Alive:
+    """Says that a batch goes on, unless that has just been said.
+
+    Args:
+        say: says it.
+    """
+
+    def __init__(self, say: Callable[[], None]) -> None:
+        self._say, self._last = say, monotonic()
+
+    def __call__(self) -> None:
+        """Says it."""
+        now = monotonic()
+        if now - self._last >= _ALIVE_S:
+            self._last = now
+            self._say()
 
 
 def _facts(stages: Stages, key: str) -> dict[str, Any] | UserError:
@@ -185,8 +211,19 @@ def run_batch(
 
 def main() -> None:
     """Entry point of the process."""
-    device = sys.argv[2]
-    serve(Connection(int(sys.argv[1])), Place() if device == "cpu" else Gpu(device, int(sys.argv[3])), sys.argv[4])
+    pipe, device = Connection(int(sys.argv[1])), sys.argv[2]
+    Thread(target=_end_with_parent, args=(pipe.fileno(),), daemon=True).start()
+    serve(pipe, Place() if device == "cpu" else Gpu(device, int(sys.argv[3])), sys.argv[4])
+
+
+def _end_with_parent(pipe: int) -> None:
+    """Ends this process, and the programs that it has started, when the other end of the pipe is closed."""
+    closed = select.poll()
+    closed.register(pipe, 0)  # 0: what comes over the pipe is not waited for
+    closed.poll()
+    with suppress(OSError):  # it leads its group if the pool has started it
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(1)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,13 @@ import inspect
 from typing import Any
 
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.scorers import SCORERS
 from codec_bench.registry import Registry, Spec, call_with_known, use_graphs
 
 TABLE = {
     "audiobox": "codec_bench.features.audiobox:Audiobox",
     "campplus": "codec_bench.features.speakers.three_d_speaker:CamPlusPlus",
     "canary-1b-v2": "codec_bench.features.recognisers.canary:Canary",
-    "distillmos": "codec_bench.features.distillmos:DistillMos",
     "clap-htsat-unfused": "codec_bench.features.clap:Clap",
     "dnsmos": "codec_bench.features.dnsmos:Dnsmos",
     "dnsmos-pro": "codec_bench.features.dnsmos_pro:DnsmosPro",
@@ -69,6 +69,7 @@ TABLE = {
     "whisper-small.en": "codec_bench.features.recognisers.whisper:Whisper",
     "whisper-tiny": "codec_bench.features.recognisers.whisper:Whisper",
     "whisper-tiny.en": "codec_bench.features.recognisers.whisper:Whisper",
+    **{row.feature: f"codec_bench.features.learned:{row.feature}" for row in SCORERS if row.network is not None},
 }
 REGISTRY = Registry("feature", "FEATURES", TABLE)
 

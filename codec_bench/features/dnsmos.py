@@ -113,6 +113,16 @@ class Dnsmos(PreparedFeature):
         self._folder = folder_of(weights)
         self._scorer: _Kernels | _Torch | _OnnxRuntime | None = None
 
+    @classmethod
+    def protocol_id(cls, variant: str | None = None, point: str | None = None) -> str:
+        """The id of the measurement. No weights are needed for it; the library is no part of it.
+
+        Raises:
+            UserError: there is no such variant or library.
+        """
+        backend_of(point)
+        return protocol_of(variant)
+
     def load(self) -> None:
         """Reads the networks and prepares them for the library that computes them."""
         self._loaded()

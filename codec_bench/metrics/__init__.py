@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.config import read_config
 from codec_bench.errors import MissingExtra, UserError
+from codec_bench.features.scorers import SCORERS
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, names
 
@@ -14,18 +15,8 @@ if TYPE_CHECKING:
     from codec_bench.weights import Checkpoint
 
 TABLE = {
-    "audiobox_ce": "codec_bench.metrics.audiobox:AudioboxCe",
-    "audiobox_cu": "codec_bench.metrics.audiobox:AudioboxCu",
-    "audiobox_pc": "codec_bench.metrics.audiobox:AudioboxPc",
-    "audiobox_pq": "codec_bench.metrics.audiobox:AudioboxPq",
     "bitrate": "codec_bench.metrics.bitrate:Bitrate",
     "cer": "codec_bench.metrics.error_rate:Cer",
-    "distillmos": "codec_bench.metrics.distillmos:DistillMos",
-    "dnsmos_bak": "codec_bench.metrics.dnsmos:DnsmosBak",
-    "dnsmos_ovrl": "codec_bench.metrics.dnsmos:DnsmosOvrl",
-    "dnsmos_p808": "codec_bench.metrics.dnsmos:DnsmosP808",
-    "dnsmos_pro": "codec_bench.metrics.dnsmos_pro:DnsmosPro",
-    "dnsmos_sig": "codec_bench.metrics.dnsmos:DnsmosSig",
     "duration_error": "codec_bench.metrics.prosody:DurationError",
     "dwer": "codec_bench.metrics.error_rate:Dwer",
     "emotion_accuracy": "codec_bench.metrics.emotion:EmotionAccuracy",
@@ -41,16 +32,8 @@ TABLE = {
     "mcd": "codec_bench.metrics.mcd:Mcd",
     "leading_silence_error": "codec_bench.metrics.speech_activity:LeadingSilenceError",
     "mel_distance": "codec_bench.metrics.mel_distance:MelDistance",
-    "nisqa_coloration": "codec_bench.metrics.nisqa:NisqaColoration",
-    "nisqa_discontinuity": "codec_bench.metrics.nisqa:NisqaDiscontinuity",
-    "nisqa_loudness": "codec_bench.metrics.nisqa:NisqaLoudness",
-    "nisqa_mos": "codec_bench.metrics.nisqa:NisqaMos",
-    "nisqa_noisiness": "codec_bench.metrics.nisqa:NisqaNoisiness",
-    "nisqa_tts": "codec_bench.metrics.nisqa:NisqaTts",
     "pesq_nb": "codec_bench.metrics.pesq:PesqNb",
     "pesq_wb": "codec_bench.metrics.pesq:PesqWb",
-    "scoreq": "codec_bench.metrics.scoreq:Scoreq",
-    "scoreq_ref": "codec_bench.metrics.scoreq:ScoreqRef",
     "si_sdr": "codec_bench.metrics.si_sdr:SiSdr",
     "sim": "codec_bench.metrics.sim:Sim",
     "snr": "codec_bench.metrics.snr:Snr",
@@ -58,13 +41,6 @@ TABLE = {
     "speaking_rate_error": "codec_bench.metrics.prosody:SpeakingRateError",
     "speech_token_distance": "codec_bench.metrics.units:SpeechTokenDistance",
     "speechbertscore": "codec_bench.metrics.speechbertscore:SpeechBertScore",
-    "sigmos_col": "codec_bench.metrics.sigmos:SigmosColoration",
-    "sigmos_disc": "codec_bench.metrics.sigmos:SigmosDiscontinuity",
-    "sigmos_loud": "codec_bench.metrics.sigmos:SigmosLoudness",
-    "sigmos_noise": "codec_bench.metrics.sigmos:SigmosNoise",
-    "sigmos_ovrl": "codec_bench.metrics.sigmos:SigmosOverall",
-    "sigmos_reverb": "codec_bench.metrics.sigmos:SigmosReverb",
-    "sigmos_sig": "codec_bench.metrics.sigmos:SigmosSignal",
     "speechbleu": "codec_bench.metrics.units:SpeechBleu",
     "silence_kept": "codec_bench.metrics.speech_activity:SilenceKept",
     "speech_kept": "codec_bench.metrics.speech_activity:SpeechKept",
@@ -76,28 +52,23 @@ TABLE = {
     "ttsds2_pitch": "codec_bench.metrics.ttsds2:Ttsds2PitchScore",
     "ttsds2_wav2vec2": "codec_bench.metrics.ttsds2:Ttsds2Wav2vec2Score",
     "ttsds2_whisper": "codec_bench.metrics.ttsds2:Ttsds2WhisperScore",
-    "utmos": "codec_bench.metrics.utmos:Utmos",
-    "utmosv2": "codec_bench.metrics.utmosv2:UtmosV2",
     "visqol": "codec_bench.metrics.visqol:Visqol",
     "vuv_error": "codec_bench.metrics.pitch:VuvError",
     "warpq": "codec_bench.metrics.warpq:WarpQ",
     "wer": "codec_bench.metrics.error_rate:Wer",
     "wer_macro": "codec_bench.metrics.error_rate:WerMacro",
+    **{name: f"codec_bench.metrics.predicted:{name}" for row in SCORERS for name in row.scores},
 }
 GROUPS = {
-    "audiobox": ("audiobox_ce", "audiobox_cu", "audiobox_pc", "audiobox_pq"),
-    "dnsmos": ("dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"),
-    "nisqa": ("nisqa_mos", "nisqa_noisiness", "nisqa_coloration", "nisqa_discontinuity", "nisqa_loudness"),
-    "sigmos": (
-        "sigmos_ovrl",
-        "sigmos_sig",
-        "sigmos_noise",
-        "sigmos_col",
-        "sigmos_disc",
-        "sigmos_loud",
-        "sigmos_reverb",
-    ),
+    group: tuple(name for row in SCORERS if row.group == group for name in row.scores)
+    for group in sorted({row.group for row in SCORERS if row.group})
 }
+
+
+def _learned(topic: str) -> tuple[str, ...]:
+    return tuple(name for row in SCORERS if row.topic == topic for name in row.scores)
+
+
 TOPICS = {
     "rate": ("bitrate",),
     "content": (
@@ -106,13 +77,10 @@ TOPICS = {
     ),
     "speaker": ("sim",),
     "emotion": ("emotion_accuracy", "emotion_sim"),
-    "naturalness": (
-        *(member for name in ("audiobox", "dnsmos", "nisqa", "sigmos") for member in GROUPS[name]),
-        *("distillmos", "dnsmos_pro", "nisqa_tts", "scoreq", "utmos", "utmosv2"),
-    ),
+    "naturalness": _learned("naturalness"),
     "fidelity": (
-        *("estoi", "lsd", "mcd", "mel_distance", "pesq_nb", "pesq_wb", "scoreq_ref", "si_sdr", "snr", "snr_seg"),
-        *("stft_distance", "stoi", "visqol", "warpq"),
+        *("estoi", "lsd", "mcd", "mel_distance", "pesq_nb", "pesq_wb", *_learned("fidelity")),
+        *("si_sdr", "snr", "snr_seg", "stft_distance", "stoi", "visqol", "warpq"),
     ),
     "prosody": ("duration_error", "energy_corr", "f0_corr", "f0_rmse", "speaking_rate_error", "vuv_error"),
     "silence": ("leading_silence_error", "silence_kept", "speech_kept", "speech_share"),

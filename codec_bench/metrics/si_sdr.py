@@ -18,7 +18,7 @@ The nearest float32 lies within 2^-24 of a number, relative to it. So the errors
 its energy, sample by sample and in all. They commonly measure 149 to 155 dB: uniform errors of a step of 2^-23, for
 samples from 1 to 2 steps of their binade.
 """
-CUT = "cut"
+VERSA = "versa"
 
 
 class SiSdr(Metric):
@@ -37,8 +37,8 @@ class SiSdr(Metric):
     `torchmetrics.functional.audio.scale_invariant_signal_distortion_ratio` in float64, to 1e-4 dB.
 
     Args:
-        variant: None, or `cut` for the protocol of version 0.1: both signals are cut to full scale first, as files of
-            integer samples are, and there is no ceiling.
+        variant: None, or `versa` for what VERSA computes: both signals are cut to full scale first, as files of integer
+            samples are, and there is no ceiling.
 
     Raises:
         UserError: there is no such variant.
@@ -51,10 +51,10 @@ class SiSdr(Metric):
     source = "torchmetrics scale_invariant_signal_distortion_ratio in float64, to 1e-4 dB"
 
     def __init__(self, variant: str | None = None) -> None:
-        if variant not in (None, CUT):
-            raise UserError(f"si_sdr has no variant '{variant}'", hint=f"use si_sdr or si_sdr[{CUT}]")
+        if variant not in (None, VERSA):
+            raise UserError(f"si_sdr has no variant '{variant}'", hint=f"use si_sdr or si_sdr[{VERSA}]")
         self.scale_invariant = variant is None
-        self.name = "si_sdr" if variant is None else f"si_sdr[{CUT}]"
+        self.name = "si_sdr" if variant is None else f"si_sdr[{VERSA}]"
         self.protocol = "si_sdr/no-zero-mean" + ("/uncut/float32-ceiling" if variant is None else "")
         self._ceiling = 10.0 ** (CEILING_DB / 10.0) if variant is None else math.inf
 

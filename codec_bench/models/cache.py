@@ -33,6 +33,7 @@ from codec_bench.types import Audio, Request, Response
 
 FILE = "responses.sqlite"
 MAX_BYTES = 8 << 30
+_SUM_DIGITS = 8
 _KEPT = ("text", "usage", "finish", "cut_s", "notes", "sound_s")
 _SOUNDS = 10_000  # the most digests of files that are kept in memory
 _MOST_VARIABLES = 500  # in one SQLite statement; old versions of SQLite allow 999
@@ -152,7 +153,7 @@ class ResponseCache(BoundedCache):
                 self._give_up(error)
         return found
 
-    def put(self, key: str, response: Response, model: str = "", alias: str | None = None) -> None:
+    def put(self, key: str, response: Response, model: str, alias: str | None = None) -> None:
         """Stores a response of a model if its status is ok. It is written to the disk by the next `flush`.
 
         Args:
@@ -165,14 +166,14 @@ class ResponseCache(BoundedCache):
             self._keep(key, pack(response))
 
     def kept(self) -> list[Kept]:
-        """How many answers of each model are stored, by its name; "" for those of earlier versions."""
+        """How many answers of each model are stored, by its name."""
         with self._lock:
             self.flush()
             if self._db is None:
                 return []
             query = (
-                f"SELECT COALESCE(m.model, ''), COUNT(*), TOTAL({self.length}), MAX(r.used) FROM responses r "
-                "LEFT JOIN models m ON m.key = r.key GROUP BY 1 ORDER BY 1"
+                f"SELECT m.model, COUNT(*), TOTAL({self.length}), MAX(r.used) FROM responses r "
+                "JOIN models m ON m.key = r.key GROUP BY 1 ORDER BY 1"
             )
             return [Kept(model, count, int(size), used) for model, count, size, used in self._db.execute(query)]
 
@@ -183,8 +184,6 @@ class ResponseCache(BoundedCache):
             if self._db is None:
                 return 0
             where = "" if model is None else "WHERE key IN (SELECT key FROM models WHERE model = ?)"
-            if model == "":
-                where = "WHERE key NOT IN (SELECT key FROM models WHERE model != ?)"
             given = () if model is None else (model,)
             count = self._db.execute(f"DELETE FROM responses {where}", given).rowcount
             _drop_orphans(self._db)
@@ -236,16 +235,6 @@ def _drop_orphans(db: sqlite3.Connection) -> None:
     db.execute("DELETE FROM aliases WHERE of NOT IN (SELECT key FROM responses)")
 
 
-def request_key(identity: Mapping[str, Any], request: Request) -> str:
-    """Hash (160 bits, hexadecimal) of a model's identity and of a request without its id.
-
-    Raises:
-        AudioError: a sound cannot be read.
-        UserError: the identity or the request holds a value that is not a JSON value.
-    """
-    return _key(_text(identity, clip_digest), request, clip_digest)
-
-
 def _key(model: str, request: Request, digest: Callable[[Clip], str]) -> str:
     asked = {
         "messages": [[message.role, message.content] for message in request.messages],
@@ -292,31 +281,27 @@ def unpack(head: str, audio: bytes | None) -> Response:
     Raises:
         ValueError: the two are not as `pack` made them.
     """
-    begin = head.index("{")
-    text = head[begin:]
-    # Entries of earlier versions have no checksum.
-    if begin and head[:begin] != _checksum(text, audio):
+    checksum, text = head[:_SUM_DIGITS], head[_SUM_DIGITS:]
+    if checksum != _checksum(text, audio):
         raise ValueError("an entry of the cache is damaged")
     kept = json.loads(text)
     sound = None
     if audio is not None:
         sound = _unpack_sound(kept, audio)
     return Response(
-        audio=sound, cached=True, attempts=0,
-        # Entries of earlier versions do not say how long the question's sound is.
-        **{**{n: kept[n] for n in _KEPT if n != "sound_s"}, "notes": tuple(kept["notes"]), "sound_s": kept.get("sound_s")},
+        audio=sound, cached=True, attempts=0, **{**{name: kept[name] for name in _KEPT}, "notes": tuple(kept["notes"])}
     )  # fmt: skip
 
 
 def _checksum(text: str, audio: bytes | None) -> str:
-    return f"{crc32(audio or b'', crc32(text.encode())):08x}"
+    return f"{crc32(audio or b'', crc32(text.encode())):0{_SUM_DIGITS}x}"
 
 
 def _whole(head: Any, audio: Any) -> Response | None:
     """The answer in a row, or None if the row is damaged; then the model is asked again."""
     try:
         return unpack(head, audio)
-    except Exception:  # a row without a checksum may be damaged in any way
+    except Exception:  # a damaged row may hold anything in the place of text
         return None
 
 
@@ -346,4 +331,4 @@ def _unpack_sound(head: Mapping[str, Any], data: bytes) -> Audio:
     return Audio(samples.T, rate)
 
 
-__all__ = ["FILE", "MAX_BYTES", "Kept", "ResponseCache", "pack", "request_key", "unpack"]
+__all__ = ["FILE", "MAX_BYTES", "Kept", "ResponseCache", "pack", "unpack"]

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codec_bench.audio.clip import Clip, bytes_digest
-from codec_bench.audio.decode import check_audio
+from codec_bench.decoding.decode import check_audio
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import hear, join

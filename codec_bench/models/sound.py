@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.clip import Clip, wav_bytes
-from codec_bench.audio.read import read_audio
 from codec_bench.errors import AudioError
 from codec_bench.types import Audio, Request, Sound
 
@@ -107,7 +106,7 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
     """The sound in an answer.
 
     Args:
-        data: a file of any kind that `read_audio` knows, or samples without a header.
+        data: a file of any kind that `Audio.read` knows, or samples without a header.
         kind: `wav`, `mp3`, `flac`, ...; `pcm` for 16-bit little-endian samples of one channel without a header.
         rate_hz: sample rate of `pcm`; a file states its own.
 
@@ -125,7 +124,7 @@ def audio_of(data: bytes, kind: str, rate_hz: int) -> Audio:
         path = Path(folder) / f"answer.{'wav' if data[:4] == b'RIFF' else kind}"
         path.write_bytes(data)
         try:
-            return read_audio(path)
+            return Audio.read(path)
         except AudioError as error:
             raise AudioError(error.message.replace(f"'{path}'", "the answer's audio")) from None
 

@@ -11,14 +11,19 @@ Assessment", ICASSP 2025. Reference implementation: the packages distillmos 0.9.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
+from collections.abc import Sequence
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 CROP, HOP, FFT = 122_880, 160, 320
 FRAMES = CROP // HOP
+MAX_STEP = 16_000
+"""The largest step between crops."""
 EDGE = (FFT - HOP) // 2
 """How many samples a frame reaches before its first and, less a hop, after its last."""
 POWER, FLOOR, NORM_FLOOR, SLOPE = 0.3, 1e-12, 1e-8, 0.1
@@ -36,6 +41,15 @@ def columns(num_samples: int) -> int:
     """How many frames the convolutions see of a crop with that many samples of its own; even."""
     own = -(-(num_samples + EDGE) // HOP)
     return min(FRAMES, -(-(own + REACH) // 32) * 32)
+
+
+def cropped(signal: np.ndarray) -> list[np.ndarray]:
+    """The crops of a signal `(samples,)`, as distillmos cuts them; one that is shorter than a crop is its only one."""
+    over = signal.size - CROP
+    if over <= 0:
+        return [signal]
+    starts = (int(part * over) for part in np.linspace(0, 1, math.ceil(over / MAX_STEP) + 1))
+    return [signal[start : start + CROP] for start in starts]
 
 
 class _Encoder(nn.Module):
@@ -92,6 +106,10 @@ class DistillMosNet(nn.Module):
         channels: of the six convolutions. width: of the transformer. layers: of the transformer.
     """
 
+    at_once = (4 * CROP, 96 * CROP)
+    """Samples in a pass, on a CPU and on a GPU. They bound the memory of the convolutions: 40 MB for each crop."""
+    cut = staticmethod(cropped)
+
     def __init__(self, channels: tuple[int, ...] = CHANNELS, width: int = WIDTH, layers: int = LAYERS) -> None:
         super().__init__()
         last = len(channels) - 1
@@ -103,12 +121,17 @@ class DistillMosNet(nn.Module):
         self.cnn = nn.Sequential(OrderedDict(cnn=nn.Sequential(*convolutions)))
         self.transformer_pool_attn = _Head(BANDS * channels[-1], width, layers)
 
-    def forward(self, crops: Tensor) -> Tensor:
-        """The opinion score of each crop, float32 `(crops,)`.
+    @staticmethod
+    def room(num_samples: int) -> int:
+        """How many samples a crop with that many of its own is filled up to, with silence."""
+        return columns(num_samples) * HOP
+
+    def forward(self, crops: Tensor, lengths: Sequence[int] = ()) -> Tensor:
+        """The opinion score of each crop, float32 `(crops, 1)`.
 
         Args:
             crops: float32 `(crops, samples)` at 16 kHz: `columns` hops, of which the last are silent where they are fewer than
-                a whole crop has.
+                a whole crop has. lengths: not read; the silence is heard too.
         """
         peak = crops.abs().amax(1, keepdim=True)
         x = self.cnn(_compressed(crops / (peak + NORM_FLOOR))).flatten(1, 2)
@@ -118,7 +141,7 @@ class DistillMosNet(nn.Module):
             silent = x[:, :, place : place + 1].expand(-1, -1, missing)
             x = torch.cat([x[:, :, :place], silent, x[:, :, place:]], 2)
         scores: Tensor = 1 + 4 * self.transformer_pool_attn(x)
-        return scores
+        return scores[:, None]
 
 
 def _compressed(waves: Tensor) -> Tensor:

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.precision import Precision
-from codec_bench.networks.products import linear
 
 HALF: dict[str, torch.dtype] = {"float16-weights": torch.float16, "bfloat16-weights": torch.bfloat16}
 Net = TypeVar("Net", bound=nn.Module)
@@ -37,7 +37,7 @@ class Linear(Reducible, nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """As torch's, in the type of the weights."""
-        return linear(x, self.weight, self.bias)
+        return F.linear(x.to(self.weight.dtype), self.weight, self.bias)
 
 
 class Conv1d(Reducible, nn.Conv1d):

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from codec_bench.kernels.spectrum.ref import mel_filters
 from codec_bench.networks.ragged import each, inside, on_device, uploaded
 from codec_bench.networks.recurrent import BothWays
+from codec_bench.networks.speech_extractor import Folding
 
 RATE_HZ = 48_000
 FFT, WINDOW, HOP = 4096, 960, 480
@@ -56,15 +57,17 @@ class Levels(nn.Module):
             counts: the frames of each item.
         """
         spectra = torch.stft(waves, FFT, HOP, WINDOW, self.window, center=False, return_complex=True)
-        amplitudes = (spectra.real.square() + spectra.imag.square()).sqrt_()  # twice as fast as `abs` on a CPU
+        amplitudes = (
+            spectra.real.square().addcmul_(spectra.imag, spectra.imag).sqrt_()
+        )  # twice as fast as `abs` on a CPU
         levels = 20 * (self.bands @ amplitudes).clamp(min=AMPLITUDE_FLOOR).log10()
         own = inside(counts, levels.shape[2], waves.device)[:, None]
         largest = levels.masked_fill(~own, -torch.inf).amax((1, 2), keepdim=True)
         return torch.maximum(levels, largest - RANGE_DB)
 
 
-class _Pieces(nn.Module):
-    """Six convolutions over pieces of 15 frames.
+class _Pieces(Folding):
+    """Six convolutions over pieces of 15 frames, each with the norm after it in its weights.
 
     Args:
         adaptive: whether maxima are taken over parts of a named number (NISQA), else over pairs (NISQA-TTS).
@@ -80,10 +83,21 @@ class _Pieces(nn.Module):
         if not adaptive:
             self.fc_out = nn.Linear(CHANNELS[-1] * 12, PER_PIECE)
 
+    def fold(self) -> list[tuple[Tensor, Tensor, Any]]:
+        """The weights and biases of each convolution and its norm, and what it is padded with."""
+        folded = []
+        for place in range(1, 7):
+            conv, norm = getattr(self, f"conv{place}"), getattr(self, f"bn{place}")
+            scale = norm.weight.double() / (norm.running_var.double() + norm.eps).sqrt()
+            weight = conv.weight.double() * scale[:, None, None, None]
+            bias = (conv.bias.double() - norm.running_mean.double()) * scale + norm.bias.double()
+            folded.append((weight.float(), bias.float(), conv.padding))
+        return folded
+
     def forward(self, x: Tensor) -> Tensor:
         """From `(pieces, 1, bands, frames)` to `(pieces, features)`."""
-        for place in range(1, 7):
-            x = getattr(self, f"bn{place}")(getattr(self, f"conv{place}")(x)).relu_()
+        for place, (weight, bias, padding) in enumerate(self.folded(), 1):
+            x = F.conv2d(x, weight, bias, padding=padding).relu_()
             if place in (1, 2, 4):
                 x = self._maxima(x, place)
         x = x.flatten(1)
@@ -99,8 +113,10 @@ def _adaptive_maxima(x: Tensor, width: int) -> Tensor:
     """As `F.adaptive_max_pool2d` to half the bands and `width` frames, four times as fast on a CPU."""
     x = torch.maximum(x[:, :, 0::2], x[:, :, 1::2])
     frames = x.shape[3]
-    parts = [x[..., place * frames // width : -(-(place + 1) * frames // width)] for place in range(width)]
-    return torch.stack([part.amax(-1) for part in parts], -1)
+    out = x.new_empty((*x.shape[:3], width))
+    for place in range(width):
+        torch.amax(x[..., place * frames // width : -(-(place + 1) * frames // width)], -1, out=out[..., place])
+    return out
 
 
 class _AttentionLayer(nn.Module):

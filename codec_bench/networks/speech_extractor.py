@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.half import LayerNorm, Reducible
-from codec_bench.networks.products import add_linear, linear
 from codec_bench.networks.ragged import each, on_device
 from codec_bench.networks.speech_config import EncoderConfig
 
@@ -74,9 +73,9 @@ class StridedConv(Folding, Reducible):
         rows = rows.to(self.weight.dtype)
         wide = rows.view(rows.shape[0] // self.stride, -1)
         first, *rest = self.folded()
-        out = linear(wide[:, : first.shape[1]], first, self.bias)
+        out = F.linear(wide[:, : first.shape[1]], first, self.bias)
         for shift, weight in enumerate(rest, 1):
-            add_linear(out[:-shift], wide[shift:, : weight.shape[1]], weight)
+            out[:-shift].addmm_(wide[shift:, : weight.shape[1]], weight.T)
         return out
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
-from codec_bench.report.numbers import plain
-from codec_bench.report.robustness import WAYS
+from codec_bench.report.numbers import Entries, plain
+from codec_bench.report.robustness.rows import WAYS
+from codec_bench.stats.summary_types import Answers, Part
 
 _MANY = 0.05
 """The share of answers that are none from which it is said."""
@@ -14,11 +14,11 @@ _VALUES = 8
 """How many subsets are named at most; `summary.json` has all of them."""
 
 
-def answer_notes(answers: Mapping[str, Any]) -> list[str]:
+def answer_notes(answers: Answers) -> list[str]:
     """One sentence for each thing that a reader of the scores should know.
 
     Args:
-        answers: the entry `answers` of a summary, as `codec_bench.stats.breakdown.answers_of` gives it; empty for a run of codecs.
+        answers: of a summary; `UNTOLD` for a run of codecs.
     """
     if not answers:
         return []
@@ -28,17 +28,17 @@ def answer_notes(answers: Mapping[str, Any]) -> list[str]:
         *_who(answers),
         *(
             f"'{name}' was not told to the model: {why}"
-            for name, why in ((answers.get("decoding") or {}).get("untold") or {}).items()
+            for name, why in ((answers.decoding or {}).get("untold") or {}).items()
         ),
         *(
             f"'{name}' was not told to the judge: {why}"
-            for name, why in ((answers.get("judging") or {}).get("untold") or {}).items()
+            for name, why in ((answers.judging or {}).get("untold") or {}).items()
         ),
     ]
     return [plain(note) for note in notes]
 
 
-def judge_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+def judge_notes(entries: Entries) -> list[str]:
     """What each judge was asked and what that cost, one sentence each.
 
     Args:
@@ -46,65 +46,63 @@ def judge_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[s
     """
     notes = []
     for system, metric, entry in entries:
-        done = entry.get("judging")
-        if not done or not done["asked"]:
+        done = entry.judging
+        if not done or not done.asked:
             continue
-        used = [f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in done["usage"].items() if amount]
+        used = [f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in done.usage.items() if amount]
         told = [
-            f"{done['asked'] - done['failed']:,} verdicts on {done['asked']:,} answers",
-            f"{done['calls']:,} calls, {done['cached']:,} of them from the cache",
+            f"{done.asked - done.failed:,} verdicts on {done.asked:,} answers",
+            f"{done.calls:,} calls, {done.cached:,} of them from the cache",
             *used,
-            f"{done['cost_usd']:.4g} USD" if done["cost_usd"] else "",
-            f"the service named {' and '.join(done['served'])}" if done["served"] else "",
+            f"{done.cost_usd:.4g} USD" if done.cost_usd else "",
+            f"the service named {' and '.join(done.served)}" if done.served else "",
         ]
-        notes.append(plain(f"{metric} of {system}: the judge {done['judge']} gave {'; '.join(filter(None, told))}"))
+        notes.append(plain(f"{metric} of {system}: the judge {done.judge} gave {'; '.join(filter(None, told))}"))
     return notes
 
 
-def _of_lengths(answers: Mapping[str, Any]) -> list[str]:
+def _of_lengths(answers: Answers) -> list[str]:
     told = []
-    if answers["cut"]["n"]:
-        lost = answers["cut"].get("unheard")
+    if answers.cut.n:
+        lost = answers.cut.unheard
         of_all = f"; {100 * lost:.3g} % of all sound was not heard" if lost is not None else ""
-        told.append(f"the audio of {_part(answers['cut'])} was cut, because it is longer than the model takes{of_all}")
-    if answers.get("too_long", {}).get("n"):
-        told.append(f"{_part(answers['too_long'])} were not asked, because their audio is longer than the model takes")
-    if answers.get("at_limit", {}).get("n"):
-        told.append(f"{_part(answers['at_limit'], 'answers')} ended at a limit of length")
+        told.append(f"the audio of {_part(answers.cut)} was cut, because it is longer than the model takes{of_all}")
+    if answers.too_long and answers.too_long.n:
+        told.append(f"{_part(answers.too_long)} were not asked, because their audio is longer than the model takes")
+    if answers.at_limit and answers.at_limit.n:
+        told.append(f"{_part(answers.at_limit, 'answers')} ended at a limit of length")
     return told
 
 
-def _of_collapse(answers: Mapping[str, Any]) -> list[str]:
+def _of_collapse(answers: Answers) -> list[str]:
     """How many answers are none, if they are many."""
-    given = answers.get("asked", 0) - sum(answers.get("failed", {}).values())
-    none = answers.get("no_answer", 0)
+    given = answers.asked - sum(answers.failed.values())
+    none = answers.no_answer or 0
     if not given or none < _MANY * given:
         return []
-    ways = ", ".join(
-        f"{WAYS[way]} {count:,}" for way, count in sorted(answers["ways"].items(), key=lambda way: -way[1])
-    )
+    ways = ", ".join(f"{WAYS[way]} {count:,}" for way, count in sorted(answers.ways.items(), key=lambda way: -way[1]))
     return [f"{none:,} of {given:,} answers are none ({ways})"]
 
 
-def _part(found: Mapping[str, Any], of: str = "questions") -> str:
-    return f"{found['n']:,} {of} ({100 * found['share']:.3g} %)"
+def _part(found: Part, of: str = "questions") -> str:
+    return f"{found.n:,} {of} ({100 * found.share:.3g} %)"
 
 
-def _who(answers: Mapping[str, Any]) -> list[str]:
+def _who(answers: Answers) -> list[str]:
     """What is to be said of the models that answered."""
-    served = answers.get("served") or ()
+    served = answers.served
     said = [
-        f"{one['n']:,} answers are from '{one['model']}' and not from '{answers['asked_for']}'{_where(one.get('subsets'))}"
+        f"{one.n:,} answers are from '{one.model}' and not from '{answers.asked_for}'{_where(one.subsets)}"
         for one in served
-        if one["other"]
+        if one.other
     ]
-    if len({(one["model"], one["revision"]) for one in served}) > 1:
+    if len({(one.model, one.revision) for one in served}) > 1:
         states = "; ".join(
-            f"{' '.join(filter(None, (one['model'], one['revision'])))} gave {one['n']:,} answers{_where(one.get('subsets'))}"
+            f"{' '.join(filter(None, (one.model, one.revision)))} gave {one.n:,} answers{_where(one.subsets)}"
             for one in served
         )
         said.append(f"the service named {len(served)} states of the model that answered: {states}")
-    for one in (answers.get("canary") or {}).get("changed", ()):
+    for one in (answers.canary or {}).get("changed", ()):
         among = (
             f", so that the {one['answers']:,} answers before may be from either of two models{_where(one['subsets'])}"
             if one.get("answers")

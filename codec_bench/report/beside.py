@@ -3,21 +3,21 @@ reading, win rate and position bias (see `codec_bench.stats.beside`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from codec_bench.report.numbers import decimals, number, plain, shown_unit, spread
+from codec_bench.report.numbers import Entries, decimals, number, plain, shown_unit, spread
+from codec_bench.stats.summary_types import UNTOLD, Counted, MetricSummary, Subset
 
 _COUNTED = {"as-wrong": "counts them as wrong", "left-out": "leaves them out"}
 
 
-def chance_text(entry: Mapping[str, Any] | None) -> str:
+def chance_text(entry: MetricSummary | Subset | None) -> str:
     """The chance level as it stands with a value, such as `chance 0.25`; empty if the questions have no options."""
-    chance = (entry or {}).get("chance")
+    chance = None if entry is None or entry.chance is UNTOLD else entry.chance
     return "" if chance is None else f"chance {number(chance, 2)}"
 
 
-def beside_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+def beside_notes(entries: Entries) -> list[str]:
     """What to know of metrics of answers beside their values; one sentence each.
 
     Args:
@@ -30,19 +30,18 @@ def beside_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[
     return list(map(plain, notes))
 
 
-def _failures(entries: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+def _failures(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
     """The values by the rules for failures, where they differ: one sentence for each system and toolkit."""
     told: dict[tuple[str, str, str], list[str]] = {}
     for system, metric, entry in entries:
-        found = entry.get("policies")
-        if found is None or found["left_out"] == found["as_wrong"]:
+        found = entry.policies
+        if not found or found.left_out == found.as_wrong:
             continue
-        factor, unit = shown_unit(entry["unit"])
+        factor, unit = shown_unit(entry.unit)
         places = decimals([entry], factor)
-        values = (found["left_out"], found["as_wrong"])
+        values = (found.left_out, found.as_wrong)
         written = " and ".join(number(None if value is None else factor * value, places) for value in values)
-        official = found["official"]
-        told.setdefault((system, official["toolkit"], official["counts"]), []).append(
+        told.setdefault((system, found.official.toolkit, found.official.counts), []).append(
             f"{metric} {written} {unit}".rstrip()
         )
     return [
@@ -51,35 +50,35 @@ def _failures(entries: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list[str
     ]
 
 
-def _read(entry: Mapping[str, Any]) -> list[str]:
+def _read(entry: MetricSummary) -> list[str]:
     """How many answers a rule and the judge could read."""
-    found = entry.get("read")
-    if found is None:
+    found = entry.read
+    if not found:
         return []
-    total = found["exact"] + found["aligned"] + found["neither"]
+    total = found.exact + found.aligned + found.neither
     return [
-        f"of {total:,} answers the rule read an option in {100 * found['exact_share']:.1f} %, and rule and judge together in "
-        f"{100 * found['share']:.1f} %"
+        f"of {total:,} answers the rule read an option in {100 * found.exact_share:.1f} %, and rule and judge together in "
+        f"{100 * found.share:.1f} %"
     ]
 
 
-def _compared(entry: Mapping[str, Any]) -> list[str]:
+def _compared(entry: MetricSummary) -> list[str]:
     """How often the answers win against the references, and what the judge gives to the first place."""
-    found = entry.get("compared")
-    if found is None:
+    found = entry.compared
+    if not found:
         return []
-    wins, bias = found["win_rate"], found["position_bias"]
+    wins, bias = found.win_rate, found.position_bias
     said = [
         f"rated above the reference in {_written(wins, 3)} of the answers and level with it in "
-        f"{number(found['ties'], 3)}; the references have {number(found['reference'], 2)} on average"
+        f"{number(found.ties, 3)}; the references have {number(found.reference, 2)} on average"
     ]
-    if bias["value"] is not None:
+    if bias.value is not None:
         said.append(
             f"position bias: the answer that stands first gets {_written(bias, 2, sign=True)} more than the one that stands second"
         )
     return said
 
 
-def _written(entry: Mapping[str, Any], places: int, *, sign: bool = False) -> str:
+def _written(entry: Counted, places: int, *, sign: bool = False) -> str:
     """A value with its interval."""
-    return " ".join(filter(None, (number(entry["value"], places, sign=sign), spread(entry, places))))
+    return " ".join(filter(None, (number(entry.value, places, sign=sign), spread(entry, places))))

@@ -11,6 +11,7 @@ from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
+from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.record import Run
 
 _NAMED = re.compile(r"hf:(?P<repository>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<names>.+))?")
@@ -89,17 +90,17 @@ def parts_taken(meta: Mapping[str, Any]) -> list[str]:
     return limited + ([] if config.get("shard") is None else [f"shard {config['shard']} only"])
 
 
-def facts_of(meta: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+def facts_of(meta: Mapping[str, Any], entry: MetricSummary) -> dict[str, Any]:
     """What to know of a value: where it was measured, how sure it is and on what it rests."""
-    config, ends = meta["config"], entry["ci95"]
+    config, ends = meta["config"], entry.ci95
     told = {
         "part": ", ".join(parts_taken(meta)) or None,
-        "protocol": entry["protocol"],
-        "unit": entry["unit"] or None,
+        "protocol": entry.protocol,
+        "unit": entry.unit or None,
         "ci95": [float(end) for end in ends] if ends and all(map(math.isfinite, ends)) else None,
-        "note": entry["note"],
-        "n": entry["n"],
-        "failed": entry["failed"],
+        "note": entry.note,
+        "n": entry.n,
+        "failed": entry.failed,
         "benchmark": (meta.get("benchmark") or {}).get("name"),
         "data": data_of(meta).name if not meta.get("benchmark") else None,
         "mirror": "the data were read from a mirror" if config.get("mirror") else None,

@@ -24,19 +24,20 @@ from codec_bench.errors import UserError
 from codec_bench.report.exchanged import check_finished, chosen_system, data_of, facts_of, parts_taken
 from codec_bench.stats.intervals import LEVEL, t_quantile
 from codec_bench.stats.summary import summarise
-from codec_bench.store.export import opened
+from codec_bench.stats.summary_types import MetricSummary
+from codec_bench.store.export import Target, opened
 from codec_bench.store.record import Run
 from codec_bench.store.rows import TableRow
 
 FORMATS = ("lm-eval", "lmms-eval", "inspect")
 
 
-def export_harness(run: Run, form: str, out: Path | None, *, system: str | None = None) -> list[str]:
+def export_harness(run: Run, form: str, out: Target, *, system: str | None = None) -> list[str]:
     """Writes the results of one system as another harness does.
 
     Args:
         run: a finished run. form: `lm-eval`, `lmms-eval` or `inspect`.
-        out: the file; None for standard output. inspect_ai reads a log by the end of its name, `.json`.
+        out: the file or stream; None for standard output. inspect_ai reads a log by the end of its name, `.json`.
         system: the system; may be left out where the run has one beside the unprocessed audio.
 
     Returns:
@@ -47,13 +48,11 @@ def export_harness(run: Run, form: str, out: Path | None, *, system: str | None 
     """
     check_finished(run, form)
     chosen = chosen_system(run, system, form)
-    entries = summarise(run)["systems"][chosen]["metrics"]
-    held = {
-        name: entry for name, entry in entries.items() if entry["value"] is not None and math.isfinite(entry["value"])
-    }
+    entries = summarise(run).systems[chosen].metrics
+    held = {name: entry for name, entry in entries.items() if entry.value is not None and math.isfinite(entry.value)}
     if not held:
         raise UserError(f"no metric of '{chosen}' has a value, so there is nothing to write")
-    if form == "inspect" and out is not None and out.suffix != ".json":
+    if form == "inspect" and isinstance(out, Path) and out.suffix != ".json":
         raise UserError(f"inspect_ai knows a log by the end of its name, and '{out}' does not end with .json")
     made = _inspect(run, chosen, entries) if form == "inspect" else _harness(run, chosen, held, form)
     with opened(out) as file:
@@ -69,29 +68,29 @@ def _name(meta: Mapping[str, Any]) -> str:
     return f"{name} ({', '.join(parts)})" if parts else name
 
 
-def _error(entry: Mapping[str, Any]) -> float | None:
+def _error(entry: MetricSummary) -> float | None:
     """The standard error of a value."""
-    if not entry["ci95"] or entry["units"] < 2:
+    if not entry.ci95 or entry.units < 2:
         return None
-    return float(entry["ci95"][1] - entry["ci95"][0]) / 2 / t_quantile(LEVEL, entry["units"] - 1)
+    return float(entry.ci95[1] - entry.ci95[0]) / 2 / t_quantile(LEVEL, entry.units - 1)
 
 
-def _harness(run: Run, system: str, entries: Mapping[str, Mapping[str, Any]], form: str) -> dict[str, Any]:
+def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: str) -> dict[str, Any]:
     """The results as lm-evaluation-harness and lmms-eval keep them, which differ in what stands beside them."""
     meta, name = run.meta, _name(run.meta)
     data, counts = data_of(meta), run.counts()
     values: dict[str, Any] = {"alias": name}
     for metric, entry in entries.items():
         error = _error(entry)
-        values[f"{_key(metric)},none"] = float(entry["value"])
+        values[f"{_key(metric)},none"] = entry.value
         values[f"{_key(metric)}_stderr,none"] = "N/A" if error is None else error
-    better = {_key(metric): entry["higher_is_better"] for metric, entry in entries.items()}
+    better = {_key(metric): entry.higher_is_better for metric, entry in entries.items()}
     config = {
         "task": name, "dataset_path": data.repository or data.name, "dataset_name": data.configuration, "test_split": data.split,
         "metric_list": [{"metric": _key(metric), "higher_is_better": said} for metric, said in zip(entries, better.values(), strict=True)],
         "metadata": {"version": 1, "codec_bench": {metric: facts_of(meta, entry) for metric, entry in entries.items()}},
     }  # fmt: skip
-    samples = {"original": counts["samples"], "effective": max(entry["n"] for entry in entries.values())}
+    samples = {"original": counts["samples"], "effective": max(entry.n for entry in entries.values())}
     lm = form == "lm-eval"
     about = {
         "model_source": "codec-bench", "model_name": system, "model_name_sanitized": system.replace("/", "__"),
@@ -122,7 +121,7 @@ def _seconds(when: Any) -> float | None:
     return datetime.fromisoformat(when).timestamp() if isinstance(when, str) else None
 
 
-def _inspect(run: Run, system: str, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
     """The run as an evaluation log, with every item and its scores."""
     meta, data = run.meta, data_of(run.meta)
     samples = list(_samples(run, system))
@@ -130,10 +129,10 @@ def _inspect(run: Run, system: str, entries: Mapping[str, Mapping[str, Any]]) ->
     digest = hashlib.sha256(json.dumps([str(run.folder), system, made]).encode()).hexdigest()[:22]
     scores = []
     for metric, entry in entries.items():
-        numbers = {"value": entry["value"], "stderr": _error(entry)}
+        numbers = {"value": entry.value, "stderr": _error(entry)}
         scores.append(
             {
-                "name": metric, "scorer": metric, "scored_samples": entry["n"], "unscored_samples": entry["failed"],
+                "name": metric, "scorer": metric, "scored_samples": entry.n, "unscored_samples": entry.failed,
                 "metrics": {name: {"name": name, "value": float(value)} for name, value in numbers.items() if value is not None},
                 "metadata": facts_of(meta, entry),
             }

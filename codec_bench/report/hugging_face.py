@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report.exchanged import check_finished, chosen_system, data_of, facts_of, parts_taken
 from codec_bench.stats.summary import summarise
-from codec_bench.store.export import opened
+from codec_bench.stats.summary_types import MetricSummary
+from codec_bench.store.export import Target, opened
 from codec_bench.store.record import Run
 
 FORMATS = ("hf-eval-results", "model-index")
@@ -24,7 +24,7 @@ _KINDS = {"codec": "audio-to-audio", "generation": "text-to-speech"}
 
 
 def export_hugging_face(
-    run: Run, form: str, out: Path | None, *, system: str | None = None, metric: str | None = None
+    run: Run, form: str, out: Target, *, system: str | None = None, metric: str | None = None
 ) -> list[str]:
     """Writes the results of one system for a model's repository on the Hugging Face hub.
 
@@ -32,7 +32,7 @@ def export_hugging_face(
         run: a finished run.
         form: `hf-eval-results` (one value, for a file in `.eval_results/`) or `model-index` (all metrics, for the top of
             a model card).
-        out: the file; None for standard output.
+        out: the file or stream; None for standard output.
         system: the system; may be left out where the run has one beside the unprocessed audio.
         metric: the only metric to write. Without it, `hf-eval-results` takes the benchmark's primary metric.
 
@@ -50,14 +50,12 @@ def export_hugging_face(
     meta = run.meta
     check_finished(run, form)
     chosen = chosen_system(run, system, form)
-    entries = summarise(run)["systems"][chosen]["metrics"]
+    entries = summarise(run).systems[chosen].metrics
     if metric is not None:
         if metric not in entries:
             raise UnknownName("metric", metric, list(entries))
         entries = {metric: entries[metric]}
-    held = {
-        name: entry for name, entry in entries.items() if entry["value"] is not None and math.isfinite(entry["value"])
-    }
+    held = {name: entry for name, entry in entries.items() if entry.value is not None and math.isfinite(entry.value)}
     if form == "hf-eval-results":
         made: Any = _eval_results(meta, chosen, entries, metric)
     elif not held:
@@ -70,7 +68,7 @@ def export_hugging_face(
 
 
 def _eval_results(
-    meta: Mapping[str, Any], system: str, entries: Mapping[str, Mapping[str, Any]], metric: str | None
+    meta: Mapping[str, Any], system: str, entries: Mapping[str, MetricSummary], metric: str | None
 ) -> list[dict[str, Any]]:
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
@@ -89,20 +87,20 @@ def _eval_results(
             hint="name one with --metric",
         )
     entry = entries.get(chosen)
-    if entry is None or entry["value"] is None or not math.isfinite(entry["value"]):
+    if entry is None or entry.value is None or not math.isfinite(entry.value):
         raise UserError(
             f"{chosen} of '{system}' has no value, and hf-eval-results cannot say why",
             hint="choose another with --metric",
         )
     told = EvalResultEntry(
-        dataset_id=data.repository, task_id=data.configuration or "default", value=entry["value"],
+        dataset_id=data.repository, task_id=data.configuration or "default", value=entry.value,
         dataset_revision=data.revision, date=meta.get("finished"),
         notes="; ".join([f"codec-bench {chosen}", *(f"{name} {said}" for name, said in facts_of(meta, entry).items())]),
     )  # fmt: skip
     return eval_result_entries_to_yaml([told])
 
 
-def _model_index(meta: Mapping[str, Any], system: str, entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _model_index(meta: Mapping[str, Any], system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
@@ -112,7 +110,7 @@ def _model_index(meta: Mapping[str, Any], system: str, entries: Mapping[str, Map
             task_type=what, dataset_type=data.repository or data.name, dataset_name=data.name,
             dataset_config=data.configuration, dataset_split=data.split, dataset_revision=data.revision,
             metric_type=name.partition("[")[0].partition("@")[0], metric_name=_marked(name, meta),
-            metric_value=entry["value"], metric_args=facts_of(meta, entry),
+            metric_value=entry.value, metric_args=facts_of(meta, entry),
         )
         for name, entry in entries.items()
     ]  # fmt: skip

@@ -11,13 +11,38 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
+
+from codec_bench.stats.summary_types import Counted, Ends, MetricSummary, Summary, SystemSummary
 
 UNPROCESSED = "unprocessed"
 ARROWS = {True: "↑", False: "↓", None: ""}
 _OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb)?)$")
 _METRIC = re.compile(r"^(?P<name>[\w-]+)(\[(?P<argument>[^\[\]]*)\])?(?P<point>@[^\[\]]+)?$")
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+class Valued(Protocol):
+    """A number with its interval."""
+
+    @property
+    def value(self) -> float | None:
+        """The number, or None."""
+        ...
+
+    @property
+    def ci95(self) -> Ends:
+        """The ends of the interval, or None."""
+        ...
+
+    @property
+    def note(self) -> str | None:
+        """What to know of it, or None."""
+        ...
+
+
+Entries = Iterable[tuple[str, str, MetricSummary]]
+"""(system, metric, entry of the summary)"""
 
 
 def split_name(metric: str) -> tuple[str, str]:
@@ -38,35 +63,28 @@ def shown_unit(unit: str) -> tuple[float, str]:
     return (1e-3, "kbps") if unit in ("bps", "bit/s") else (1.0, unit)
 
 
-def entries(summary: Mapping[str, Any], metric: str) -> list[dict[str, Any]]:
+def entries(summary: Summary, metric: str) -> list[MetricSummary]:
     """The entries of one metric, of all systems that have it."""
-    found = (system["metrics"].get(metric) for system in summary["systems"].values())
-    return [entry for entry in found if entry]
+    return [system.metrics[metric] for system in summary.systems.values() if metric in system.metrics]
 
 
-def without_estimate(system: Mapping[str, Any]) -> int:
-    """How many items of a system have no estimate, and so no value of any metric."""
-    counts = [entry["missing"].get("no_estimate", 0) for entry in system["metrics"].values()]
-    return min(counts, default=0)
-
-
-def remarks(system: Mapping[str, Any]) -> list[str]:
+def remarks(system: SystemSummary) -> list[str]:
     """What stands below the name of a system: how many items failed, are silent or were cut, how much it was not given, and
     the checks that it failed."""
     counts = (
-        (without_estimate(system), "failed"),
-        (system.get("silent", 0), "silent"),
-        (system.get("clipped", 0), "clipped"),
-        (system.get("same", 0), "same"),
+        (system.without_estimate, "failed"),
+        (system.silent, "silent"),
+        (system.clipped, "clipped"),
+        (system.same, "same"),
     )
     told = [f"{count:,} {what}" for count, what in counts if count]
-    if unheard := system.get("unheard"):
-        told.append(f"{100 * unheard:.3g} % of the sound not heard")
-    found = dict.fromkeys(finding["check"] for finding in (system.get("checks") or {}).get("findings", ()))
+    if system.unheard:
+        told.append(f"{100 * system.unheard:.3g} % of the sound not heard")
+    found = dict.fromkeys(finding["check"] for finding in (system.checks or {}).get("findings", ()))
     return [*told, *(f"suspect: {plain(str(check))}" for check in found)]
 
 
-def system_notes(systems: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
     """What the checks of each system found, and what its bitrate counts where clips have several channels.
 
     Args:
@@ -74,22 +92,22 @@ def system_notes(systems: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """
     notes = []
     for name, system in systems.items():
-        if system.get("same"):
-            many = f"{system['same']:,} estimate{'s equal their references' if system['same'] != 1 else ' equals its reference'}"
+        if system.same:
+            many = (
+                f"{system.same:,} estimate{'s equal their references' if system.same != 1 else ' equals its reference'}"
+            )
             notes.append(
                 plain(f"{name}: {many} sample by sample; scores of these say nothing of a system that loses anything")
             )
-        for finding in (system.get("checks") or {}).get("findings", ()):
+        for finding in (system.checks or {}).get("findings", ()):
             notes.append(plain(f"{name}: {finding['check']} is {finding['state']}: {finding['found']}"))
     told: dict[str, list[str]] = {}
     for name, system in systems.items():
-        channels = system.get("channels")
-        if channels:
-            how = "coded each by itself" if channels["each"] else "coded together"
-            of = f"{channels['items']:,} clip{'s have' if channels['items'] != 1 else ' has'} several channels, {how}"
-            told.setdefault(of, []).append(
-                plain(f"{name} ({channels['bitrate_bps'] / 1000:.3g} kbit/s for each channel)")
-            )
+        channels = system.channels
+        if channels is not None:
+            how = "coded each by itself" if channels.each else "coded together"
+            of = f"{channels.items:,} clip{'s have' if channels.items != 1 else ' has'} several channels, {how}"
+            told.setdefault(of, []).append(plain(f"{name} ({channels.bitrate_bps / 1000:.3g} kbit/s for each channel)"))
     for of, names in told.items():
         notes.append(f"bitrate counts the bits of all channels; {of}: {', '.join(names)}")
     return notes
@@ -106,12 +124,12 @@ def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]
     return list(groups.values())
 
 
-def decimals(column: Iterable[Mapping[str, Any]], factor: float = 1.0) -> int:
+def decimals(column: Iterable[Valued], factor: float = 1.0) -> int:
     """How many decimals a column of summary entries gets: by its median interval, and at least three digits."""
-    column = [entry for entry in column if entry["value"] is not None]
-    halves = sorted(factor * (e["ci95"][1] - e["ci95"][0]) / 2 for e in column if e["ci95"])
+    column = [entry for entry in column if entry.value is not None]
+    halves = sorted(factor * (e.ci95[1] - e.ci95[0]) / 2 for e in column if e.ci95)
     halves = [half for half in halves if half > 0]
-    least = three_digits([e["value"] for e in column], factor)
+    least = three_digits([e.value for e in column], factor)
     if not halves:
         return least
     # The median and not the narrowest: a system at the ceiling of a metric would give all others meaningless decimals.
@@ -136,22 +154,22 @@ def number(value: float | None, places: int, *, sign: bool = False) -> str:
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", "−")
 
 
-def spread(entry: Mapping[str, Any], places: int, factor: float = 1.0) -> str:
+def spread(entry: Valued, places: int, factor: float = 1.0) -> str:
     """The interval: `±0.02` if its two sides are equal within a tenth, else `[0.88, 0.97]`; empty if there is none.
 
     An interval that carries a note ends with an asterisk.
     """
-    if not entry["ci95"]:
+    if not entry.ci95 or entry.value is None:
         return ""
-    low, high = entry["ci95"]
-    below, above = entry["value"] - low, high - entry["value"]
-    mark = "*" if entry.get("note") else ""
+    low, high = entry.ci95
+    below, above = entry.value - low, high - entry.value
+    mark = "*" if entry.note else ""
     if abs(above - below) <= 0.1 * (above + below) / 2:
         return f"±{factor * (high - low) / 2:.{places}f}{mark}"
     return f"[{number(factor * low, places)}, {number(factor * high, places)}]{mark}"
 
 
-def interval_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) -> list[str]:
     """Why scored items have no value together, why values have no interval, and what to know of those that have one.
 
     One sentence each, with what it is about.
@@ -162,12 +180,12 @@ def interval_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> lis
     told: dict[tuple[str, str], dict[str, list[str]]] = {}
     every: dict[str, list[str]] = {}
     for system, metric, entry in entries:
-        if entry["value"] is None and not entry.get("n"):
+        if entry.value is None and not entry.n:
             continue
         every.setdefault(plain(metric), []).append(plain(system))
-        if entry.get("note"):
-            lacks = "no value" if entry["value"] is None else "* interval" if entry["ci95"] else "no interval"
-            about = told.setdefault((lacks, entry["note"]), {})
+        if entry.note:
+            lacks = "no value" if entry.value is None else "* interval" if entry.ci95 else "no interval"
+            about = told.setdefault((lacks, entry.note), {})
             about.setdefault(plain(metric), []).append(plain(system))
     return [f"{lacks}{_about(where, every)}: {note}" for (lacks, note), where in told.items()]
 
@@ -186,13 +204,12 @@ def _about(where: Mapping[str, Sequence[str]], every: Mapping[str, Sequence[str]
     return f" ({'; '.join(parts)})"
 
 
-def compared(entry: Mapping[str, Any]) -> float | None:
+def compared(entry: MetricSummary) -> float | None:
     """The value by which a system is compared with others: over the samples for which all of them have one."""
-    common = entry.get("common")
-    return entry["value"] if common is None else common["value"]
+    return entry.common.value if entry.common else entry.value
 
 
-def common_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+def common_notes(entries: Entries) -> list[str]:
     """Over how many samples the best values are found, if that is fewer than some system has; one sentence for each number.
 
     Args:
@@ -200,8 +217,8 @@ def common_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[
     """
     told: dict[int, dict[str, None]] = {}
     for _, metric, entry in entries:
-        if entry.get("common") is not None and entry["higher_is_better"] is not None:
-            told.setdefault(entry["common"]["n"], {})[plain(metric)] = None
+        if entry.common and entry.higher_is_better is not None:
+            told.setdefault(entry.common.n, {})[plain(metric)] = None
     return [
         f"no best is marked ({', '.join(metrics)}): there is no sample for which all systems have a value"
         if n == 0
@@ -210,7 +227,7 @@ def common_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[
     ]
 
 
-def draw_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+def draw_notes(entries: Entries) -> list[str]:
     """What several answers to each question say beside the mean over all of them; one sentence for each number.
 
     Args:
@@ -219,27 +236,26 @@ def draw_notes(entries: Iterable[tuple[str, str, Mapping[str, Any]]]) -> list[st
     return [
         plain(f"{metric} of {system}: {_drawn(entry)}")
         for system, metric, entry in entries
-        if entry.get("draws") and entry["value"] is not None
+        if entry.draws and entry.value is not None
     ]
 
 
-def _drawn(entry: Mapping[str, Any]) -> str:
-    draws, (factor, unit) = entry["draws"], shown_unit(entry["unit"])
+def _drawn(entry: MetricSummary) -> str:
+    draws, (factor, unit) = entry.draws, shown_unit(entry.unit)
     places = decimals([entry], factor)
-    fewest = draws.get("fewest", draws["n"])
-    each = str(draws["n"]) if fewest == draws["n"] else f"{fewest} to {draws['n']}"
-    told = [f"over {each} answers to each of {draws['questions']:,} questions"]
-    if draws["spread"] is not None:
-        of = f"{number(factor * draws['spread'], max(places, three_digits([draws['spread']], factor)))} {unit}".rstrip()
+    each = str(draws.n) if draws.fewest == draws.n else f"{draws.fewest} to {draws.n}"
+    told = [f"over {each} answers to each of {draws.questions:,} questions"]
+    if draws.spread is not None:
+        of = f"{number(factor * draws.spread, max(places, three_digits([draws.spread], factor)))} {unit}".rstrip()
         told.append(f"the standard deviation between draws is {of}")
     shares = []
     for rule, words in (("all", "in all answers"), ("any", "in any answer"), ("majority", "in most answers")):
-        found = draws["passes"].get(rule)
-        if found and found["value"] is not None:
-            shares.append(f"{words} {number(found['value'], 3)} {spread(found, 3)}".rstrip())
+        found = draws.passes.get(rule)
+        if found and found.value is not None:
+            shares.append(f"{words} {number(found.value, 3)} {spread(found, 3)}".rstrip())
     if shares:
-        right = "are right" if draws["passes_at"] == 1 else f"pass with {draws['passes_at']:g}"
-        lost = max(found["failed"] for found in draws["passes"].values())
+        right = "are right" if draws.passes_at == 1 else f"pass with {draws.passes_at:g}"
+        lost = max(found.failed for found in draws.passes.values())
         but = f", without {lost:,} questions of which an answer has no score" if lost else ""
         told.append(f"the share of questions that {right}{but}: {', '.join(shares)}")
     return "; ".join(told)

@@ -14,14 +14,14 @@ import html
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from codec_bench.report import numbers
 from codec_bench.report.beside import beside_notes, chance_text
 from codec_bench.stats.summary import summarise
-from codec_bench.store.export import check_format, opened, write_csv
+from codec_bench.stats.summary_types import BITRATE, MetricSummary, Summary
+from codec_bench.store.export import Target, check_format, opened, write_csv
 from codec_bench.store.record import Run
 
 COLUMNS = (
@@ -57,12 +57,12 @@ class _Table:
     notes: Sequence[str]
 
 
-def export_summary(run: Run, form: str, out: Path | None, *, safe: bool = False) -> None:
+def export_summary(run: Run, form: str, out: Target, *, safe: bool = False) -> None:
     """Writes the summary of a run to a file, or to standard output.
 
     Args:
         form: `csv`, `markdown` or `latex`.
-        out: the file; None for standard output.
+        out: the file or stream; None for standard output.
         safe: whether a text in the CSV that a spreadsheet would take for a formula gets an apostrophe in front.
 
     Raises:
@@ -77,20 +77,19 @@ def export_summary(run: Run, form: str, out: Path | None, *, safe: bool = False)
             file.write(summary_markdown(summary) if form == "markdown" else summary_latex(summary))
 
 
-def summary_rows(summary: Mapping[str, Any]) -> list[list[Any]]:
+def summary_rows(summary: Summary) -> list[list[Any]]:
     """The summary in the columns of `COLUMNS`, a row for each system and metric; what there is not is None."""
-    rows = []
-    for system, held in summary["systems"].items():
-        for metric, entry in held["metrics"].items():
-            entry = _finite(entry)
-            low, high = entry["ci95"] or (None, None)
-            better = {True: "true", False: "false"}.get(entry["higher_is_better"])
-            told = [entry[name] for name in ("note", "n", "failed", "unit")]
-            rows.append([system, metric, entry["value"], low, high, *told, better, entry["protocol"]])
-    return rows
+    return [_row(system, metric, _finite(entry)) for system, metric, entry in summary.entries]
 
 
-def summary_markdown(summary: Mapping[str, Any]) -> str:
+def _row(system: str, metric: str, entry: MetricSummary) -> list[Any]:
+    low, high = entry.ci95 or (None, None)
+    better = None if entry.higher_is_better is None else str(entry.higher_is_better).lower()
+    told = (entry.note, entry.n, entry.failed, entry.unit, better, entry.protocol)
+    return [system, metric, entry.value, low, high, *told]
+
+
+def summary_markdown(summary: Summary) -> str:
     """The summary as a table in Markdown with notes below."""
 
     def shown(cell: _Cell) -> str:
@@ -104,7 +103,7 @@ def summary_markdown(summary: Mapping[str, Any]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n{notes}\n"
 
 
-def summary_latex(summary: Mapping[str, Any]) -> str:
+def summary_latex(summary: Summary) -> str:
     """The summary as a table in LaTeX with the package booktabs, with notes below."""
 
     def shown(cell: _Cell) -> str:
@@ -148,7 +147,7 @@ def latex_table(aligned: str, heads: Sequence[str], lines: Sequence[Sequence[str
     return needs + text
 
 
-def summary_html(summary: Mapping[str, Any]) -> str:
+def summary_html(summary: Summary) -> str:
     """The summary as a table in HTML with notes below. It holds no script and no link."""
 
     def shown(cell: _Cell) -> str:
@@ -166,15 +165,13 @@ def summary_html(summary: Mapping[str, Any]) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
 
 
-def _table(summary: Mapping[str, Any]) -> _Table:
+def _table(summary: Summary) -> _Table:
     systems = {
-        name: {metric: _finite(entry) for metric, entry in held["metrics"].items()}
-        for name, held in summary["systems"].items()
+        name: {metric: _finite(entry) for metric, entry in held.metrics.items()}
+        for name, held in summary.systems.items()
     }
-    metrics = list(dict.fromkeys(metric for held in systems.values() for metric in held))
-    metrics.sort(key=lambda metric: metric != "bitrate")
-    count = {name: max((entry["n"] for entry in held.values()), default=0) for name, held in systems.items()}
-    columns = [_column(systems, metric, count) for metric in metrics]
+    count = {name: max((entry.n for entry in held.values()), default=0) for name, held in systems.items()}
+    columns = [_column(systems, metric, count) for metric in summary.metrics]
     rows = [(name, f"{count[name]:,}", [cells[name] for _, cells in columns]) for name in systems]
     heads = [head for head, _ in columns]
     fewer = any(cell.items for _, cells in columns for cell in cells.values())
@@ -182,35 +179,35 @@ def _table(summary: Mapping[str, Any]) -> _Table:
 
 
 def _column(
-    systems: Mapping[str, Mapping[str, Any]], metric: str, count: Mapping[str, int]
+    systems: Mapping[str, Mapping[str, MetricSummary]], metric: str, count: Mapping[str, int]
 ) -> tuple[str, dict[str, _Cell]]:
     """The head of a metric's column, and its cells by system."""
     entries = {name: held[metric] for name, held in systems.items() if metric in held}
     facts = next(iter(entries.values()))
-    factor, unit = numbers.shown_unit(facts["unit"])
+    factor, unit = numbers.shown_unit(facts.unit)
     places = numbers.decimals(entries.values(), factor)
     best = _best(metric, entries)
     cells = dict.fromkeys(systems, _Cell("–"))
     for name, entry in entries.items():
-        if entry["value"] is not None:
-            items = f"(n = {entry['n']:,})" if entry["n"] < count[name] else ""
-            value = numbers.number(factor * entry["value"], places)
+        if entry.value is not None:
+            items = f"(n = {entry.n:,})" if entry.n < count[name] else ""
+            value = numbers.number(factor * entry.value, places)
             cells[name] = _Cell(value, numbers.spread(entry, places, factor), items, name in best)
-    head = (metric, f"({unit})" if unit else "", numbers.ARROWS[facts["higher_is_better"]])
+    head = (metric, f"({unit})" if unit else "", numbers.ARROWS[facts.higher_is_better])
     return " ".join(filter(None, head)), cells
 
 
-def _best(metric: str, entries: Mapping[str, Mapping[str, Any]]) -> set[str]:
+def _best(metric: str, entries: Mapping[str, MetricSummary]) -> set[str]:
     """The systems with the best value over the samples for which all systems have one."""
-    compared = {name: entry for name, entry in entries.items() if name != numbers.UNPROCESSED and metric != "bitrate"}
-    directions = [entry["higher_is_better"] for entry in compared.values()]
+    compared = {name: entry for name, entry in entries.items() if name != numbers.UNPROCESSED and metric != BITRATE}
+    directions = [entry.higher_is_better for entry in compared.values()]
     return numbers.best(
         {name: numbers.compared(entry) for name, entry in compared.items()}, next(iter(directions), None)
     )
 
 
 def _notes(
-    summary: Mapping[str, Any], systems: Mapping[str, Mapping[str, Any]], heads: Sequence[str], fewer: bool
+    summary: Summary, systems: Mapping[str, Mapping[str, MetricSummary]], heads: Sequence[str], fewer: bool
 ) -> list[str]:
     """What to know of the table: one text each."""
     entries = [(name, metric, entry) for name, held in systems.items() for metric, entry in held.items()]
@@ -220,7 +217,7 @@ def _notes(
     ]
     if arrows:
         notes.append(f"{', '.join(arrows)}.")
-    if any(entry["ci95"] for _, _, entry in entries):
+    if any(entry.ci95 for _, _, entry in entries):
         notes.append("With each value stands its 95 % interval: half its width after ±, or its two ends in brackets.")
     told = (
         *_chances(entries),
@@ -234,28 +231,27 @@ def _notes(
         "n is the number of items that the values of a row rest on"
         + (", unless a cell says otherwise." if fewer else ".")
     )
-    for name, held in summary["systems"].items():
-        lost = numbers.without_estimate(held) if held["metrics"] else 0
-        if lost:
+    for name, held in summary.systems.items():
+        if lost := held.without_estimate:
             notes.append(f"{name}: {lost:,} items failed and are missing from all values.")
-    protocols = {metric: entry["protocol"] for _, metric, entry in entries}
+    protocols = {metric: entry.protocol for _, metric, entry in entries}
     if protocols:
         notes.append(f"Protocols: {'; '.join(f'{metric} is {protocol}' for metric, protocol in protocols.items())}.")
     return notes
 
 
-def _chances(entries: Sequence[tuple[str, str, Mapping[str, Any]]]) -> list[str]:
+def _chances(entries: Sequence[tuple[str, str, MetricSummary]]) -> list[str]:
     """The chance level of each metric of questions with options; one sentence each."""
     found = {(metric, text) for _, metric, entry in entries if (text := chance_text(entry))}
     return [f"{metric}: {text} (a guess among the options)" for metric, text in sorted(found)]
 
 
-def _finite(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _finite(entry: MetricSummary) -> MetricSummary:
     """The entry with None in the place of a value or an interval that is not finite."""
-    value, ends = entry["value"], entry["ci95"]
+    value, ends = entry.value, entry.ci95
     if value is None or not math.isfinite(value):
-        return {**entry, "value": None, "ci95": None}
-    return {**entry, "ci95": ends if ends and all(map(math.isfinite, ends)) else None}
+        return replace(entry, value=None, ci95=None)
+    return replace(entry, ci95=ends if ends and all(map(math.isfinite, ends)) else None)
 
 
 def _markdown(text: str) -> str:

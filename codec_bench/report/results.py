@@ -7,6 +7,7 @@ from typing import Any
 from codec_bench.errors import UserError
 from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import Summary
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.record import Run
 
@@ -14,10 +15,10 @@ SUMMARY, MADE, PAGE = "summary.json", "run.json", "report.html"
 """The files beside the record, in the folder of the run."""
 
 
-def write_results(run: Run, *, page: bool = True) -> dict[str, Any]:
+def write_results(run: Run, *, page: bool = True) -> Summary:
     """Writes `summary.json`, `run.json` and, if `page`, `report.html`, each whole or not at all; returns the summary."""
     summary = summarise(run)
-    write_json(run.folder / SUMMARY, summary)
+    write_json(run.folder / SUMMARY, summary.as_dict())
     if page:
         write_page([run], run.folder / PAGE, summaries=[summary])
     write_json(run.folder / MADE, run.meta)  # last: it says that the others are whole

@@ -6,7 +6,7 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from rich.text import Text
 from codec_bench.report import numbers
 from codec_bench.report.beside import beside_notes, chance_text
 from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, Comparison
+from codec_bench.stats.summary_types import BITRATE, Estimate, Failure, MetricSummary, Summary, SystemSummary
 
 _GAP = 2
 _NAME = 120
@@ -33,7 +34,7 @@ class _Column:
         return max(line.cell_len for text in (self.head, *self.cells) for line in text.split("\n"))
 
 
-def summary_table(summary: Mapping[str, Any], *, width: int | None = None) -> Table:
+def summary_table(summary: Summary, *, width: int | None = None) -> Table:
     """Systems and metrics, each value with its 95 % interval: half its width, or its two ends if it is not symmetric.
 
     Systems are rows. If that is too wide and there are few systems, they become columns; otherwise the metrics are spread
@@ -43,13 +44,12 @@ def summary_table(summary: Mapping[str, Any], *, width: int | None = None) -> Ta
     audio. The best is found over the samples for which all systems have a value.
 
     Args:
-        summary: as `codec_bench.stats.summary.summarise` gives it.
+        summary: of a run.
         width: columns of the terminal; None asks it.
     """
     width = width or get_console().width
-    names = list(dict.fromkeys(name for system in summary["systems"].values() for name in system["metrics"]))
-    names.sort(key=lambda name: name != "bitrate")
-    systems = _Column(Text("system"), [_system_cell(name, entry) for name, entry in summary["systems"].items()])
+    names = summary.metrics
+    systems = _Column(Text("system"), [_system_cell(name, entry) for name, entry in summary.systems.items()])
     columns = [_metric_column(summary, name) for name in names]
     if sum(column.width + _GAP for column in columns) > width - systems.width - 1:
         turned = _turned(summary, names)
@@ -58,16 +58,11 @@ def summary_table(summary: Mapping[str, Any], *, width: int | None = None) -> Ta
     return _stacked(systems, columns, width)
 
 
-def summary_notes(summary: Mapping[str, Any]) -> list[str]:
+def summary_notes(summary: Summary) -> list[str]:
     """What to know beside the numbers of `summary_table`, such as what its asterisks mean; one sentence each."""
-    entries = [
-        (name, metric, entry)
-        for name, system in summary["systems"].items()
-        for metric, entry in system["metrics"].items()
-    ]
-    told = numbers.system_notes(summary["systems"])
+    entries = summary.entries
     return [
-        *told,
+        *numbers.system_notes(summary.systems),
         *beside_notes(entries),
         *numbers.draw_notes(entries),
         *numbers.common_notes(entries),
@@ -117,7 +112,7 @@ def blocks(widths: Sequence[int], room: int) -> list[list[int]]:
     return found
 
 
-def _system_cell(name: str, entry: Mapping[str, Any]) -> Text:
+def _system_cell(name: str, entry: SystemSummary) -> Text:
     """The name of a system; below it what `numbers.remarks` says."""
     cell = Text(numbers.plain(name, _NAME))
     for remark in numbers.remarks(entry):
@@ -125,27 +120,28 @@ def _system_cell(name: str, entry: Mapping[str, Any]) -> Text:
     return cell
 
 
-def _metric_column(summary: Mapping[str, Any], metric: str) -> _Column:
+def _metric_column(summary: Summary, metric: str) -> _Column:
     found = numbers.entries(summary, metric)
-    factor, unit = numbers.shown_unit(next((e["unit"] for e in found), ""))
+    factor, unit = numbers.shown_unit(next((e.unit for e in found), ""))
     places = numbers.decimals(found, factor)
     values = {
-        name: numbers.compared(system["metrics"][metric])
-        for name, system in summary["systems"].items()
-        if metric in system["metrics"] and name != numbers.UNPROCESSED and metric != "bitrate"
+        name: numbers.compared(system.metrics[metric])
+        for name, system in summary.systems.items()
+        if metric in system.metrics and name != numbers.UNPROCESSED and metric != BITRATE
     }
-    best = numbers.best(values, next((e["higher_is_better"] for e in found), None))
+    best = numbers.best(values, next((e.higher_is_better for e in found), None))
     cells = []
-    for name, system in summary["systems"].items():
-        entry = system["metrics"].get(metric)
-        lost = numbers.without_estimate(system)
-        cells.append(_cell(entry, places, factor, name in best, lost) if entry else Text("–", style="dim"))
+    for name, system in summary.systems.items():
+        entry = system.metrics.get(metric)
+        cells.append(
+            _cell(entry, places, factor, name in best, system.without_estimate) if entry else Text("–", style="dim")
+        )
     return _Column(_head(metric, unit, found), cells)
 
 
-def _head(metric: str, unit: str, found: Sequence[Mapping[str, Any]]) -> Text:
+def _head(metric: str, unit: str, found: Sequence[MetricSummary]) -> Text:
     name, variant = numbers.split_name(numbers.plain(metric))
-    direction = next((e["higher_is_better"] for e in found), None)
+    direction = next((e.higher_is_better for e in found), None)
     head = Text(f"{name} {numbers.ARROWS[direction]}".rstrip())
     below = " ".join(filter(None, (variant, unit)))
     if below:
@@ -153,8 +149,8 @@ def _head(metric: str, unit: str, found: Sequence[Mapping[str, Any]]) -> Text:
     return head
 
 
-def _cell(entry: Mapping[str, Any], places: int, factor: float, best: bool, lost: int) -> Text:
-    value = entry["value"]
+def _cell(entry: MetricSummary, places: int, factor: float, best: bool, lost: int) -> Text:
+    value = entry.value
     cell = Text(
         numbers.number(None if value is None else factor * value, places),
         style="bold" if best else "" if value is not None else "dim",
@@ -162,28 +158,28 @@ def _cell(entry: Mapping[str, Any], places: int, factor: float, best: bool, lost
     spread = numbers.spread(entry, places, factor)
     if spread:
         cell.append(f" {spread}", style="dim not bold")
-    if entry["failed"] > lost and entry["n"]:
-        cell.append(f"\n{entry['n']:,} of {entry['n'] + entry['failed']:,}", style="yellow not bold")
-    elif entry["failed"] > lost:
-        cell.append("\n" + " ".join(entry["missing"]).replace("_", " "), style="dim not bold")
+    if entry.failed > lost and entry.n:
+        cell.append(f"\n{entry.n:,} of {entry.n + entry.failed:,}", style="yellow not bold")
+    elif entry.failed > lost:
+        cell.append("\n" + " ".join(entry.missing).replace("_", " "), style="dim not bold")
     if chance := chance_text(entry):
         cell.append(f"\n{chance}", style="dim not bold")
     return cell
 
 
-def _turned(summary: Mapping[str, Any], names: Sequence[str]) -> list[_Column]:
+def _turned(summary: Summary, names: Sequence[str]) -> list[_Column]:
     """The same table with a row for each metric and a column for each system."""
     heads = []
     for metric in names:
         found = numbers.entries(summary, metric)
-        unit = numbers.shown_unit(next((e["unit"] for e in found), ""))[1]
-        direction = next((e["higher_is_better"] for e in found), None)
+        unit = numbers.shown_unit(next((e.unit for e in found), ""))[1]
+        direction = next((e.higher_is_better for e in found), None)
         label = " ".join(filter(None, (numbers.plain(metric), unit, numbers.ARROWS[direction])))
         heads.append(Text(label))
     by_metric = [_metric_column(summary, metric).cells for metric in names]
     columns = [_Column(Text("metric"), heads)]
-    for position, system in enumerate(summary["systems"]):
-        head = _system_cell(system, summary["systems"][system])
+    for position, (name, system) in enumerate(summary.systems.items()):
+        head = _system_cell(name, system)
         columns.append(_Column(head, [cells[position] for cells in by_metric]))
     return columns
 
@@ -199,8 +195,12 @@ def _table(columns: Sequence[_Column]) -> Table:
     return table
 
 
-def failures_table(summary: Mapping[str, Any]) -> Table:
-    """What has no value and why, and what was flagged: one row for each reason, with whole items first."""
+def failures_table(reasons: Sequence[Failure], systems: int) -> Table:
+    """What has no value and why, and what was flagged: one row for each reason, with whole items first.
+
+    Args:
+        reasons: of a summary. systems: how many it has.
+    """
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for name in ("metric", "status"):
         table.add_column(name, no_wrap=True)
@@ -216,8 +216,8 @@ def failures_table(summary: Mapping[str, Any]) -> Table:
         "refused": "dim",
         "flagged": "yellow",
     }
-    for row in numbers.grouped_reasons(summary["failures"]["reasons"]):
-        everyone = len(row["systems"]) == len(summary["systems"]) > 1
+    for row in numbers.grouped_reasons(reason.as_dict() for reason in reasons):
+        everyone = len(row["systems"]) == systems > 1
         table.add_row(
             Text(numbers.plain(row["metric"])) if row["metric"] else Text("whole item", style="dim"),
             Text(row["status"].replace("_", " "), style=colours.get(row["status"], "")),
@@ -260,7 +260,7 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
     test = c.test
     factor, unit = numbers.shown_unit(c.unit)
     ci = None if test.low is None or test.high is None else [test.low, test.high]
-    places = numbers.decimals([{"value": test.difference, "ci95": ci}, {"value": c.value_a, "ci95": None}], factor)
+    places = numbers.decimals([Estimate(test.difference, ci), Estimate(c.value_a)], factor)
     clear = ci is not None and (ci[0] > 0 or ci[1] < 0)
     scaled = lambda value: numbers.number(None if value is None else factor * value, places)  # noqa: E731
     signed = lambda value: numbers.number(None if value is None else factor * value, places, sign=True)  # noqa: E731

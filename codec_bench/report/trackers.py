@@ -20,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from codec_bench.errors import MissingExtra, UserError, optional_package
+from codec_bench.stats.summary_types import Summary
 from codec_bench.store.record import Run
 from codec_bench.types import Audio
 
@@ -103,19 +104,16 @@ def checked_log(asked: str) -> tuple[str, str]:
     return name, where
 
 
-def material_of(run: Run, summary: Mapping[str, Any], written: set[Path]) -> Material:
+def material_of(run: Run, summary: Summary, written: set[Path]) -> Material:
     """What there is to write of a run; sounds that are in `written` are left out, and the new ones added to it."""
     values: dict[str, float] = {}
     rows: list[Sequence[Any]] = []
-    for system, held in summary["systems"].items():
-        for metric, entry in held["metrics"].items():
-            low, high = entry["ci95"] or (None, None)
-            rows.append(
-                (system, metric, entry["value"], low, high, *(entry[k] for k in ("n", "failed", "unit", "protocol")))
-            )
-            for end, value in (("", entry["value"]), (".low", low), (".high", high)):
-                if value is not None:
-                    values[f"{system}/{metric}{end}"] = float(value)
+    for system, metric, entry in summary.entries:
+        low, high = entry.ci95 or (None, None)
+        rows.append((system, metric, entry.value, low, high, entry.n, entry.failed, entry.unit, entry.protocol))
+        for end, value in (("", entry.value), (".low", low), (".high", high)):
+            if value is not None:
+                values[f"{system}/{metric}{end}"] = float(value)
     counts = run.counts()
     values |= {
         "progress/finished": counts["finished"],
@@ -137,7 +135,7 @@ def _sounds(run: Run, written: set[Path]) -> list[Sound]:
     return found
 
 
-def _plots(run: Run, summary: Mapping[str, Any]) -> dict[str, bytes]:
+def _plots(run: Run, summary: Summary) -> dict[str, bytes]:
     """The plots of a run as PNG; none if matplotlib is not installed."""
     from codec_bench.report.figures.draw import Drawing, figure_of
     from codec_bench.report.figures.plots import plots_of

@@ -8,23 +8,23 @@ Conventions
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
+from codec_bench.stats.recorded import JUDGED, Recorded, Scores
 from codec_bench.stats.sets import SETS, Statistic, pairs_of, sides_of
-from codec_bench.store.answers import TOO_LONG, draws_of, has_answers, says_how_long, says_who_answered
+from codec_bench.stats.summary_types import UNTOLD, Counted, CountingFailures, Subset
+from codec_bench.store.answers import has_answers
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run
 
-_FINISHED = "SELECT i.sample FROM items i JOIN systems s ON s.number = i.system WHERE s.name = ?"
 MAX_SUBSETS = 500
 NO_FAILURE = ("undefined", "refused")
 """The statuses that are no failures, unless the record of a score says what it counts as one."""
@@ -75,9 +75,9 @@ class Parts:
         return interval_of(self.fold, self.sums, codes, share=self.share, items=items)
 
     @property
-    def further(self) -> dict[str, Any]:
-        """What the summary says beside the value and its interval; nothing but for values of sets."""
-        return {}
+    def extrapolated(self) -> float | None:
+        """What the value tends to for sets of any size; `UNTOLD` but for values of sets."""
+        return UNTOLD
 
     def at(self, places: Sequence[int] | np.ndarray) -> Parts:
         """The parts of the items at some places."""
@@ -85,14 +85,14 @@ class Parts:
         numbers, units = ([held[p] for p in chosen.tolist()] for held in (self.numbers, self.units))
         return replace(self, numbers=numbers, sums=self.sums[chosen], units=units)
 
-    def among(self, numbers: np.ndarray) -> dict[str, Any]:
-        """The result over these samples alone, all of which have a score: `value`, `ci95`, `note` and `n`."""
+    def among(self, numbers: np.ndarray) -> Counted:
+        """The result over these samples alone, all of which have a score."""
         chosen = self.at(np.flatnonzero(np.isin(np.asarray(self.numbers, np.int64), numbers)))
         within = chosen.interval
-        return {"value": chosen.value, "ci95": within.ends, "note": within.note, "n": len(chosen.numbers)}
+        return Counted(chosen.value, within.ends, within.note, len(chosen.numbers))
 
-    def counting_failures(self) -> dict[str, Any]:
-        """The result if failures count as wrong: `value`, `n` (scores and counted failures), and `uncounted` failures.
+    def counting_failures(self) -> CountingFailures:
+        """The result if failures count as wrong; its `n` is that of scores and counted failures.
 
         Scores that are undefined or refused are no failures, unless the record says so: an estimate that is silent where
         its reference is not, or an answer that declines. A failure is uncounted if the metric has no worst value.
@@ -101,26 +101,27 @@ class Parts:
         both = np.concatenate([self.sums, np.stack(wrong)]) if wrong else self.sums
         failures = _failures(self.missing) if self.failures is None else self.failures
         value = folded(self.fold, both) if wrong else self.value
-        return {"value": value, "n": len(both), "uncounted": max(0, failures - len(wrong))}
+        return CountingFailures(value, len(both), max(0, failures - len(wrong)))
 
-    def by_subset(self, subsets: Subsets) -> dict[str, dict[str, Any]]:
-        """The results by subset: `{column: {value: {"value", "ci95", "note", "n", "failed"}}}`.
+    def by_subset(self, subsets: Subsets) -> dict[str, dict[str, Subset]]:
+        """The results by column and value.
 
         Args:
             subsets: numbers of finished samples by column and value.
         """
         at = {number: place for place, number in enumerate(self.numbers)}
-        out: dict[str, dict[str, Any]] = {}
-        for column, values in subsets.items():
-            rows = out[column] = {}
-            for name, numbers in values.items():
-                chosen = self.at(sorted(at[n] for n in numbers if n in at))
-                within, count = chosen.interval, len(chosen.numbers)
-                rows[name] = {
-                    "value": chosen.value, "ci95": within.ends, "note": within.note,
-                    "n": count, "failed": len(numbers) - count,
-                }  # fmt: skip
-        return out
+        return {
+            column: {
+                name: self._of_subset([at[n] for n in numbers if n in at], len(numbers))
+                for name, numbers in values.items()
+            }
+            for column, values in subsets.items()
+        }
+
+    def _of_subset(self, places: Sequence[int], finished: int) -> Subset:
+        chosen = self.at(sorted(places))
+        within, count = chosen.interval, len(chosen.numbers)
+        return Subset(chosen.value, within.ends, within.note, count, finished - count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,39 +156,46 @@ class SetParts(Parts):
         return replace(found.interval, note="; ".join(filter(None, notes)) or None)
 
     @property
-    def further(self) -> dict[str, Any]:
-        """What the value tends to for sets of any size: `extrapolated`."""
-        return {"extrapolated": self.found.extrapolated if len(self.sums) else None}
+    def extrapolated(self) -> float | None:
+        """What the value tends to for sets of any size; None if that cannot be told."""
+        return self.found.extrapolated if len(self.sums) else None
 
 
-def parts_of(run: Run, system: str, metric: str, aggregate: str, *, share: bool = False, draws: int = 1) -> Parts:
+def parts_of(recorded: Recorded, system: str, metric: str, *, draws: int = 1) -> Parts:
     """The parts that the items of a run add to one metric.
 
     Args:
-        run: the run's record.
+        recorded: the run's record.
         system, metric: their names.
-        aggregate: of the metric: `mean`, `ratio`, or the name of a fold or of a statistic of sets.
-        share: whether the metric judges answers.
         draws: how many answers were drawn to each question.
     """
-    numbers, numerators, denominators, units, missing = run.columns(system, metric)
-    failed = list(run.wrong_parts(system, metric))
-    wrong = {number: np.asarray(parts, np.float64) for number, _, parts in failed if parts}
-    failures = _failures(missing) + sum(status in NO_FAILURE for _, status, _ in failed)
+    return parts_in(recorded, system, metric, recorded.scores(system, metric), draws=draws)
+
+
+def parts_in(recorded: Recorded, system: str, metric: str, scores: Scores, *, draws: int = 1) -> Parts:
+    """As `parts_of`, from scores that were read."""
+    facts = recorded.metrics[metric]
+    aggregate, share = facts.get("aggregate", "mean"), facts.get("kind") in JUDGED
+    missing = Counter(status for _, status, _ in scores.lost)
+    told = {
+        n: (status, held["wrong"]) for n, status, _ in scores.lost if "wrong" in (held := scores.details.get(n, {}))
+    }
+    wrong = {number: np.asarray(parts, np.float64) for number, (_, parts) in told.items() if parts}
+    failures = _failures(missing) + sum(status in NO_FAILURE for status, _ in told.values())
+    numbers, units = scores.numbers, scores.units
     if aggregate in FOLDS:
-        counted = dict(run.counted_parts(system, metric))
-        width = len(next(iter(counted.values()), next(iter(wrong.values()), ())))
-        sums = np.asarray([counted[n] for n in numbers], np.float64).reshape(len(numbers), width)
+        rows = [scores.details[n]["counts"] for n in numbers]
+        width = len(next(iter(rows or wrong.values()), ()))
+        sums = np.asarray(rows, np.float64).reshape(len(numbers), width)
         return Parts(numbers, sums, units, wrong, FOLDS[aggregate], missing, failures=failures, draws=draws)
     if aggregate in SETS:
         sides = sides_of(aggregate)
-        pairs = pairs_of(run, system, metric, sides)
-        rows = np.asarray([pairs[n].reshape(-1) for n in numbers], np.float32)
+        pairs = pairs_of(recorded.run, system, metric, sides)
+        embeddings = np.asarray([pairs[n].reshape(-1) for n in numbers], np.float32)
         return SetParts(
-            numbers, rows, units, {}, ratios, missing, failures=failures, statistic=SETS[aggregate], sides=sides
+            numbers, embeddings, units, {}, ratios, missing, failures=failures, statistic=SETS[aggregate], sides=sides
         )
-    sums = np.stack([np.asarray(numerators, np.float64), np.asarray(denominators, np.float64)], axis=1)
-    return Parts(numbers, sums, units, wrong, ratios, missing, share, failures, draws)
+    return Parts(numbers, scores.sums, units, wrong, ratios, missing, share, failures, draws)
 
 
 def _failures(missing: Mapping[str, int]) -> int:
@@ -210,14 +218,8 @@ def subsets_of(run: Run, by: str | Sequence[str] | None = None) -> dict[str, dic
     return {**_own_subsets(run), **grouped(run, by)}
 
 
-def finished_numbers(run: Run, system: str) -> set[int]:
-    """The numbers of the samples that a system has finished."""
-    return {n for (n,) in run.query(_FINISHED, (system,))}
-
-
-def finished_only(run: Run, system: str, subsets: Subsets) -> Subsets:
+def finished_only(subsets: Subsets, finished: Collection[int]) -> dict[str, dict[str, list[int]]]:
     """The subsets without the samples that a system has not finished, which count nowhere yet."""
-    finished = finished_numbers(run, system)
     return {
         column: {value: [n for n in numbers if n in finished] for value, numbers in values.items()}
         for column, values in subsets.items()
@@ -239,138 +241,3 @@ def _own_subsets(run: Run) -> dict[str, dict[str, list[int]]]:
         columns.setdefault("language", {}).setdefault(language, []).append(number)
     # A column with one value is the whole set, and a column with a value for every item does not form subsets.
     return {name: values for name, values in columns.items() if 1 < len(values) <= MAX_SUBSETS}
-
-
-def answers_of(run: Run) -> dict[str, Any] | None:
-    """Counts, costs and times of a run's answers, or None for a run that asked nothing.
-
-    Returns:
-        `asked`, `draws` (answers to each question), `failed` (by status), `cached`, `at_limit` (answers that ended at a limit:
-        `n`, `share`), `choices` (what is known where the options were put into other orders, see
-        `benchmark.scoring.options.choice_facts`; else None), `decoding` (the parameters that were `asked` for, and by name why one was `untold`; None in records of
-        earlier versions), `judging` (by name why the judge could not be told a parameter: `untold`; None if it was told all),
-        `served` (how many answers each model gave, as the service called it, whether it is `other` than the one `asked_for`,
-        and in which subsets if there were several), `canary` (of how many questions asked again the answer was the `same`, and
-        the comparisons that `changed`), `cut` (answers to questions whose audio was cut for the model: `n`, `share`, `s`;
-        and `unheard`, the share of all sound that was cut off, None if the record does not say how long all sound is),
-        `too_long` (questions that were not asked, because their audio is longer than the model takes: `n`, `share`), `usage`
-        (sums of what was reported, such as `output_tokens`), `cost_usd` (of the answers that were not cached; None if the price
-        of any of them is not known), `latency_s` and `first_s` (`p50` and `p95` of the answers that were not cached).
-    """
-    if not has_answers(run):
-        return None
-    status = dict(run.query("SELECT status, COUNT(*) FROM answers GROUP BY status"))
-    asked = sum(status.values())
-    cached, cut, cut_s, at_limit, too_long = run.query(
-        "SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s), TOTAL(finish = 'length'), TOTAL(finish = ?) FROM answers",
-        (TOO_LONG,),
-    )[0]
-    known = "SELECT TOTAL(cut_s), TOTAL(sound_s) FROM answers WHERE sound_s IS NOT NULL"
-    unheard_s, sound_s = run.query(known)[0] if says_how_long(run) else (0.0, 0.0)
-    usage = run.query(
-        "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key != 'cost_usd' GROUP BY j.key ORDER BY j.key"
-    )
-    spent, unpriced = run.query(
-        "SELECT TOTAL(json_extract(usage, '$.cost_usd')), TOTAL(json_extract(usage, '$.cost_usd') IS NULL) FROM answers "
-        "WHERE status = 'ok' AND NOT cached"
-    )[0]
-    return {
-        "asked": asked,
-        "draws": 1 + max((draw for _, draw in draws_of(run).values()), default=0),
-        "failed": {name: count for name, count in sorted(status.items()) if name != "ok"},
-        "cached": int(cached),
-        "at_limit": {"n": int(at_limit), "share": at_limit / asked if asked else 0.0},
-        "decoding": run.meta.get("decoding"),
-        "asked_for": _asked_for(run),
-        "served": _served(run),
-        "judging": run.meta.get("judging"),
-        "choices": run.meta.get("choices"),
-        "canary": _canary(run),
-        "cut": {
-            "n": int(cut),
-            "share": cut / asked if asked else 0.0,
-            "s": cut_s,
-            "unheard": unheard_s / sound_s if sound_s else None,
-        },
-        "too_long": {"n": int(too_long), "share": too_long / asked if asked else 0.0},
-        "usage": dict(usage),
-        # If the price of one answer is not known, the sum of the others is not the cost of all.
-        "cost_usd": spent if not unpriced else None,
-        "latency_s": _spread(run, "latency_s"),
-        "first_s": _spread(run, "first_s"),
-    }
-
-
-def _served(run: Run) -> list[dict[str, Any]]:
-    """How many answers each model gave, by what the service called it and its state, in the order of their first answers."""
-    if not says_who_answered(run):
-        return []
-    rows = run.query(
-        "SELECT json_extract(served, '$.model') AS m, json_extract(served, '$.revision') AS r, COUNT(*) FROM answers "
-        "WHERE served IS NOT NULL AND (m IS NOT NULL OR r IS NOT NULL) GROUP BY m, r ORDER BY MIN(number)"
-    )
-    asked = _asked_for(run)
-    found = [
-        {"model": model, "revision": revision, "n": n, "other": is_other_model(asked, model)}
-        for model, revision, n in rows
-    ]
-    if len(found) > 1:
-        for one in found:
-            one["subsets"] = _subsets_by(run, one["model"], one["revision"])
-    return found
-
-
-def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, dict[str, int]]:
-    """How many answers one model gave in each subset."""
-    rows = run.query(
-        "SELECT j.key, j.value, COUNT(*) FROM answers a JOIN questions q ON q.number = a.number, json_each(q.subsets) j "
-        "WHERE json_extract(a.served, '$.model') IS ? AND json_extract(a.served, '$.revision') IS ? GROUP BY 1, 2 ORDER BY 1, 2",
-        (model, revision),
-    )
-    out: dict[str, dict[str, int]] = {}
-    for column, value, n in rows:
-        out.setdefault(column, {})[value] = n
-    return out
-
-
-def _asked_for(run: Run) -> str | None:
-    """The name of the model that the service was asked for; None if no service was asked."""
-    facts = next(iter(run.systems.values()), {})
-    name = facts.get("model")
-    return name if isinstance(name, str) and name else None
-
-
-def is_other_model(asked: str | None, answered: str | None) -> bool:
-    """Whether a service named another model than it was asked for.
-
-    A dated name for an alias (`gpt-audio-2025-08-28` for `gpt-audio`), a name with its revision (`NAME@main`), and a name with
-    or without its owner or folder, are the same model.
-    """
-    if not asked or not answered:
-        return False
-    ours, theirs = (name.lower().rstrip("/").removeprefix("models/") for name in (asked, answered))
-    last, their_last = ours.rpartition("/")[2], theirs.rpartition("/")[2]
-    return not (
-        their_last == last or re.fullmatch(rf"{re.escape(last)}(?:@.+|-(?:\d[\d-]*|latest|preview[\d-]*))", their_last)
-    )
-
-
-def _canary(run: Run) -> dict[str, Any] | None:
-    """Of how many questions that were asked again the answer was the same, and the comparisons in which one was not.
-
-    Such a comparison holds how many `answers` were given since the one before, and how many of them in which `subsets`: these
-    may be from either of two models. None if no question was asked again.
-    """
-    noted = run.meta.get("canary")
-    if not isinstance(noted, list) or not noted:
-        return None
-    counts = {name: sum(int(one[name]) for one in noted) for name in ("asked", "same")}
-    return {**counts, "changed": [one for one in noted if one["same"] < one["asked"]]}
-
-
-def _spread(run: Run, column: str) -> dict[str, float] | None:
-    seconds = [s for (s,) in run.query(f"SELECT {column} FROM answers WHERE {column} IS NOT NULL AND NOT cached")]
-    if not seconds:
-        return None
-    p50, p95 = np.quantile(seconds, [0.5, 0.95])
-    return {"p50": float(p50), "p95": float(p95)}

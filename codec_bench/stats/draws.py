@@ -13,12 +13,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from codec_bench.stats.breakdown import Parts
 from codec_bench.stats.intervals import folded, interval_of, is_share, ratios, unit_codes
+from codec_bench.stats.summary_types import CountingFailures, Draws, Passing
 
 RULES = ("all", "any", "majority")
 _NEEDED = {"all": lambda draws: draws, "any": lambda draws: 1, "majority": lambda draws: draws // 2 + 1}
@@ -31,7 +31,7 @@ def by_draw(
     at: float | None = None,
     higher_is_better: bool | None = True,
     counts: Mapping[str, int] | None = None,
-) -> dict[str, Any]:
+) -> Draws:
     """What several answers to each question add to the value of one metric.
 
     Args:
@@ -41,12 +41,6 @@ def by_draw(
         at: the value from which an answer passes; None for 1 among values of 0 and 1, and without rules for other values.
         higher_is_better: direction of the metric, for `at`.
         counts: how many answers were drawn to each question, where their number differs; None if it is the same for all.
-
-    Returns:
-        `n` (answers to each question, the most if their number differs), `fewest`, `questions`, `values` (of each draw; None if none of its answers has a score),
-        `spread` (the standard deviation of these values; None if one is missing), `passes_at`, and `passes` by rule: `value`
-        (the share of questions), `ci95`, `note`, `units`, `n` and `failed` questions, and `counting_failures` with `value` and
-        `n`. `passes` is empty where no rule applies.
     """
     count = 1 + max((draw for _, draw in draws.values()), default=0)
     place = np.asarray([draws[number][1] for number in parts.numbers], np.int64)
@@ -54,15 +48,15 @@ def by_draw(
     known = [value for value in values if value is not None]
     passed = _passed(parts, at, higher_is_better)
     each = counts or dict.fromkeys((question for question, _ in draws.values()), count)
-    return {
-        "n": count,
-        "fewest": min(each.values(), default=count),
-        "questions": len({question for question, _ in draws.values()}),
-        "values": values,
-        "spread": float(np.std(known, ddof=1)) if len(known) == count > 1 else None,
-        "passes_at": 1.0 if at is None else at,
-        "passes": {} if passed is None else {rule: _by_rule(rule, parts, draws, passed, each) for rule in rules},
-    }
+    return Draws(
+        n=count,
+        fewest=min(each.values(), default=count),
+        questions=len({question for question, _ in draws.values()}),
+        values=values,
+        spread=float(np.std(known, ddof=1)) if len(known) == count > 1 else None,
+        passes_at=1.0 if at is None else at,
+        passes={} if passed is None else {rule: _by_rule(rule, parts, draws, passed, each) for rule in rules},
+    )
 
 
 def _passed(parts: Parts, at: float | None, higher_is_better: bool | None) -> np.ndarray | None:
@@ -82,7 +76,7 @@ def _passed(parts: Parts, at: float | None, higher_is_better: bool | None) -> np
 
 def _by_rule(
     rule: str, parts: Parts, draws: Mapping[int, tuple[str, int]], passed: np.ndarray, counts: Mapping[str, int]
-) -> dict[str, Any]:
+) -> Passing:
     """The share of questions that pass by one rule."""
     needed = {question: _NEEDED[rule](count) for question, count in counts.items()}
     scored: Counter[str] = Counter()
@@ -99,8 +93,7 @@ def _by_rule(
     within = interval_of(ratios, table, unit_codes([units[question] for question in whole], len(whole)), share=True)
     wrong = Counter(draws[number][0] for number in parts.wrong if number in draws)
     counted = [right[q] >= needed[q] for q in every if scored[q] + wrong[q] == counts[q]]
-    return {
-        "value": folded(ratios, table), "ci95": within.ends, "note": within.note, "units": within.units, "n": len(whole),
-        "failed": len(every) - len(whole),
-        "counting_failures": {"value": math.fsum(counted) / len(counted) if counted else None, "n": len(counted)},
-    }  # fmt: skip
+    return Passing(
+        folded(ratios, table), within.ends, within.note, within.units, len(whole), len(every) - len(whole),
+        CountingFailures(math.fsum(counted) / len(counted) if counted else None, len(counted)),
+    )  # fmt: skip

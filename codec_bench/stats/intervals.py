@@ -103,6 +103,13 @@ def interval(
 
     Raises:
         UserError: lengths differ, a number is not finite, a denominator is negative, or the level is not between 0 and 1.
+
+    Example:
+        >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
+        >>> round(found.low, 3), round(found.high, 3), found.units, found.method
+        (2.917, 3.603, 4, 'jackknife-t')
+        >>> interval([3.1, 3.4]).note is None
+        False
     """
     table = item_table(values, denominators)
     return interval_of(ratios, table, unit_codes(clusters, len(table)), level, share=True)

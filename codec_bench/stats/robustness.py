@@ -1,4 +1,4 @@
-"""How far a score depends on the wording of the prompt, and in which wordings a model gives no answers at all.
+"""How far a score depends on the wording of the prompt.
 
 Conventions
     Where every question was asked in all wordings, these are over the same questions, and their values differ by the wording and
@@ -14,23 +14,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from codec_bench.stats.breakdown import Parts
-from codec_bench.stats.intervals import folded, interval_of, ratios, unit_codes
-from codec_bench.store.record import Run
-from codec_bench.store.rows import NO_ANSWER
+from codec_bench.stats.intervals import Interval, folded, interval_of, ratios, unit_codes
+from codec_bench.stats.summary_types import Extreme, OfWording, Robustness, Spread
 
 Groups = Mapping[str, Sequence[int]]
 """The numbers of the finished samples by wording."""
-_NOTES = "SELECT i.sample, n.value FROM items i JOIN systems s ON s.number = i.system, json_each(COALESCE(i.notes, '[]')) n WHERE s.name = ?"
 
 
 def robustness(
     parts: Parts, groups: Groups, questions: Mapping[int, tuple[str, int]], higher_is_better: bool | None
-) -> dict[str, Any] | None:
+) -> Robustness | None:
     """How far the value of one metric depends on the wording. Failures count as wrong.
 
     Args:
@@ -40,21 +37,17 @@ def robustness(
         higher_is_better: direction of the metric.
 
     Returns:
-        `n` (wordings with a value), `without_value` (the others), `same_questions`, `wordings` (of each `value`, `ci95`, `note`,
-        how many answers have a score as `n`, and how many have `failed`), over the wordings with a value `mean`, `sd` and `range`
-        (each `value` and `ci95`; the standard deviation has n - 1 below it), `sd_by_chance` (None where it is not known), `worst`
-        and `best` (`wording`, `value`, `ci95`; None for a metric without a direction), `units` and `note`. None if fewer than two
-        wordings have a value.
+        None if fewer than two wordings have a value.
     """
     whole = _with_failures(parts, questions)
     at = {number: place for place, number in enumerate(whole.numbers)}
     places = {name: [at[n] for n in numbers if n in at] for name, numbers in groups.items()}
-    wordings = {name: _of_wording(whole, held) for name, held in places.items()}
     scored = set(parts.numbers)
-    for name, numbers in groups.items():
-        count = sum(n in scored for n in numbers)
-        wordings[name] |= {"n": count, "failed": len(numbers) - count}
-    valued = [name for name, one in wordings.items() if one["value"] is not None]
+    wordings = {
+        name: _of_wording(whole, held, sum(n in scored for n in groups[name]), len(groups[name]))
+        for name, held in places.items()
+    }
+    valued = [name for name, one in wordings.items() if one.value is not None]
     if len(valued) < 2:
         return None
     same = (
@@ -62,71 +55,50 @@ def robustness(
     )
     held = [places[name] for name in valued]
     table = _by_unit(whole, held)
-    found: dict[str, Any] = {
-        "n": len(valued), "without_value": [name for name in groups if name not in valued], "same_questions": same,
-        "wordings": wordings, "sd_by_chance": _by_chance(whole, held, questions if same else {}),
-    }  # fmt: skip
-    for name, over in (("mean", _mean), ("sd", _sd), ("range", _range)):
-        fold = _over(whole, len(valued), over)
-        within = interval_of(fold, table, None)
-        ends = within.ends
-        if name != "mean" and ends is not None:
-            # A spread is never below 0. Where leaving out any unit changes nothing (all right, or all wrong), nothing is known of it.
-            ends = None if ends[0] == ends[1] else [max(0.0, end) for end in ends]
-        found[name] = {"value": folded(fold, table), "ci95": ends}
-        if name == "mean":
-            found |= {"units": within.units, "note": within.note}
+    mean, within = _spread(whole, held, table, _mean)
+    worst, best = (_extreme(wordings, valued, higher_is_better, best=best) for best in (False, True))
+    return Robustness(
+        n=len(valued),
+        without_value=[name for name in groups if name not in valued],
+        same_questions=same,
+        wordings=wordings,
+        sd_by_chance=_by_chance(whole, held, questions if same else {}),
+        mean=mean,
+        units=within.units,
+        note=within.note,
+        sd=_never_below_0(_spread(whole, held, table, _sd)[0]),
+        range=_never_below_0(_spread(whole, held, table, _range)[0]),
+        worst=worst,
+        best=best,
+    )
+
+
+def _spread(
+    parts: Parts, places: Sequence[Sequence[int]], table: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray]
+) -> tuple[Spread, Interval]:
+    """One number over all wordings, with its interval."""
+    fold = _over(parts, len(places), statistic)
+    within = interval_of(fold, table, None)
+    return Spread(folded(fold, table), within.ends), within
+
+
+def _never_below_0(spread: Spread) -> Spread:
+    """A spread whose interval does not reach below 0. Where leaving out any unit changes nothing (all right, or all wrong), nothing
+    is known of it."""
+    ends = spread.ci95
+    return Spread(spread.value, None if ends is None or ends[0] == ends[1] else [max(0.0, end) for end in ends])
+
+
+def _extreme(
+    wordings: Mapping[str, OfWording], valued: Sequence[str], higher_is_better: bool | None, *, best: bool
+) -> Extreme | None:
+    """The worst or the best of the wordings with a value; None for a metric without a direction."""
     if higher_is_better is None:
-        return found | {"worst": None, "best": None}
+        return None
     sign = 1 if higher_is_better else -1
-    ranked = sorted(valued, key=lambda name: (sign * wordings[name]["value"], name))
-    ends_of = lambda name: {"wording": name, "value": wordings[name]["value"], "ci95": wordings[name]["ci95"]}  # noqa: E731
-    return found | {"worst": ends_of(ranked[0]), "best": ends_of(ranked[-1])}
-
-
-def ways_by_wording(run: Run, system: str, groups: Groups, texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """By wording: its `text` (None if the record does not hold it), how many answers it has (`n`), how many of them are none
-    (`no_answer`), and in which ways (`ways`; an answer may be none in several ways).
-
-    Args:
-        run: the run. system: the model. groups: the wordings. texts: the wordings in their order.
-    """
-    noted = _noted(run, system)
-    return {
-        name: {
-            "text": texts[int(name) - 1] if name.isdecimal() and 0 < int(name) <= len(texts) else None,
-            "n": len(numbers),
-            **_ways([noted[n] for n in numbers if n in noted]),
-        }
-        for name, numbers in groups.items()
-    }
-
-
-def no_answers(run: Run, system: str) -> dict[str, Any]:
-    """How many answers of a run are none (`no_answer`), and in which ways (`ways`)."""
-    return _ways(list(_noted(run, system).values()))
-
-
-def wordings_of(meta: Mapping[str, Any]) -> list[str]:
-    """The wordings of a run's prompt in their order; empty if it has one wording."""
-    prompt = ((meta.get("fingerprint") or {}).get("asked") or {}).get("prompt") or {}
-    parts = [part for turn in prompt.get("messages") or () for part in turn.get("content") or ()]
-    return next((list(part["wordings"]) for part in parts if isinstance(part, Mapping) and part.get("wordings")), [])
-
-
-def _noted(run: Run, system: str) -> dict[int, set[str]]:
-    """The ways in which answers are none, by their numbers."""
-    way = {note: name for name, note in NO_ANSWER.items()}
-    noted: dict[int, set[str]] = {}
-    for number, note in run.query(_NOTES, (system,)):
-        if note in way:
-            noted.setdefault(number, set()).add(way[note])
-    return noted
-
-
-def _ways(noted: Sequence[set[str]]) -> dict[str, Any]:
-    counts = {way: sum(way in one for one in noted) for way in NO_ANSWER}
-    return {"no_answer": len(noted), "ways": {way: count for way, count in counts.items() if count}}
+    ranked = sorted(valued, key=lambda name: (sign * (wordings[name].value or 0.0), name))
+    chosen = ranked[-1 if best else 0]
+    return Extreme(chosen, wordings[chosen].value, wordings[chosen].ci95)
 
 
 def _by_unit(parts: Parts, places: Sequence[Sequence[int]]) -> np.ndarray:
@@ -209,13 +181,12 @@ def _with_failures(parts: Parts, questions: Mapping[int, tuple[str, int]]) -> Pa
     )
 
 
-def _of_wording(parts: Parts, held: Sequence[int]) -> dict[str, Any]:
-    """The value of one wording with its interval."""
-    sums = parts.sums[held]
-    one = Parts([parts.numbers[p] for p in held], sums, [parts.units[p] for p in held], {}, parts.fold, {}, parts.share)
-    value = one.value
-    within = one.interval if value is not None else None
-    return {"value": value, "ci95": within.ends if within else None, "note": within.note if within else None}
+def _of_wording(parts: Parts, held: Sequence[int], n: int, finished: int) -> OfWording:
+    """The value of one wording with its interval; `n` of its finished answers have a score."""
+    chosen = parts.at(held)
+    value = chosen.value
+    within = chosen.interval if value is not None else None
+    return OfWording(value, within.ends if within else None, within.note if within else None, n, finished - n)
 
 
-__all__ = ["no_answers", "robustness", "ways_by_wording", "wordings_of"]
+__all__ = ["robustness"]

@@ -240,12 +240,6 @@ class AnswerWriter(RunWriter):
         with self._transaction() as rows:
             rows.change("samples", ("duration_s", "sample_rate_hz", "channels"), sounds)
 
-    def write_speakers(self, speakers: Mapping[int, str]) -> None:
-        """Notes who speaks, by the question's number, for questions that were recorded without a speaker."""
-        if speakers:
-            with self._transaction() as rows:
-                self._name_speakers(rows, speakers)
-
     def write_marked(self, items: Sequence[tuple[int, ItemRecord]], readings: Mapping[int, Reading]) -> None:
         """Writes scored answers and their readings, by the question's number.
 
@@ -311,22 +305,12 @@ class Exchange:
 
 def has_answers(run: Run) -> bool:
     """Whether a run is of a benchmark that asks a model, so that it holds questions and answers."""
-    return run.query("SELECT COUNT(*) FROM sqlite_master WHERE name = 'answers'")[0][0] > 0
-
-
-def says_who_answered(run: Run) -> bool:
-    """Whether the record has a column for what a service said of itself; records of earlier versions have none."""
-    return bool(run.query("SELECT COUNT(*) FROM pragma_table_info('answers') WHERE name = 'served'")[0][0])
-
-
-def says_how_long(run: Run) -> bool:
-    """Whether the record has a column for how long a question's sound is; records of earlier versions have none."""
-    return bool(run.query("SELECT COUNT(*) FROM pragma_table_info('answers') WHERE name = 'sound_s'")[0][0])
+    return run.has_questions
 
 
 def draws_of(run: Run) -> dict[int, tuple[str, int]]:
     """By the number of each answer, its question's id and which draw it is; empty if each question was asked once."""
-    if not run.has_draws:
+    if not run.has_questions:
         return {}
     rows = run.query("SELECT number, draw_of, draw FROM questions WHERE draw_of IS NOT NULL ORDER BY number")
     return {number: (question, draw) for number, question, draw in rows}
@@ -340,13 +324,11 @@ def content_of(fields: Mapping[str, Any], expected: Sequence[str]) -> str:
 
 def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchange]:
     """Questions and answers of a run in the benchmark's order: all of them, or those with the given numbers."""
-    served = "a.served" if says_who_answered(run) else "NULL"
-    drawn = "q.draw_of, q.draw" if run.has_draws else "NULL, NULL"
     chosen = "" if numbers is None else f"WHERE a.number IN ({','.join(str(int(n)) for n in numbers)})"
     for row in run.query_lazily(
         "SELECT a.number, p.id, q.fields, q.expected, q.subsets, p.language, q.prompt, p.audio, q.audio, p.duration_s, "
         "p.sample_rate_hz, p.channels, p.speaker, a.status, a.reason, a.text, a.audio, a.usage, a.latency_s, a.first_s, a.finish, "
-        f"a.cut_s, a.attempts, a.cached, a.notes, {served}, r.number, r.transcript, r.parsed, r.reason, {drawn} FROM answers a "
+        "a.cut_s, a.attempts, a.cached, a.notes, a.served, r.number, r.transcript, r.parsed, r.reason, q.draw_of, q.draw FROM answers a "
         "JOIN questions q ON q.number = a.number JOIN samples p ON p.number = a.number "
         f"LEFT JOIN readings r ON r.number = a.number {chosen} ORDER BY a.number"
     ):

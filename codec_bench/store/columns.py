@@ -33,7 +33,7 @@ def sample_columns(run: Run) -> Iterator[tuple[int, dict[str, Value]]]:
     The columns are `FACTS`, the further columns of the manifest, and for a benchmark the fields and subsets of its
     questions. A column of the data that has the name of a fact is not among them.
     """
-    held = _read(run, "extras", "columns") if _has_extras(run) else {}
+    held = _read(run, "extras", "columns")
     fields, subsets = ({}, {}) if not has_answers(run) else (_read(run, "questions", c) for c in ("fields", "subsets"))
     for number, *facts in run.query_lazily(
         "SELECT number, speaker, language, duration_s, sample_rate_hz FROM samples ORDER BY number"
@@ -41,11 +41,6 @@ def sample_columns(run: Run) -> Iterator[tuple[int, dict[str, Value]]]:
         further = {**fields.get(number, {}), **held.get(number, {}), **subsets.get(number, {})}
         cells = {**further, **dict(zip(FACTS, facts))}
         yield number, {name: value for name, cell in cells.items() if (value := value_of(cell)) is not None}
-
-
-def _has_extras(run: Run) -> bool:
-    """Whether the record holds further columns; version 0.1 kept none."""
-    return run.query("SELECT COUNT(*) FROM sqlite_master WHERE name = 'extras'")[0][0] > 0
 
 
 def _read(run: Run, table: str, column: str) -> dict[int, Mapping[str, Any]]:

@@ -16,18 +16,20 @@ from codec_bench.errors import UserError
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NUMBERS, TableRow
 
+Target = Path | IO[str] | None
+"""Where an export goes: a file, a stream that is open already, or standard output."""
 COLUMNS = TableRow._fields
 FORMATS = ("csv", "jsonl", "parquet")
 _CHUNK = 16384
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def export_run(run: Run, form: str, out: Path | None, *, safe: bool = False) -> None:
+def export_run(run: Run, form: str, out: Target, *, safe: bool = False) -> None:
     """Writes the rows of a run to a file, or to standard output.
 
     Args:
         form: `csv`, `jsonl` or `parquet`.
-        out: the file; None for standard output, to which parquet cannot be written.
+        out: the file or stream; None for standard output. Parquet needs a file.
         safe: as of `write_csv`.
 
     Raises:
@@ -35,7 +37,7 @@ def export_run(run: Run, form: str, out: Path | None, *, safe: bool = False) -> 
     """
     check_format(form, FORMATS, f"export format '{form}'", "with --summary: csv, markdown or latex", safe=safe)
     if form == "parquet":
-        if out is None:
+        if not isinstance(out, Path):
             raise UserError("parquet cannot be written to standard output", hint="give --out FILE.parquet")
         with opened(out, binary=True) as file:
             write_parquet(run.rows(), file)
@@ -64,16 +66,17 @@ def check_format(form: str, known: Sequence[str], what: str, otherwise: str, *, 
 
 
 @contextmanager
-def opened(out: Path | None, *, binary: bool = False) -> Iterator[IO[Any]]:
-    """A file to write a table to, or standard output.
+def opened(out: Target, *, binary: bool = False) -> Iterator[IO[Any]]:
+    """A file to write a table to, a stream that is open already, or standard output.
 
     Raises:
         UserError: it cannot be written.
     """
+    stream = sys.stdout if out is None or isinstance(out, Path) else out
     try:
-        if out is None:
-            yield sys.stdout
-            sys.stdout.flush()
+        if not isinstance(out, Path):
+            yield stream
+            stream.flush()
         else:
             file: IO[Any] = out.open("wb") if binary else out.open("w", newline="", encoding="utf-8")
             with file:
@@ -82,11 +85,11 @@ def opened(out: Path | None, *, binary: bool = False) -> Iterator[IO[Any]]:
         raise  # whoever reads the pipe has read enough, which is no fault
     except OSError as error:
         hint = None
-        if out is None:
+        if stream is sys.stdout and not isinstance(out, Path):
             drop_output()
-        elif not out.parent.is_dir():
+        elif isinstance(out, Path) and not out.parent.is_dir():
             hint = f"there is no folder '{out.parent}'; make it first"
-        name = "standard output" if out is None else f"'{out}'"
+        name = f"'{out}'" if isinstance(out, Path) else "standard output"
         raise UserError(f"{name} cannot be written: {error.strerror or error}", hint=hint) from error
 
 

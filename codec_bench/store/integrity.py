@@ -6,7 +6,6 @@ Conventions
     Before the first row is read, the content is checked. When a writer closes a record it writes `run.seal` beside it, which
     holds the file's length and hash. A record with a seal must have that hash. A record without one, because its run goes on
     or was killed, is read once from its first row to its last, and every row must have its checksum.
-    Records that were made before there were checksums (schema 1) are checked as far as they can be, and a note says so.
 """
 
 from __future__ import annotations
@@ -14,43 +13,27 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import DamagedRecord, Note, UserError
+from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.store.files import write_json
 from codec_bench.store.tables import CHECKSUM, QUESTIONS, TABLES, Layout, address, layouts, layouts_of, row_checksum
 
-SCHEMA = 2
-READABLE = (1, 2)
+SCHEMA = 1
 DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")
 """The tables that are read whole whenever a record is opened."""
-REQUIRED = {
-    "meta": "key value",
-    "systems": "number name facts",
-    "metrics": "number name facts",
-    "samples": "number id audio text speaker language duration_s sample_rate_hz channels",
-    "items": "system sample status reason bits notes audio",
-    "scores": "system metric sample value status reason numerator denominator detail",
-}
-JSON_CELLS = {
-    "meta": ("value",), "systems": ("facts",), "metrics": ("facts",), "items": ("notes",), "scores": ("detail",), "extras": ("columns",),
-    "questions": ("fields", "expected", "subsets"), "answers": ("usage", "notes", "served"),
-}  # fmt: skip
-"""The columns that hold JSON, by table."""
 _MAPPINGS = ("config", "fingerprint", "versions", "machine", "timings", "data", "how", "benchmark", "answering")
 _MAGIC = b"SQLite format 3\0"
 _VERSIONS = slice(18, 20)
 """Where the header says in which form the file is to be written and read: 1, or 2 with a write-ahead log."""
 _HASH = "blake2b"
-_TYPES = {"INTEGER": "'integer'", "REAL": "'real', 'integer'", "TEXT": "'text'"}
 _OF_THE_FILE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
@@ -144,50 +127,44 @@ def _has_bytes(path: Path, suffix: str) -> bool:
     return False
 
 
-def check_opened(db: sqlite3.Connection, path: Path) -> int:
-    """Checks the schema, the tables, the small tables and the numbers of rows of a record; returns its schema.
+def check_opened(db: sqlite3.Connection, path: Path) -> None:
+    """Checks the schema, the tables, the small tables and the numbers of rows of a record.
 
     Raises:
-        DamagedRecord: something is missing or other than it was written. UserError: it is of another version.
+        DamagedRecord: something is missing or other than it was written. UserError: it is of another schema.
     """
     with reading(path):
         db.execute("BEGIN")  # what is counted and the counts are of one moment, also while the record is being written
         try:
-            tables, known = layouts(db), layouts_of(TABLES + QUESTIONS)
-            schema = _schema(db, path, tables)
-            for name, layout in tables.items():
-                if not (layout.is_part_of(known[name]) if name in known else layout.is_plain):
-                    raise damaged(path, f"the definition of its table {name!r} is not as it was written")
-            for name, columns in REQUIRED.items():
-                missing = [
-                    column for column in columns.split() if name not in tables or column not in tables[name].columns
-                ]
-                if missing:
-                    raise damaged(path, f"its table '{name}' lacks {', '.join(missing)}")
-            if schema > 1:
-                for name in SMALL:
-                    check_table(db, path, tables[name])
-                _check_counts(db, path)
+            tables = layouts(db)
+            _check_schema(db, path, tables)
+            _check_definitions(path, tables)
+            for name in SMALL:
+                check_table(db, path, tables[name])
+            _check_counts(db, path)
         finally:
             db.execute("ROLLBACK")
-    return schema
 
 
-def _schema(db: sqlite3.Connection, path: Path, tables: dict[str, Layout]) -> int:
+def _check_schema(db: sqlite3.Connection, path: Path, tables: Mapping[str, Layout]) -> None:
     if "meta" not in tables:
         other = f"it has the tables {', '.join(sorted(tables))}" if tables else "it has no tables"
         raise UserError(f"'{path}' is not a run record: {other}")
     row = db.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
     schema = json_cell(row[0], path, "its schema") if row is not None else None
-    if schema not in READABLE:
-        newer = isinstance(schema, int) and not isinstance(schema, bool) and schema > SCHEMA
+    if schema != SCHEMA:
         raise UserError(
-            f"'{path}' has schema {schema}; this version of codec-bench reads schema {' and '.join(map(str, READABLE))}",
-            hint="read it with a newer version of codec-bench"
-            if newer
-            else "it is not a record that codec-bench wrote",
+            f"'{path}' is a record of schema {schema}; this version of codec-bench reads schema {SCHEMA}",
+            hint="read it with the version of codec-bench that wrote it",
         )
-    return int(schema)
+
+
+def _check_definitions(path: Path, tables: Mapping[str, Layout]) -> None:
+    answers = tables.keys() & layouts_of(QUESTIONS).keys()
+    written = layouts_of(TABLES + QUESTIONS if answers else TABLES)
+    for name in (*written, *tables):
+        if tables.get(name) != written.get(name):
+            raise damaged(path, f"its table {name!r} is missing, or its definition is not as it was written")
 
 
 def _check_counts(db: sqlite3.Connection, path: Path) -> None:
@@ -210,8 +187,6 @@ def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
     Raises:
         DamagedRecord: a row has not the checksum that it was written with.
     """
-    if not layout.summed:
-        raise damaged(path, f"its table '{layout.name}' has lost its checksums")
     # NOT INDEXED: an index is not read, since it is only a copy.
     for *cells, checksum in db.execute(
         f"SELECT {', '.join(layout.columns)}, {CHECKSUM} FROM {layout.name} NOT INDEXED"
@@ -275,7 +250,7 @@ def remove_seal(folder: Path) -> None:
     (folder / SEAL).unlink(missing_ok=True)
 
 
-def check_content(path: Path, schema: int) -> None:
+def check_content(path: Path) -> None:
     """Checks everything that a record holds, by its seal or row by row.
 
     Raises:
@@ -296,16 +271,8 @@ def check_content(path: Path, schema: int) -> None:
     with closing(connect(path)) as db, reading(path):
         db.execute("BEGIN")
         for layout in layouts(db).values():
-            if schema == 1:
-                _check_types(db, path, layout)
-            elif layout.summed:
+            if layout.summed:
                 check_table(db, path, layout)
-    if schema == 1:
-        warnings.warn(
-            f"'{path}' was written before records had checksums: a changed number in it cannot be seen",
-            Note,
-            stacklevel=4,
-        )
 
 
 def check_pages(path: Path) -> None:
@@ -318,22 +285,3 @@ def check_pages(path: Path) -> None:
         found = db.execute("PRAGMA integrity_check(1)").fetchone()[0]
     if found != "ok":
         raise damaged(path, " ".join(found.split()))
-
-
-def _check_types(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
-    """Checks what can be checked of a table without checksums: types, JSON, and that what rows name is there."""
-    name = layout.name
-    wrong = [f"typeof({c}) NOT IN ({_TYPES[k]}, 'null')" for c, k in zip(layout.columns, layout.kinds) if k in _TYPES]
-    # Details may hold NaN, which SQLite does not take for JSON; they are checked when they are read.
-    wrong += [
-        f"{c} IS NOT NULL AND NOT json_valid({c})"
-        for c in JSON_CELLS.get(name, ())
-        if c in layout.columns and c != "detail"
-    ]
-    named = {"system": "systems", "metric": "metrics", "sample": "samples"} if name in ("items", "scores") else {}
-    wrong += [
-        f"{column} NOT IN (SELECT number FROM {table})" for column, table in named.items() if column in layout.columns
-    ]
-    count = db.execute(f"SELECT COUNT(*) FROM {name} WHERE {' OR '.join(wrong)}").fetchone()[0] if wrong else 0
-    if count:
-        raise damaged(path, f"{count} rows of its table '{name}' hold what no run writes")

@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import threading
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from codec_bench.errors import UnknownName, UserError, optional_package
 from codec_bench.store import integrity
-from codec_bench.store.cells import json_text
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.rows import NUMBERS, ItemRow, SampleRow, ScoreRow, TableRow
 
@@ -35,7 +31,7 @@ class Run:
         folder: the run folder.
 
     Raises:
-        UserError: the folder holds no run record, or one of another version.
+        UserError: the folder holds no run record, or one of another schema.
         DamagedRecord: the record is not as it was written. Whatever reads rows raises it too, since rows are checked before
             the first is read.
     """
@@ -53,7 +49,7 @@ class Run:
         with integrity.reading(path):
             self._db = integrity.connect(path)
         try:
-            self.schema = integrity.check_opened(self._db, path)
+            integrity.check_opened(self._db, path)
             self._facts_are_whole()
         except BaseException:
             self._db.close()
@@ -78,7 +74,7 @@ class Run:
         """
         with self._lock:
             if not self._checked:
-                integrity.check_content(self._path, self.schema)
+                integrity.check_content(self._path)
                 self._checked = True
 
     def _rows(self, sql: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
@@ -137,7 +133,7 @@ class Run:
         if row is None:
             raise UnknownName("sample", sample, [])
         kept = [f"audio/reference/{row[0]:07d}.flac"]
-        if self._has_column("questions", "audio"):
+        if self.has_questions:
             kept += [name for (name,) in self._rows("SELECT audio FROM questions WHERE number = ?", row[:1]) if name]
         places = [*(self.folder / name for name in kept), *([Path(row[1])] if row[1] else [])]
         return next((path for path in places if path.is_file()), None)
@@ -170,15 +166,12 @@ class Run:
         A score that the record lacks has a row too, so that a count of the rows is the count of the summary.
         """
         protocols = {name: facts.get("protocol", "") for name, facts in self.metrics.items()}
-        tables = {name for (name,) in self._rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
-        extra, joins = "'{}'", ""
-        for table, column in (("extras", "columns"), ("questions", "subsets")):
-            if table in tables:  # version 0.1 kept no further columns, and only benchmarks have questions
-                extra = f"json_patch({extra}, COALESCE({table}.{column}, '{{}}'))"
-                joins += f"LEFT JOIN {table} ON {table}.number = i.sample "
-        if self.has_draws:
+        extra, joins = "COALESCE(extras.columns, '{}')", "LEFT JOIN extras ON extras.number = i.sample "
+        if self.has_questions:
+            extra = f"json_patch({extra}, COALESCE(questions.subsets, '{{}}'))"
             drawn = "json_object('question', questions.draw_of, 'draw', questions.draw)"
             extra = f"CASE WHEN questions.draw_of IS NULL THEN {extra} ELSE json_patch({extra}, {drawn}) END"
+            joins += "LEFT JOIN questions ON questions.number = i.sample "
         # The joins are nested in the order of the result, so that SQLite neither sorts nor stores it.
         for (
             system,
@@ -219,8 +212,6 @@ class Run:
         held = self.json(text, f"the detail of '{sample}'")
         if not isinstance(held, dict):
             raise integrity.damaged(self._path, f"the detail of '{sample}' is not a mapping")
-        if "NaN" in text or "Infinity" in text:  # records without checksums may hold these, and JSON does not have them
-            text = json_text(held)
         # An error rate holds both texts as compared, and a transcript alone is held as it was heard.
         heard = held.get("transcript", held.get("hypothesis"))
         return text, heard if isinstance(heard, str) else None
@@ -243,25 +234,6 @@ class Run:
         polars = _package("polars")
         kinds = {name: polars.Float64 if name in NUMBERS else polars.String for name in TableRow._fields}
         return polars.DataFrame(list(self.rows()), schema=kinds, orient="row")
-
-    def summary(self, by: str | Sequence[str] | None = None) -> dict[str, Any]:
-        """One number per system and metric with its interval: what `summary.json` holds, made from the record.
-
-        Args:
-            by: columns to break the results down by, such as `speaker`, `duration` or one of the manifest, as names or one
-                string with commas. None takes those that the run was asked for.
-
-        Raises:
-            UserError: the record holds no such column, or one with too many values.
-        """
-        # The package's face knows the rooms above this one, and imports them when it is asked.
-        found: dict[str, Any] = sys.modules["codec_bench"].summarise(self, by)
-        return found
-
-    def _repr_html_(self) -> str:
-        """The summary as a table, for notebooks."""
-        table: str = sys.modules["codec_bench"].summary_html(self.summary())
-        return table
 
     def columns(
         self, system: str, metric: str
@@ -289,60 +261,27 @@ class Run:
         return list(columns[0]), list(columns[1]), list(columns[2]), list(columns[3]), missing
 
     @property
-    def has_draws(self) -> bool:
-        """Whether the record says which samples are answers to the same question; records of earlier versions do not."""
-        return self._has_column("questions", "draw_of")
-
-    def _has_column(self, table: str, column: str) -> bool:
-        found = self._db.execute("SELECT COUNT(*) FROM pragma_table_info(?) WHERE name = ?", (table, column))
-        return bool(found.fetchone()[0])
+    def has_questions(self) -> bool:
+        """Whether the run is of a benchmark that asks a model, so that it holds questions and answers."""
+        found = self._rows("SELECT COUNT(*) FROM sqlite_master WHERE name = 'questions'")
+        return bool(next(found)[0])
 
     @property
     def _unit(self) -> tuple[str, str]:
         """The SQL expression of the independent unit of a sample `p`, and the join that it needs."""
         drawn = "LEFT JOIN questions q ON q.number = p.number"
-        return ("COALESCE(p.speaker, q.draw_of)", drawn) if self.has_draws else ("p.speaker", "")
+        return ("COALESCE(p.speaker, q.draw_of)", drawn) if self.has_questions else ("p.speaker", "")
 
     def units(self) -> dict[str, str | None]:
         """By sample id the speaker, or else the question that several answers were drawn to; None if it has neither."""
         unit, join = self._unit
         return dict(self._rows(f"SELECT p.id, {unit} FROM samples p {join}"))
 
-    def scored_numbers(self, system: str, metric: str) -> np.ndarray:
-        """The numbers of the samples that a system has a value of a metric for, int64, in rising order."""
-        key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
-        rows = self._rows(
-            "SELECT sample FROM scores WHERE system = ? AND metric = ? AND status = 'ok' ORDER BY sample", key
-        )
-        return np.fromiter((number for (number,) in rows), np.int64)
-
-    def counted_parts(self, system: str, metric: str) -> Iterator[tuple[int, list[float]]]:
-        """What each score that is ok adds to a corpus metric (`detail["counts"]`), with its sample number."""
-        for number, _, parts in self._parts(system, metric, "c.status = 'ok'", "counts"):
-            yield number, parts
-
-    def wrong_parts(self, system: str, metric: str) -> Iterator[tuple[int, str, list[float]]]:
-        """What scores without a value add if failures count as wrong (`detail["wrong"]`): sample number, status, parts.
-
-        A failure of which the metric has no worst value has no parts.
-        """
-        yield from self._parts(system, metric, "c.status != 'ok'", "wrong")
-
-    def _parts(self, system: str, metric: str, which: str, name: str) -> Iterator[tuple[int, str, list[float]]]:
-        key = (self._number("systems", "system", system), self._number("metrics", "metric", metric))
-        for number, status, parts in self._rows(
-            f"SELECT c.sample, c.status, json_extract(c.detail, '$.{name}') AS parts FROM scores c WHERE c.system = ? AND c.metric = ? "
-            f"AND {which} AND c.detail LIKE '%\"{name}\"%' AND parts IS NOT NULL",
-            key,
-        ):
-            yield number, status, self.json(parts, f"the detail of sample {number}")
-
-    def flags(self, system: str, metric: str) -> list[tuple[str, int, str]]:
-        """The flags of one system's scores that are ok: (flag, how many scores have it, the id of one of the samples)."""
-        return self.query(
-            "SELECT json_extract(c.detail, '$.flag') AS flag, COUNT(*), MIN(p.id) FROM scores c JOIN samples p ON p.number = c.sample "
-            "WHERE c.system = ? AND c.metric = ? AND c.status = 'ok' AND c.detail LIKE '%\"flag\"%' AND flag IS NOT NULL GROUP BY flag",
-            (self._number("systems", "system", system), self._number("metrics", "metric", metric)),
+    def sample_units(self) -> Iterator[tuple[int, str, int | None, float | None]]:
+        """The samples ordered by id: number, independent unit ("" for one that is a unit by itself), channels and seconds."""
+        unit, join = self._unit
+        yield from self._rows(
+            f"SELECT p.number, COALESCE({unit}, ''), p.channels, p.duration_s FROM samples p {join} ORDER BY p.id"
         )
 
     def query(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -387,12 +326,3 @@ class Run:
 def _package(name: str) -> Any:
     message = f"a table for {name} needs the package '{name}', which is not installed"
     return optional_package(name, UserError(message, hint=f"pip install {name}"))
-
-
-def open_run(folder: str | os.PathLike[str]) -> Run:
-    """Opens a run folder for reading.
-
-    Raises:
-        UserError: the folder holds no run record.
-    """
-    return Run(folder)

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.store.integrity import DATABASE, JSON_CELLS, READABLE, REQUIRED, connect
+from codec_bench.store.integrity import DATABASE, SCHEMA, connect
 from codec_bench.store.tables import CHECKSUM, QUESTIONS, TABLES, Layout, layout_of, layouts_of, row_checksum
 
 MOST_ENTRIES = 1_000
 """Rows that are looked for one by one in a table of which nothing says how long it is."""
-_KINDS = {"INTEGER": (int,), "REAL": (float, int), "TEXT": (str,)}
+REQUIRED = ("meta", "systems", "metrics", "samples", "items", "scores")
+"""The tables without which there is nothing to save; a lost table of extras or of readings is made again."""
 ANSWERING = ("questions", "answers")
 
 
@@ -48,8 +49,7 @@ class Survey:
     """What of a record can be saved.
 
     Args:
-        path: the record. summed: whether its rows have checksums, so that a changed value is seen.
-        meta: the entries that are whole.
+        path: the record. meta: the entries that are whole.
         parts: the tables by name.
         systems, metrics, samples: numbers of those that are whole.
         items: (system, sample) of the items that are whole with all their scores; `lost_items` is how many are not.
@@ -57,7 +57,6 @@ class Survey:
     """
 
     path: Path
-    summed: bool
     meta: dict[str, Any]
     parts: dict[str, Part] = field(default_factory=dict)
     systems: Sequence[int] = ()
@@ -124,13 +123,13 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
             raise UserError(
                 f"nothing of the run record '{path}' can be saved: its table '{name}' is lost", hint="run it again"
             )
-    if meta.get("schema") not in READABLE or not isinstance(meta.get("fingerprint"), dict):
+    if meta.get("schema") != SCHEMA or not isinstance(meta.get("fingerprint"), dict):
         raise UserError(
             f"nothing of the run record '{path}' can be saved: its entries 'schema' and 'fingerprint', which say what was "
             "asked for, are lost",
             hint="run it again",
         )
-    found = Survey(path, tables["scores"].summed, meta)
+    found = Survey(path, meta)
     said = _said(db, tables)
     small = _Reader(db, ((), (), max(said.get("samples", 0), _samples_asked(meta))))
     numbers = {name: {cells[0] for cells in small.rows(tables[name])} for name in ("systems", "metrics", "samples")}
@@ -152,13 +151,8 @@ def _survey(db: sqlite3.Connection, path: Path) -> Survey:
 
 
 def _tables(db: sqlite3.Connection) -> dict[str, Layout]:
-    """The tables whose definition is whole. Each has the columns that a record must have, and none that no record has."""
-    return {
-        name: found
-        for name, known in layouts_of(TABLES + QUESTIONS).items()
-        if (found := layout_of(db, name)).is_part_of(known)
-        and set(REQUIRED.get(name, "").split()) <= set(found.columns)
-    }
+    """The tables whose definition is whole."""
+    return {name: known for name, known in layouts_of(TABLES + QUESTIONS).items() if layout_of(db, name) == known}
 
 
 def _survey_answers(found: Survey, reader: _Reader, tables: Mapping[str, Layout], said: Mapping[str, int]) -> None:
@@ -243,14 +237,13 @@ class _Reader:
         """The cells of each row that is whole, in the order of the table's columns; every row once."""
         named = layout.key if all(name in (*self._of, "sample", "number") for name in layout.key) else ("rowid",)
         last = named[-1]
-        columns = ", ".join((*layout.columns, *([CHECKSUM] if layout.summed else [])))
+        columns = ", ".join((*layout.columns, CHECKSUM))
         for prefix in itertools.product(*(self._of[name] for name in named[:-1])):
             where = " AND ".join([*(f"{name} = ?" for name in named[:-1]), f"{last} BETWEEN ? AND ?"])
             sql = f"SELECT {last}, {columns} FROM {layout.name} NOT INDEXED WHERE {where} ORDER BY {last}"
             for row in self._through(sql, prefix):
-                cells = row[: len(layout.columns)]
-                if _is_whole(layout, cells, row[len(layout.columns) :]):
-                    yield cells
+                if row_checksum(row[:-1]) == row[-1]:
+                    yield row[:-1]
                 else:
                     self.failed = True
 
@@ -280,29 +273,3 @@ class _Reader:
                 continue
             if row is not None and row[0] == wanted:
                 yield tuple(row[1:])
-
-
-def _is_whole(layout: Layout, cells: tuple[Any, ...], checksum: tuple[Any, ...]) -> bool:
-    if layout.summed:
-        return row_checksum(cells) == checksum[0]
-    typed = all(
-        cell is None or (isinstance(cell, _KINDS.get(kind, (object,))) and not _broken(cell))
-        for cell, kind in zip(cells, layout.kinds)
-    )
-    return typed and all(
-        _is_json(cells[layout.columns.index(name)])
-        for name in JSON_CELLS.get(layout.name, ())
-        if name in layout.columns
-    )
-
-
-def _broken(cell: Any) -> bool:
-    """Whether a cell holds text that is not UTF-8."""
-    return isinstance(cell, str) and not cell.isascii() and any("\udc80" <= c <= "\udcff" for c in cell)
-
-
-def _is_json(cell: str | None) -> bool:
-    try:
-        return cell is None or json.loads(cell) is not None
-    except (ValueError, RecursionError):
-        return False

@@ -1,9 +1,7 @@
 """The tables of a record: every row carries a checksum, and the record knows how many rows each table has.
 
 Conventions
-    The checksum of a row is the CRC-32 of its cells in the order of the table's columns, as `ascii` writes them. Empty cells
-    at the end are left out, so that a column which a later version appends does not change the checksums of the rows that
-    are there.
+    The checksum of a row is the CRC-32 of its cells in the order of the table's columns, as `ascii` writes them.
     The table `counts` holds the number of rows of each table. It changes in the transaction that changes the rows.
 """
 
@@ -23,36 +21,35 @@ from zlib import crc32
 CHECKSUM = "checksum"
 _CACHE_KIB = 131_072
 """How much memory SQLite may take to sort rows that are gathered; the rest is sorted in files."""
-COUNTS = "CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;"
-TABLES = f"""
-{COUNTS}
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS systems (
+TABLES = """
+CREATE TABLE counts (name TEXT PRIMARY KEY, rows INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE systems (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS metrics (
+CREATE TABLE metrics (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS samples (
+CREATE TABLE samples (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, audio TEXT, text TEXT, speaker TEXT, language TEXT,
     duration_s REAL, sample_rate_hz INTEGER, channels INTEGER, notes TEXT, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS extras (number INTEGER PRIMARY KEY, columns TEXT NOT NULL, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS items (
+CREATE TABLE extras (number INTEGER PRIMARY KEY, columns TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE items (
     system INTEGER NOT NULL, sample INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT, bits REAL, notes TEXT,
     audio TEXT, checksum INTEGER, PRIMARY KEY (system, sample)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS scores (
+CREATE TABLE scores (
     system INTEGER NOT NULL, metric INTEGER NOT NULL, sample INTEGER NOT NULL, value REAL, status TEXT NOT NULL,
     reason TEXT, numerator REAL, denominator REAL, detail TEXT, checksum INTEGER,
     PRIMARY KEY (system, metric, sample)) WITHOUT ROWID;
 """
 """The SQL statements that make the tables of every record."""
 QUESTIONS = """
-CREATE TABLE IF NOT EXISTS questions (
+CREATE TABLE questions (
     number INTEGER PRIMARY KEY, fields TEXT NOT NULL, expected TEXT NOT NULL, subsets TEXT NOT NULL, prompt TEXT, audio TEXT,
     draw_of TEXT, draw INTEGER, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS answers (
+CREATE TABLE answers (
     number INTEGER PRIMARY KEY, status TEXT NOT NULL, reason TEXT, text TEXT, audio TEXT, usage TEXT, latency_s REAL,
     first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT,
     served TEXT, sound_s REAL, checksum INTEGER);
-CREATE TABLE IF NOT EXISTS readings (
+CREATE TABLE readings (
     number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, checksum INTEGER);
 """
 """The SQL statements that make the further tables of a record of answers."""
@@ -78,16 +75,6 @@ class Layout:
     def where_key(self) -> str:
         """The SQL condition that names one row by its key."""
         return " AND ".join(f"{name} = ?" for name in self.key)
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether all names are ASCII identifiers, as in every record; a damaged definition may hold anything."""
-        return all(name.isascii() and name.isidentifier() for name in (self.name, *self.columns))
-
-    def is_part_of(self, other: Layout) -> bool:
-        """Whether another table has the same key, and all of these columns with the same kinds."""
-        mine, theirs = (set(zip(layout.columns, layout.kinds)) for layout in (self, other))
-        return self.key == other.key and mine <= theirs
 
     def key_of(self, row: Sequence[Any]) -> tuple[Any, ...]:
         """The key of a row that is given in the order of `columns`."""
@@ -125,10 +112,7 @@ def layout_of(db: sqlite3.Connection, table: str) -> Layout:
 
 def row_checksum(cells: Sequence[Any]) -> int:
     """The checksum of a row: of its cells as SQLite gives them back."""
-    end = len(cells)
-    while end and cells[end - 1] is None:
-        end -= 1
-    return crc32(ascii(tuple(cells[:end])).encode())
+    return crc32(ascii(tuple(cells)).encode())
 
 
 def stored(value: Any, kind: str) -> Any:
@@ -220,33 +204,11 @@ class Rows:
                 (*(now[place] for place in places), row_checksum(now), *key),
             )
 
-    def adopt(self, sql: str) -> None:
-        """Makes the tables of `sql` that are missing, and brings those of an earlier version to today's form.
-
-        Columns that are missing are appended empty. Rows without a checksum get the one of what they hold now.
-        """
-        with sqlite3.connect(":memory:") as pattern:
-            pattern.executescript(sql)
-            wanted = layouts(pattern)
-            for name, statement in pattern.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL"):
-                if name not in self.layouts:
-                    self._db.execute(statement)
-                elif wanted[name].summed:
-                    self._complete(self.layouts[name], wanted[name])
-        pattern.close()
+    def make_tables(self, sql: str) -> None:
+        """Makes the tables of a record that has none yet."""
+        for statement in sql.split(";"):
+            self._db.execute(statement)
         self.layouts = layouts(self._db)
-
-    def _complete(self, layout: Layout, wanted: Layout) -> None:
-        for column, kind in zip(wanted.columns, wanted.kinds):
-            if column not in layout.columns:
-                self._db.execute(f"ALTER TABLE {layout.name} ADD COLUMN {column} {kind}")
-        if layout.summed:
-            return
-        self._db.execute(f"ALTER TABLE {layout.name} ADD COLUMN {CHECKSUM} INTEGER")
-        self._db.create_function("row_checksum", -1, lambda *cells: row_checksum(cells), deterministic=True)
-        self._db.execute(f"UPDATE {layout.name} SET {CHECKSUM} = row_checksum({', '.join(layout.columns)})")
-        ((rows,),) = self._db.execute(f"SELECT COUNT(*) FROM {layout.name}")
-        self._grown[layout.name] += rows
 
 
 def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[Path]) -> None:
@@ -265,10 +227,8 @@ def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[P
     for record in records:
         db.execute("ATTACH ? AS part", (address(record, "ro"),))
         for layout in wanted:
-            held = {name for (name,) in db.execute("SELECT name FROM pragma_table_info(?, 'part')", (layout.name,))}
-            cells = ", ".join(name for name in (*layout.columns, CHECKSUM) if name in held)
-            if cells:
-                db.execute(f"INSERT INTO heap.{layout.name} ({cells}) SELECT {cells} FROM part.{layout.name}")
+            cells = ", ".join((*layout.columns, CHECKSUM))
+            db.execute(f"INSERT INTO heap.{layout.name} SELECT {cells} FROM part.{layout.name}")
         db.execute("DETACH part")
     for layout in wanted:
         cells = ", ".join((*layout.columns, CHECKSUM))

@@ -10,8 +10,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codec_bench.audio.remote import shown
 from codec_bench.data.columns import kept_columns, kept_values
+from codec_bench.decoding.remote import shown
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.store import integrity
 from codec_bench.store.cells import json_text, storable
@@ -86,7 +86,8 @@ class RunWriter:
         self._db.execute("PRAGMA synchronous = NORMAL")
         rows = Rows(self._db)
         with rows.transaction():
-            rows.adopt(self.tables)
+            if not begun:
+                rows.make_tables(self.tables)
             set_entries(rows, schema=SCHEMA, fingerprint=fingerprint)
         self._writing = True  # a record whose tables the disk had no room for gets no seal: it has not begun
         self._layouts = rows.layouts
@@ -162,22 +163,12 @@ class RunWriter:
                     clash="ignore",
                 )
             self._check_order(samples)
-            named = self._name_speakers(rows, {n: s.speaker for n, s in numbered.items() if s.speaker is not None})
             extras = list(self._extras(numbered, columns))
             rows.insert("extras", ("number", "columns"), extras, clash="replace")
-            self.took_up = held != len(samples) or named or bool(extras)
+            self.took_up = held != len(samples) or bool(extras)
         self._systems = {name: n for n, name in enumerate(systems)}
         self._metrics = {name: n for n, name in enumerate(metrics)}
         return set(self._db.execute("SELECT system, sample FROM items").fetchall())
-
-    def _name_speakers(self, rows: Rows, speakers: Mapping[int, str]) -> bool:
-        """Notes who speaks, by the number of the sample, where the record does not say it; whether there was any."""
-        if not speakers:
-            return False
-        unknown = {n for (n,) in self._db.execute("SELECT number FROM samples WHERE speaker IS NULL")}
-        new = [(number, storable(name)) for number, name in speakers.items() if number in unknown]
-        rows.change("samples", ("speaker",), new)
-        return bool(new)
 
     def _check_order(self, samples: Sequence[Sample]) -> None:
         """Refuses samples that are not in the record under their numbers, since items are known by number."""

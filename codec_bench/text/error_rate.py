@@ -112,6 +112,13 @@ def error_rate(
 
     Raises:
         UserError: the numbers of texts differ. UnknownName: there is no such unit or normaliser.
+
+    Example:
+        >>> found = error_rate(reference=["the cat sat on the mat", "hello"], estimate=["the cat sat on a mat", "hello world"])
+        >>> found
+        ErrorRate(hits=6, substitutions=1, deletions=0, insertions=1)
+        >>> round(found.rate, 4)
+        0.2857
     """
     totals = _counts(reference, estimate, unit, normaliser).sum(axis=0)
     return ErrorRate(*totals.tolist())

@@ -1,4 +1,4 @@
-"""Spellings of one and the same speech that the rule `by-language-3` writes in one way: a named table for each language.
+"""Spellings of one and the same speech that the rule `by-language` writes in one way: a named table for each language.
 
 A table holds what the writers of a language leave to choice, with the source that says so; `docs/metrics/text_rules.md` names
 the sources. What two speakers say differently stays different, even where it means the same: inflected numbers, "ngàn" and

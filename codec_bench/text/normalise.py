@@ -20,7 +20,7 @@ Normalisers
     `zh`: Chinese, which may contain words of other scripts. Simplified characters (OpenCC); numbers, dates, units and
         percentages written out (wetext); lower case; punctuation and symbols removed; spaces only between words of other
         scripts.
-    `folded-XX`: the normaliser of a language in the rule `by-language-3`: as `words`, `characters`, `zh` or `whisper-en`, and
+    `folded-XX`: the normaliser of a language in the rule `by-language`: as `words`, `characters`, `zh` or `whisper-en`, and
         then numbers are written out (`codec_bench.text.cardinals`) and spellings of the same speech written in one way
         (`codec_bench.text.folds`). XX is ar, de, en, es, fr, hi, id, it, ja, ko, pt, ru, th, vi or zh.
     `a,b,c`: the normalisers or steps of these names (see `codec_bench.text.steps`), one after the other.

@@ -90,7 +90,7 @@ class Rule:
     """A named way to compare texts.
 
     Args:
-        name: the name for `get_rule`, part of protocol ids. The project's own rules are numbered.
+        name: the name for `get_rule`, part of protocol ids.
         summary: one sentence.
         source: where it was published, with the commit or version.
         recipes: what happens in each language, by base code.
@@ -123,7 +123,7 @@ class Rule:
     def protocol(self, language: str | None = None) -> str:
         """The rule's part of a protocol id: its name, and the packages on which it depends in a language.
 
-        For example `by-language-3`, or for Chinese `by-language-3+OpenCC-1.4.2+wetext-0.1.8`.
+        For example `by-language`, or for Chinese `by-language+OpenCC-1.4.2+wetext-0.1.8`.
         """
         packages = self.packages.get(base_language(language) if language else "", ())
         return "+".join([self.name, *(f"{package}-{_version(package)}" for package in packages)])

@@ -9,9 +9,7 @@ The project's own rules
         In 15 languages (`docs/metrics/text_rules.md`), digits are written as words, and spellings of the same speech in one way.
     `whisper-en`, `whisper-basic`, `none`: one normaliser for every language, in words.
     `mixed`: the Chinese part of `by-language` for every language, for texts that switch between languages.
-    `by-language` and `mixed` are aliases of `by-language-3` and `mixed-3`. A changed rule gets the next number, and the earlier
-        ones stay. The first versions give no value to a pair with an empty reference, and the second versions count the words
-        that were heard there. The third versions write numbers and spellings in one way, as said above.
+    `by-language` and `mixed` count the words that are heard where the reference has none as errors.
 
 Published rules, reproduced with their errors (tests/golden/text holds the cases)
     `official/seed-tts-eval`; `official/ultraeval-audio/wer`, `.../seed-tts`, `.../naive-wer`, `.../long-tts`;
@@ -28,7 +26,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
-from typing import Literal
 
 from codec_bench.errors import UnknownName
 from codec_bench.text.cardinals import SEPARATORS
@@ -68,8 +65,6 @@ def rule_names() -> list[str]:
 
 ALIASES = {
     "audiobench": "official/audiobench/asr",
-    "by-language": "by-language-3",
-    "mixed": "mixed-3",
     "seed-tts": "official/seed-tts-eval",
     "seed-tts-eval": "official/seed-tts-eval",
 }
@@ -84,9 +79,7 @@ def _rules() -> dict[str, Rule]:
 def _own() -> list[Rule]:
     whisper = "Radford et al. 2022, appendix C"
     return [
-        *_numbered(1),
-        *_numbered(2),
-        *_numbered(3),
+        *_by_language(),
         Rule("whisper-en", "Whisper's English rule for every language, in words", whisper, otherwise=Recipe(("whisper-en",))),
         Rule("whisper-basic", "Whisper's rule for languages other than English, in words", whisper,
              otherwise=Recipe(("basic",))),
@@ -94,39 +87,29 @@ def _own() -> list[Rule]:
     ]  # fmt: skip
 
 
-def _numbered(number: int) -> list[Rule]:
-    """`by-language` and `mixed` of a number."""
-    folded = number >= 3
-    silence: Literal["undefined", "counted"] = "counted" if number >= 2 else "undefined"
-    chinese = Recipe(("folded-zh" if folded else "zh",), unit="mixed", rate="cer")
+def _by_language() -> list[Rule]:
+    """`by-language` and `mixed`."""
+    chinese = Recipe(("folded-zh",), unit="mixed", rate="cer")
     characters = Recipe(("characters",), unit="char", rate="cer")
     words = Recipe(("words",))
     recipes = {
-        "en": Recipe(("whisper-en",)),
-        **{language: characters for language in ("ja", "ko", "lo", "km", "my")},
-        "th": replace(characters, reference=("characters-th",)),
+        **{language: characters for language in ("ja", "ko", "th", "lo", "km", "my")},
         **{language: Recipe(("words-ar",)) for language in ("ar", "fa", "ps", "sd", "ug", "ur")},
         **{language: Recipe(("words-he",)) for language in ("he", "yi")},
         **{language: Recipe(("words-tr",)) for language in ("az", "tr")},
     }
-    if folded:
-        recipes |= {
-            language: replace(recipes.get(language, words), reference=(f"folded-{language}",))
-            for language in ("en", *SEPARATORS)
-        }
-    added = (
-        "",
-        "; words heard where the reference has none are errors",
-        "; numbers and spellings of the same speech alike",
-    )
-    news = "".join(added[:number])
+    recipes |= {
+        language: replace(recipes.get(language, words), reference=(f"folded-{language}",))
+        for language in ("en", *SEPARATORS)
+    }
+    alike = "words heard where the reference has none are errors; numbers and spellings of the same speech alike"
     reads = ("OpenCC", "wetext")
     return [
-        Rule(f"by-language-{number}",
-             f"the project's own: what is sound in each language, in words or characters as the language is written{news}",
-             "codec-bench", {**recipes, "zh": chinese, "yue": chinese}, words, empty_reference=silence,
+        Rule("by-language",
+             f"the project's own: what is sound in each language, in words or characters as the language is written; {alike}",
+             "codec-bench", {**recipes, "zh": chinese, "yue": chinese}, words, empty_reference="counted",
              packages={"zh": reads, "yue": reads}),
-        Rule(f"mixed-{number}",
-             f"Chinese with words of other scripts among it, whatever the language is said to be{news}",
-             "codec-bench", otherwise=chinese, empty_reference=silence, packages={"zh": reads, "yue": reads}),
+        Rule("mixed",
+             f"Chinese with words of other scripts among it, whatever the language is said to be; {alike}",
+             "codec-bench", otherwise=chinese, empty_reference="counted", packages={"zh": reads, "yue": reads}),
     ]  # fmt: skip

@@ -7,7 +7,7 @@ Conventions
 
 Where the steps are
     `own_steps`: the project's own. `cardinals`: numbers as words, `cardinals-XX` for each language. `folds`: spellings that
-    the rule `by-language-3` writes in one way. `published_steps`: those of published rules.
+    the rule `by-language` writes in one way. `published_steps`: those of published rules.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.run import run_folder
+from codec_bench.benchmark.run_request import run_folder
 
 
 @dataclass

@@ -7,12 +7,12 @@ from contextlib import closing
 
 import pytest
 
-from codec_bench.api.codec_board import codec_board
 from codec_bench.api.import_results import import_results
-from codec_bench.api.leaderboard import leaderboard
-from codec_bench.api.site import site
+from codec_bench.apps.leaderboards.api import leaderboard
+from codec_bench.apps.leaderboards.codecs_api import codec_board
+from codec_bench.apps.site.api import site
+from codec_bench.apps.site.make import SiteFolder
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.report.site import SiteFolder
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
@@ -28,7 +28,7 @@ VERSA = [
 
 
 def metrics(run):
-    return next(iter(summarise(run)["systems"].values()))["metrics"]
+    return next(iter(summarise(run).as_dict()["systems"].values()))["metrics"]
 
 
 def written(path, lines):

@@ -13,11 +13,11 @@ from local_http import Connection, LocalServer
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.asking import batched
-from codec_bench.benchmark.run import Terms, run_folder
+from codec_bench.benchmark.run_request import Terms, run_folder
 from codec_bench.errors import UserError
-from codec_bench.stats.breakdown import answers_of
+from codec_bench.report.opened import open_run
+from codec_bench.stats.answers import answers_of
 from codec_bench.store.answers import AnswerWriter, exchanges
-from codec_bench.store.record import open_run
 
 DEFINITION = {
     "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
@@ -172,7 +172,7 @@ def test_submitted_by_one_call_and_collected_by_the_next(ask, service):
     assert answers["a0"].usage["cost_usd"] == pytest.approx(whole)
     assert answers["a3"].usage["cost_usd"] == pytest.approx(whole / 2), "a batch costs half"
     with closing(open_run(folder)) as run:
-        assert answers_of(run)["cost_usd"] == pytest.approx(whole + 5 * whole / 2)
+        assert answers_of(run).as_dict()["cost_usd"] == pytest.approx(whole + 5 * whole / 2)
 
 
 def test_a_line_fails_as_a_request_fails(ask, service):

@@ -16,13 +16,13 @@ import soundfile
 import yaml
 
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.run import run_folder
-from codec_bench.benchmark.scoring.metrics.accuracy import DOUBLED
+from codec_bench.benchmark.metrics.accuracy import DOUBLED
+from codec_bench.benchmark.run_request import run_folder
 from codec_bench.errors import RunMismatch, UserError
-from codec_bench.stats.breakdown import answers_of
+from codec_bench.report.opened import open_run
+from codec_bench.stats.answers import answers_of
 from codec_bench.stats.intervals import too_few
 from codec_bench.store.answers import exchanges
-from codec_bench.store.record import open_run
 
 MODELS = '''
 import asyncio, os, signal
@@ -207,7 +207,7 @@ def test_both_phases_from_questions_to_numbers(tmp_path, define, ask):
         assert first.question.prompt == "system: Be brief.\n\nuser: capital of France | Paris"
         assert (first.answer.text, first.reading.parsed) == ("Paris", "Paris") and last.answer.status == "failed"
         assert run.meta["state"] == "finished" and run.meta["answering"]["asked"] == 6
-        assert answers_of(run)["usage"] == {"input_tokens": 15}
+        assert answers_of(run).as_dict()["usage"] == {"input_tokens": 15}
 
 
 def test_results_are_broken_down_by_a_field_of_the_questions(tmp_path, define, ask, command, models):

@@ -8,11 +8,11 @@ from contextlib import closing
 import pytest
 import yaml
 
-from codec_bench.cli.robustness import print_choices
 from codec_bench.errors import RunMismatch, UserError
+from codec_bench.report.opened import open_run
+from codec_bench.report.robustness.rows import choice_notes
 from codec_bench.store.answers import exchanges
 from codec_bench.store.draws import ORDER
-from codec_bench.store.record import open_run
 
 MODEL = '''
 from asked_models import Logged
@@ -91,13 +91,12 @@ def test_every_question_in_every_rotation(ask):
     assert told == [("ABC", "B", 0), ("BCA", "A", 1), ("CAB", "C", 2)]
 
 
-def test_a_model_that_likes_the_first_place_is_seen(ask, capsys):
+def test_a_model_that_likes_the_first_place_is_seen(ask):
     folder, _ = ask(options={"likes": "first"})
     chosen = summary(folder)["answers"]["choices"]
     assert chosen["consistent"]["value"] == 0 and chosen["places"]["A"]["named"]["value"] == 1
     assert entry(folder)["subsets"]["right_answer_at"]["B"]["value"] == 0
-    print_choices("mine", chosen)
-    said = capsys.readouterr().out
+    said = " ".join(choice_notes(chosen))
     assert (
         "the same option is named in all rotations of 0.000" in said
         and "A 100.0 %" in said

@@ -10,15 +10,16 @@ import pytest
 import yaml
 from local_http import Connection, LocalServer
 
-from codec_bench.api.agreement import agreement
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.run import Terms, judge_label, run_folder
+from codec_bench.apps.agreement.api import agreement
+from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.report.answers import answer_notes, judge_notes
-from codec_bench.stats.breakdown import answers_of, is_other_model
+from codec_bench.report.opened import open_run
+from codec_bench.stats.answers import answers_of, is_other_model
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import Answers, MetricSummary
 from codec_bench.store.answers import exchanges
-from codec_bench.store.record import DATABASE, open_run
 
 DEFINITION = {
     "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
@@ -99,7 +100,7 @@ def ask(tmp_path, monkeypatch, server):
 
 def told(folder):
     with closing(open_run(folder)) as run:
-        return answers_of(run)
+        return answers_of(run).as_dict()
 
 
 def test_answers_are_decoded_as_the_definition_says(ask, server):
@@ -170,32 +171,6 @@ def test_waiting_is_told_as_progress(ask, server):
     served.refuse = lambda body: (429, {"error": {"message": "try again in 3ms"}}) if len(served.seen) == 2 else None
     ask(progress=lambda stage, *counts: stages.append(stage))
     assert any(stage.startswith("mine: asking; rate limited, next try in 1 s, ") for stage in stages)
-
-
-def test_a_run_from_before_decoding_was_said_goes_on_as_it_began(ask, server, tmp_path):
-    served, _ = server
-    import sqlite3
-
-    from codec_bench.store.tables import row_checksum
-
-    served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(served.seen) > 2 else None
-    with pytest.raises(UserError):
-        ask(options={"concurrency": 1})
-    folder = run_folder(tmp_path / "out", "mine", "openai-chat")
-    with closing(sqlite3.connect(folder / DATABASE)) as db:
-        before = json.loads(db.execute("SELECT value FROM meta WHERE key = 'fingerprint'").fetchone()[0])
-        del before["asked"]["decoding"]
-        cell = json.dumps(before)
-        db.execute(
-            "UPDATE meta SET value = ?, checksum = ? WHERE key = 'fingerprint'",
-            (cell, row_checksum(("fingerprint", cell))),
-        )
-        db.commit()
-    (folder / "run.seal").unlink()
-    served.refuse, count = (lambda body: None), len(served.seen)
-    answers = told(ask(options={"concurrency": 1}))
-    assert answers["asked"] == 6 and answers["decoding"] is None
-    assert not {"max_tokens", "temperature"} & set().union(*served.seen[count:]), "it was asked without, and goes on so"
 
 
 # ------------------------------------------------------------------------------------------------------- who answered
@@ -412,7 +387,7 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
         assert list(run.metrics) == [plain, other]
         assert [run.metrics[n]["protocol"].rpartition("/")[2] for n in (plain, other)] == [mild, strict]
         assert [[s.value for s in run.scores(metric=n)] for n in (plain, other)] == [[7, 7, 7], [3, 3, None]]
-        (entries,) = (system["metrics"] for system in summarise(run)["systems"].values())
+        (entries,) = (system["metrics"] for system in summarise(run).as_dict()["systems"].values())
         assert run.meta["config"]["judge"] == both
     assert entries[plain]["judging"] == {
         "judge": mild, "rubric": "alpaca-1-10", "asked": 3, "failed": 0, "share": 0.0, "calls": 3, "cached": 0,
@@ -420,7 +395,9 @@ def test_several_judges_give_their_verdicts_side_by_side(rated, server, tmp_path
     }  # fmt: skip
     assert "no verdict" not in (entries[plain]["note"] or "")
     assert "the judge gave no verdict on 1 of 3 answers (33.3 %)" in entries[other]["note"]
-    told = judge_notes([("m", plain, entries[plain])])
+    told = judge_notes(
+        [(system, name, MetricSummary.from_dict(held)) for system, name, held in [("m", plain, entries[plain])]]
+    )
     assert told[0].startswith(
         f"{plain} of m: the judge {mild} gave 3 verdicts on 3 answers; 3 calls, 0 of them from the cache"
     )
@@ -440,6 +417,7 @@ import asyncio, sys
 
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Response
+from codec_bench.stats.summary_types import Answers, MetricSummary
 
 asked = sys.__dict__.setdefault("asked_judges", set())
 
@@ -476,7 +454,7 @@ def test_verdicts_count_for_the_limit_of_cost(rated, server, tmp_path):
     with pytest.raises(UserError, match="the cost of an answer of 'dear' is not known"):
         rated(judge, options=options, terms=Terms(max_cost_usd=100.0))
     with closing(open_run(rated(judge, options=options, more=judged, terms=Terms(max_cost_usd=2.5)))) as run:
-        (entry,) = next(iter(summarise(run)["systems"].values()))["metrics"].values()
+        (entry,) = next(iter(summarise(run).as_dict()["systems"].values()))["metrics"].values()
     assert len(served.seen) == 6 and (entry["n"], entry["value"]) == (3, 7.0), "verdicts that were given are kept"
 
 
@@ -525,4 +503,7 @@ def test_what_the_judge_refuses_to_be_told_stands_beside_the_score(rated, server
     folder = rated(judge_file(tmp_path / "strict.yaml", url))
     answers = told(folder)
     assert "temperature must be 1" in answers["judging"]["untold"]["temperature"] and answers["failed"] == {}
-    assert any(note.startswith("'temperature' was not told to the judge: ") for note in answer_notes(answers))
+    assert any(
+        note.startswith("'temperature' was not told to the judge: ")
+        for note in answer_notes(Answers.from_dict(answers))
+    )

@@ -12,7 +12,7 @@ import yaml
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.resample import prepare
-from codec_bench.benchmark.run import run_folder
+from codec_bench.benchmark.run_request import run_folder
 from codec_bench.types import Audio
 
 RATE, SECONDS, LIMIT_S = 16_000, 1_200, 30.0

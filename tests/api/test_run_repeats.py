@@ -12,20 +12,22 @@ import yaml
 
 from codec_bench.api.compare import compare
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.run import run_folder
+from codec_bench.benchmark.run_request import run_folder
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.report.numbers import draw_notes
+from codec_bench.report.opened import open_run
 from codec_bench.report.paper import summary_markdown
 from codec_bench.stats.intervals import interval
 from codec_bench.stats.paired import paired_test
+from codec_bench.stats.summary_types import MetricSummary, Summary
 from codec_bench.store.answers import exchanges
-from codec_bench.store.record import open_run
 
 MODEL = '''
 import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Audio, Response
+from codec_bench.stats.summary_types import Summary
 
 
 class Drawn(Model):
@@ -123,9 +125,9 @@ def test_each_draw_is_recorded_scored_and_summarised(ask):
     assert [json.loads(row.extra) for row in rows[:2]] == [
         {"level": "a", "question": "a0", "draw": 0}, {"level": "a", "question": "a0", "draw": 1},
     ]  # fmt: skip
-    (note,) = draw_notes([("drawn", "accuracy[exact]", found)])
+    (note,) = draw_notes([("drawn", "accuracy[exact]", MetricSummary.from_dict(found))])
     assert "over 3 answers to each of 12 questions" in note and "in most answers" in note
-    assert "over 3 answers to each of 12 questions" in summary_markdown(summary)
+    assert "over 3 answers to each of 12 questions" in summary_markdown(Summary.from_dict(summary))
     assert note in (folder / "report.html").read_text("utf-8")
 
 

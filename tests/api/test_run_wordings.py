@@ -9,10 +9,11 @@ from contextlib import closing
 import pytest
 import yaml
 
-from codec_bench.cli.robustness import print_robustness
+from codec_bench.cli.run import print_wordings
 from codec_bench.errors import RunMismatch, UserError
+from codec_bench.report.opened import open_run
+from codec_bench.stats.summary_types import Summary
 from codec_bench.store.answers import exchanges
-from codec_bench.store.record import open_run
 
 MODEL = '''
 from asked_models import Logged
@@ -112,8 +113,8 @@ def test_a_wording_under_which_a_model_collapses_is_told_with_how(ask, capsys):
     assert found["sd"]["value"] > 3 * found["sd_by_chance"] and found["same_questions"] and found["units"] == 20
     assert answers["wordings"]["02"] == {"text": WORDINGS[1], "n": 20, "no_answer": 20, "ways": {"language": 20}}
     assert [one["no_answer"] for one in answers["wordings"].values()] == [0, 20, 0] and answers["no_answer"] == 20
-    metrics = json.loads((folder / "summary.json").read_text())["systems"]["picky"]["metrics"]
-    print_robustness("mine", metrics, answers)
+    summary = Summary.from_dict(json.loads((folder / "summary.json").read_text()))
+    print_wordings("mine", summary.systems["picky"].metrics, summary.answers)
     said = capsys.readouterr().out
     (row,) = [line for line in said.splitlines() if line.strip().startswith("02")]
     assert " ! " in row and "0.00 " in row and "20 of 20 (in another language or script 20)" in row and "Kindly" in row
@@ -124,9 +125,9 @@ def test_a_wording_under_which_a_model_collapses_is_told_with_how(ask, capsys):
 
 def test_wordings_over_questions_of_their_own_say_so(ask, capsys):
     folder, _ = ask()
-    summary = json.loads((folder / "summary.json").read_text())
+    summary = Summary.from_dict(json.loads((folder / "summary.json").read_text()))
     assert entry(folder)["robustness"]["same_questions"] is False
-    print_robustness("mine", summary["systems"]["picky"]["metrics"], summary["answers"])
+    print_wordings("mine", summary.systems["picky"].metrics, summary.answers)
     said = capsys.readouterr().out
     assert "each over questions of its own" in said and "by wording" not in said
 

@@ -11,9 +11,10 @@ import pytest
 from codec_bench.api.tracking import Tracking, tracked
 from codec_bench.engine.running import Running
 from codec_bench.errors import MissingExtra, UserError
+from codec_bench.report.opened import open_run
 from codec_bench.report.trackers import checked_log, material_of
 from codec_bench.stats.summary import summarise
-from codec_bench.store.record import open_run
+from codec_bench.stats.summary_types import Summary
 
 EVAL = (
     "eval",
@@ -56,13 +57,13 @@ class Kept:
 
 def test_material_is_the_summary_and_each_sound_once(finished):
     run, written = open_run(finished), set()
-    summary = summarise(run)
-    material = material_of(run, summary, written)
+    summary = summarise(run).as_dict()
+    material = material_of(run, Summary.from_dict(summary), written)
     entry = summary["systems"]["opus-12k"]["metrics"]["stoi"]
     assert material.values["opus-12k/stoi"] == entry["value"] and material.step == 4
     assert material.values["opus-12k/stoi.low"] == entry["ci95"][0]
     assert {sound.system for sound in material.sounds} == {"reference", "opus-12k"} and len(material.sounds) == 8
-    assert material_of(run, summary, written).sounds == []
+    assert material_of(run, Summary.from_dict(summary), written).sounds == []
     assert all(picture.startswith(b"\x89PNG") for picture in material.plots.values())
 
 

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 import soundfile
 
-from codec_bench.audio import table
 from codec_bench.audio.clip import Clip
-from codec_bench.audio.table import Locator, find_locator
+from codec_bench.decoding import table
+from codec_bench.decoding.table import Locator, find_locator
 from codec_bench.errors import AudioError
 from codec_bench.types import Audio
 

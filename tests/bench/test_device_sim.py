@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bench_cluster_sim
 import device_sim
 import pytest
 from device_sim import Run, simulate
@@ -31,7 +30,7 @@ def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
     one, four = (simulate(Run(1500, "half", devices)) for devices in (1, 4))
     times = one.wall_s / four.wall_s
     assert times >= 3.5
-    rows = device_sim.rows_of(Run(1500, "half", 4), four, "", one.wall_s)
+    rows = device_sim.rows_of(Run(1500, "half", 4), four, one.wall_s)
     assert [row.get("ratio_to_baseline") for row in rows] == [f"{times:.3g}", None, None]
 
 
@@ -44,13 +43,3 @@ def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
     monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
     one, two = (simulate(Run(600, "half", lanes=lanes)) for lanes in (1, 2))
     assert two.busy > one.busy + 0.02
-
-
-@pytest.mark.parametrize("each", [1, 3])
-def test_machines_that_share_the_data_make_one_record(monkeypatch, tmp_path, each):
-    monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
-    cluster = bench_cluster_sim.Cluster(Run(240, "half"), tmp_path)
-    whole, one_s = cluster.part("whole", None)
-    last_s, _, merged = cluster.all_parts(4, each)
-    assert bench_cluster_sim.compare(merged, whole) > 240 * 5
-    assert one_s / 4 < last_s - cluster.start_s < one_s

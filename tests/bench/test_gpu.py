@@ -17,7 +17,6 @@ import numpy as np
 import pack_wheels
 import pytest
 import whisper_folder
-from bench_encodec import items_of
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from pretended import Mixed
@@ -164,10 +163,6 @@ def test_the_step_of_tests_asks_for_the_files_that_have_tests_for_a_gpu():
     (step,) = [step for step in gpu.STEPS if step.name == "tests"]
     files = {os.path.basename(word) for word in step.words if word.endswith(".py")}
     assert {"test_first_launch.py", "test_whisper.py"} <= files and "test_gpu.py" not in files and len(files) < 20
-
-
-def test_a_short_trial_has_two_clips():
-    assert [round(clip.duration_s, 2) for clip in items_of(None, 16_000, 1, 1.0)] == [0.5, 0.5]
 
 
 def test_wheels_are_packed_in_order_into_parts_of_a_size():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
+import subprocess
 
 import common
 import numpy as np
@@ -21,8 +21,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(common, "DATA", data)
     monkeypatch.setattr(table, "ROOT", tmp_path)
     monkeypatch.setattr(table, "COSTS", tmp_path / "costs.csv")
-    monkeypatch.setattr(rows, "OLDER", tmp_path / "older_rows.json")
-    claim = table.Claim("mine", "stoi", "speech", "ours", "what it is", "theirs", against="theirs", readme=True)
+    monkeypatch.setattr(common, "ROOT", tmp_path)
+    claim = table.Claim("mine", "stoi", "speech", "ours", "what it is", "theirs", against="theirs")
     monkeypatch.setattr(table, "claims", lambda: {"mine": claim})
     monkeypatch.setattr(table, "CLAIMS", {**table.CLAIMS, "metrics": ["mine"]})
     start = {"date": "2026-11-01T10:00:00Z", "load": "0.10", "tree": "clean", "commit": "0123456789"}
@@ -49,8 +49,6 @@ def settle(folder) -> None:
     page.write_text(table.written(page.read_text("utf-8") if page.exists() else BEGUN), "utf-8")
     (common.DATA / "README.md").write_text(table.data_page(), "utf-8")
     table.COSTS.write_text(table.costs(), "utf-8")
-    if not rows.OLDER.exists():
-        rows.OLDER.write_text("{}", "utf-8")
 
 
 BEGUN = "# A\n\nIt is <!-- row: mine --><!-- /row --> as fast.\n\n<!-- rows: metrics -->\n<!-- rows end -->\n"
@@ -78,9 +76,9 @@ def test_a_row_says_where_when_and_how_often_it_was_measured(folder):
 )
 def test_a_copy_without_its_repository_is_told_its_revision(monkeypatch, told, commit, tree):
     monkeypatch.setenv(common.REVISION, told)
-    monkeypatch.setattr(common, "_git", lambda *words: "9999999999" if words[0] == "rev-parse" else " M bench/x.py")
+    monkeypatch.setattr(common, "git", lambda *words: "9999999999" if words[0] == "rev-parse" else " M bench/x.py")
     assert (common._start()["commit"], common._start()["tree"]) == ("9999999999", "changed"), "git is asked first"
-    monkeypatch.setattr(common, "_git", lambda *words: None)
+    monkeypatch.setattr(common, "git", lambda *words: None)
     assert (common._start()["commit"], common._start()["tree"]) == (commit, tree)
 
 
@@ -167,16 +165,20 @@ def test_a_row_that_was_changed_or_removed_is_found(folder):
     assert any("bench/data/README.md does not say" in text for text in faults())
 
 
-def test_an_older_row_that_was_changed_is_found(folder):
-    path = common.DATA / "stoi.csv"
-    old = common.FIELDS[: common.FIELDS.index("run")]
-    path.write_text(f"{','.join(old)}\nstoi,speech,ours,1,s,1,2,3{',' * (len(old) - 8)}\n")
-    rows.OLDER.write_text(json.dumps(rows.older_digests()))
+def test_a_committed_row_that_was_changed_or_removed_is_found(folder):
     measured(6.0, 2.0)
     settle(folder)
-    assert faults() == [], "a new run widens the file and leaves the numbers"
-    edited(lambda rows: rows[0].update(p50="1"))
-    assert any("before runs had ids were changed" in text for text in faults())
+    measured(6.0, 2.0, date="2026-11-02T10:00:00Z")
+    settle(folder)
+    assert faults() == [], "a new run only adds rows"
+    for words in (("init", "-q"), ("add", "."), ("-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "rows")):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    measured(6.0, 2.0, date="2026-11-03T10:00:00Z")
+    settle(folder)
+    assert faults() == []
+    edited(lambda rows: rows.__delitem__(slice(2)))
+    settle(folder)
+    assert any("2 committed rows were changed or removed" in text for text in faults())
 
 
 def test_a_number_that_is_not_the_rows_is_found(folder):

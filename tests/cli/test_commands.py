@@ -212,10 +212,10 @@ def test_doctor_and_version(cli):
 
 
 def test_two_onnxruntimes_are_found(monkeypatch):
-    from codec_bench.cli import check
+    from codec_bench.api import doctor
 
-    monkeypatch.setattr(check, "package_version", lambda name: "1.2" if "onnxruntime" in name else "1")
-    finding = check._onnxruntime()
+    monkeypatch.setattr(doctor, "package_version", lambda name: "1.2" if "onnxruntime" in name else "1")
+    finding = doctor._onnxruntime()
     assert finding.state == "wrong" and "overwrite each other" in finding.found and "uninstall" in finding.do
 
 

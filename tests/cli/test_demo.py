@@ -14,7 +14,7 @@ import pytest
 
 from codec_bench.config import read_config
 from codec_bench.data import open_source
-from codec_bench.store.record import open_run
+from codec_bench.report.opened import open_run
 
 BLOCKED = """
 import os, socket

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from local_http import Connection, LocalServer
 
+from codec_bench.report.opened import open_run
 from codec_bench.store.answers import exchanges
-from codec_bench.store.record import open_run
 
 pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
 pytest.importorskip("aiohttp", reason="models behind an address need aiohttp")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from codec_bench.cli.options import parse_settings
 from codec_bench.cli.run import regrouped
 from codec_bench.models import load_model
+from codec_bench.terminal.request import parse_settings
 
 NAMES = ["qwen2.5-omni-7b", "gpt-4o", "aishell-1", "./mine.yaml"]
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
-from typing import get_args, get_type_hints
 
 import pytest
 from typer.main import get_command
 
-from codec_bench import read_arguments
+from codec_bench import evaluate, profile, read_arguments, run_benchmark, score
+from codec_bench.benchmark.run_request import Terms
 from codec_bench.cli.app import app
-from codec_bench.cli.evaluate import evaluate, score
-from codec_bench.cli.profile import profile
-from codec_bench.cli.request import settings_of
-from codec_bench.cli.run import run
-from codec_bench.config.request import REQUESTS, read_request
+from codec_bench.config.option import options_of
+from codec_bench.config.request import COMMANDS, REQUESTS
+from codec_bench.config.request_file import read_request
+from codec_bench.engine.executor import OnRay
+from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
+from codec_bench.terminal.request import settings_of
 
 
 @pytest.fixture
@@ -28,21 +31,42 @@ def file(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("function", [evaluate, score, run, profile])
-def test_a_file_has_the_options_of_the_command_line(function):
-    command = {"evaluate": "eval"}.get(function.__name__, function.__name__)
-    hints = get_type_hints(function)
-    named = {
-        p.name: max(p.opts, key=len).lstrip("-").replace("-", "_") for p in get_command(app).commands[command].params
-    }
-    options = {option: hints[name] for name, option in named.items() if name not in ("help", "config")}
-    fields = {field.alias or name: field.description for name, field in REQUESTS[command].model_fields.items()}
-    fields.pop("command")
-    assert set(fields) == set(options)
-    words = {int: "a whole number", float: "a number", bool: "true or false"}
-    for name, kind in options.items():
-        typed = next(one for one in (get_args(kind) or (kind,)) if one is not type(None))
-        assert fields[name] == words[typed] if typed in words else fields[name] not in words.values(), name
+VERBS = {"eval": evaluate, "score": score, "run": run_benchmark, "profile": profile}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_the_options_of_its_schema(command):
+    root = get_command(app)
+    context = root.make_context("codec-bench", ["--help"], resilient_parsing=True)
+    made = root.get_command(context, command).params
+    assert {one.name for one in made} == {*options_of(REQUESTS[command]), "config"}
+    for name, one in options_of(REQUESTS[command]).items():
+        (parameter,) = (parameter for parameter in made if parameter.name == name)
+        assert parameter.help == one.help and parameter.required == (one.default is ...)
+        assert one.positional or one.flag.split("/")[0] in parameter.opts
+        assert one.default is ... or parameter.default == one.default
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_verb_has_the_defaults_of_its_schema_and_describes_every_option(command):
+    taken = inspect.signature(VERBS[command]).parameters
+    for one in options_of(REQUESTS[command]).values():
+        if one.of == "verb" and one.there in taken:
+            assert f"\n    {one.there}: " in inspect.getdoc(VERBS[command]), one.name
+            default = taken[one.there].default
+            plotted = one.name == "metrics" and command == "profile"  # it names its metrics itself
+            must = command == "run" and one.name in ("benchmark", "model")  # or a suite, or codecs
+            needed = one.default is ... or must or (command, one.name) == ("profile", "data")
+            assert plotted or default == (inspect.Parameter.empty if needed else one.default), one.name
+
+
+@pytest.mark.parametrize(("made", "of"), [(Running, "running"), (OnRay, "cluster"), (Terms, "terms")])
+def test_what_options_become_has_a_field_for_each_with_its_default(made, of):
+    held = {field.name: field.default for field in dataclasses.fields(made)}
+    for schema in REQUESTS.values():
+        for one in options_of(schema).values():
+            if one.of == of:
+                assert held[one.there] == one.default and f"    {one.there}: " in made.__doc__
 
 
 def test_what_a_file_may_hold(file):
@@ -72,10 +96,18 @@ set:
     assert arguments["options"] == {"dnsmos": {"weights": "DIR", "batch": 2}} and "json" not in arguments
 
 
+def test_options_of_a_cluster_and_the_terms_of_a_service_arrive_as_what_they_are(file):
+    found = read_arguments(file("codec: a\nexecutor: ray\nray_address: 'h:1'\nshards: 4\nworkers: 2\n"), "eval")
+    assert found == {"codec": "a", "workers": 2, "executor": OnRay("h:1", shards=4)}
+    with pytest.raises(UserError, match=r"options of a Ray cluster were given \(shards\)"):
+        read_arguments(file("codec: a\nshards: 4\n"), "eval")
+    found = read_arguments(file("benchmark: a\nmodel: b\nwait: true\nmax_hours: 2\n"), "run")
+    assert found == {"benchmark": "a", "model": "b", "terms": Terms(wait=True, max_hours=2)}
+
+
 def test_the_arguments_of_a_profile_hold_how_thorough_it_is(file):
     arguments = read_arguments(file("codec: opus-12k\nmetrics: none\nclip_s: 2\ntime_limit: 7\nseed: 3\n"), "profile")
-    settings = arguments.pop("settings")
-    assert (settings.clip_s, settings.time_limit_s, settings.seed) == (2, 7, 3)
+    assert arguments.pop("settings") == {"clip_s": 2, "time_limit_s": 7, "seed": 3}
     assert arguments == {"codec": "opus-12k", "metrics": (), "seed": 3}
 
 
@@ -143,7 +175,7 @@ def test_a_record_is_a_request(file):
 
 
 def test_settings_are_typed_as_they_were_meant(tmp_path):
-    from codec_bench.cli.options import parse_settings
+    from codec_bench.terminal.request import parse_settings
 
     given = {
         "m": {"a": "6", "b": 6, "c": 1e-05, "d": True, "e": None, "f": "true", "g": {"x": [1], "y": "z: 1"}, "h": "a, b",

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from project_copy import ROOT, copied, sums
 
-ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = shutil.ignore_patterns(
-    ".git", ".venv*", "build", "dist", "runs", "*.egg-info", "__pycache__", ".*_cache", ".cache", "*.pyc"
-)
 NEW_LINE = {
     "codec_bench/codecs/__init__.py": (
         "TABLE = {\n",
@@ -92,9 +86,12 @@ class Loudest(Metric):
         peaks = [(np.abs(item.reference).max(), np.abs(item.estimate).max()) for item in batch]
         return [Score.ok(float(abs(a - b)), self.protocol) for a, b in peaks]
 ''',
-        "tests/metrics/test_loudest.py": """from codec_bench import Audio, load_metric
+        "tests/metrics/test_loudest.py": """import pytest
+
+from codec_bench import Audio, load_metric
 
 
+@pytest.mark.compares("loudest", weights="none")
 def test_the_difference_of_two_peaks():
     (found,) = load_metric("loudest")(estimate=[Audio([0.5, 0.0], 16000)], reference=[Audio([0.0, -0.25], 16000)])
     assert found["loudest"].value == 0.25
@@ -133,10 +130,12 @@ class Peak(Feature):
         return [{"peak": float(np.abs(s).max())} if s.size else Unavailable("it holds no samples") for s in signals]
 ''',
         "tests/features/test_peak.py": """import numpy as np
+import pytest
 
 from codec_bench.features import load_feature
 
 
+@pytest.mark.compares("peak", weights="none")
 def test_the_loudest_sample():
     assert load_feature("peak").compute([np.array([0.1, -0.5], np.float32)]) == [{"peak": 0.5}]
 """,
@@ -237,20 +236,10 @@ def test_the_recipe_names_every_file(kind):
     assert ("`make docs`" in recipe) == (kind not in ("A feature", "A kernel"))
 
 
-def sums(folder: Path) -> dict[str, str]:
-    """A digest of every file, by its path."""
-    files = (f for f in folder.rglob("*") if f.is_file() and not f.is_symlink() and "__pycache__" not in f.parts)
-    return {f.relative_to(folder).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
-
-
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
     """A copy of the project with one more of each kind, how it is run, and the files that changed."""
-    copy = tmp_path_factory.mktemp("grown") / "project"
-    shutil.copytree(ROOT, copy, symlinks=True, ignore=LEFT_OUT)
-    place = copy.parent / "place"  # not the project's root: what lies there must not be importable by its bare name
-    place.mkdir()
-    (place / "codec_bench").symlink_to(copy / "codec_bench")
+    copy, environment = copied(tmp_path_factory.mktemp("grown"))
     before = sums(copy)
     for kind, files in ADDED.items():
         for file, text in files.items():
@@ -262,9 +251,6 @@ def grown(tmp_path_factory):
                 text = (copy / file).read_text("utf-8")
                 assert behind in text, file
                 (copy / file).write_text(text.replace(behind, behind + line, 1), "utf-8")
-    environment = {
-        **os.environ, "PYTHONPATH": str(place), "CODEC_BENCH_CACHE": str(copy.parent / "cache"), "NUMBA_CACHE_DIR": str(copy.parent / "numba"),
-    }  # fmt: skip
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

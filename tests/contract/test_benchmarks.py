@@ -13,9 +13,9 @@ from codec_bench.benchmark import benchmark_names, load_benchmark, suite, suite_
 from codec_bench.benchmark.definition.loader import definitions, read_definition
 from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
 from codec_bench.benchmark.definition.validate import validate_benchmark, validate_prompt
+from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
+from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading import Unparsed, load_steps
-from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
-from codec_bench.benchmark.scoring.metrics.base import Answer
 from codec_bench.errors import MissingExtra, MissingResource, UserError
 from codec_bench.models.base import ModelInfo
 

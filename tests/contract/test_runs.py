@@ -10,7 +10,7 @@ import pytest
 from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 from codec_bench.benchmark import benchmark_names, load_benchmark
 from codec_bench.benchmark.judge.metric import is_judge_metric
-from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
+from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.errors import MissingResource
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.answers import exchanges

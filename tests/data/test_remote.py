@@ -19,8 +19,8 @@ import fsspec
 import pytest
 
 from codec_bench import evaluate
-from codec_bench.audio import remote
 from codec_bench.data import data_name, open_source
+from codec_bench.decoding import remote
 from codec_bench.errors import UserError
 
 CLIPS = [Path(sample.audio) for sample in open_source("embedded", limit=4)]

@@ -136,14 +136,6 @@ def test_fingerprint_is_of_the_content(tree, tmp_path):
     assert fingerprint(rows) != first
 
 
-def test_speakers_that_are_told_later_leave_the_data_the_same():
-    plain = open_source([Sample(name, f"{name}.wav", speaker="bob" if name == "b" else None) for name in "abc"])
-    named = plain.with_speakers({"a": "ann", "nobody here": "x"})
-    assert [sample.speaker for sample in named] == ["ann", "bob", None]
-    assert named.fingerprint == plain.fingerprint
-    assert open_source(list(named)).fingerprint != plain.fingerprint, "data that name them themselves are other data"
-
-
 def test_limit_takes_the_first(tree):
     assert [s.id for s in open_source(tree, limit=3)] == ["a", "b", "sub/a"]
     assert len(open_source(tree, limit=1000)) == 7

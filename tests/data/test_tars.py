@@ -11,10 +11,10 @@ import fsspec
 import numpy as np
 import pytest
 
-from codec_bench.audio.read import read_audio
 from codec_bench.data import open_source, tars
 from codec_bench.data.tars import expanded
 from codec_bench.errors import UserError
+from codec_bench.types import Audio
 
 CLIPS = [Path(sample.audio) for sample in open_source("embedded", limit=4)]
 
@@ -62,7 +62,7 @@ def test_samples_with_their_fields_and_sound(folder):
     assert (first.text, first.speaker, dict(first.extra)) == ("wörter", "7", {"room": "big"})
     assert second.text == "some words"
     for sample, clip in zip(source, CLIPS):
-        assert np.array_equal(read_audio(sample.audio).samples, read_audio(clip).samples)
+        assert np.array_equal(Audio.read(sample.audio).samples, Audio.read(clip).samples)
 
 
 def test_places_are_looked_for_once(folder, monkeypatch):
@@ -84,7 +84,7 @@ def test_behind_a_url(folder):
         memory.pipe(f"/tars/t-{number:02d}.tar", (folder / f"t-{number:02d}.tar").read_bytes())
     here, there = (open_source(f"{where}/t-{{00..01}}.tar") for where in (folder, "memory://tars"))
     assert [one.id for one in here] == [one.id for one in there] and here.fingerprint == there.fingerprint
-    assert np.array_equal(read_audio(there.samples[3].audio).samples, read_audio(CLIPS[3]).samples)
+    assert np.array_equal(Audio.read(there.samples[3].audio).samples, Audio.read(CLIPS[3]).samples)
     with pytest.raises(UserError, match=r"'memory://tars/none.tar' is not there"):
         open_source("memory://tars/none.tar")
 

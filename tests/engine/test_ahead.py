@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from codec_bench.audio.remote import RemoteError
-from codec_bench.audio.tar import Member
+from codec_bench.decoding.remote import RemoteError
+from codec_bench.decoding.tar import Member
 from codec_bench.engine import ahead
 from codec_bench.engine.ahead import Ahead
 from codec_bench.types import Sample

@@ -13,6 +13,7 @@ from codec_bench.codecs import load_codec
 from codec_bench.data import open_source
 from codec_bench.engine import checks
 from codec_bench.report.numbers import remarks, system_notes
+from codec_bench.stats.summary_types import SystemSummary
 
 WRONG = Path(__file__).parents[1] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
 CODECS = [f"{WRONG}:{name}" for name in ("TurnedOver", "PassesAside", "Right")]
@@ -32,8 +33,9 @@ def test_findings_stand_beside_the_row_and_change_no_score(run_it, same, samples
     summary = json.loads((checked.folder / "summary.json").read_text("utf-8"))["systems"]
     found = {name: [f["check"] for f in system["checks"]["findings"]] for name, system in summary.items()}
     assert found == {"TurnedOver": ["polarity"], "PassesAside": ["decoded elsewhere"], "Right": []}
-    assert remarks(summary["TurnedOver"]) == ["suspect: polarity"]
-    assert any("PassesAside: decoded elsewhere is failed" in note for note in system_notes(summary))
+    typed = {name: SystemSummary.from_dict(system) for name, system in summary.items()}
+    assert remarks(typed["TurnedOver"]) == ["suspect: polarity"]
+    assert any("PassesAside: decoded elsewhere is failed" in note for note in system_notes(typed))
     assert all(system["checks"] is None for system in plain.summary()["systems"].values())
     # A run that goes on has its checks; what was not checked before is.
     assert run_it(**asked, workers=1).meta["checks"] == checked.meta["checks"]
@@ -65,6 +67,6 @@ def test_the_bitrate_of_several_channels_is_said_per_channel(run_it, tmp_path):
     system = run.summary()["systems"]["Right"]
     assert system["metrics"]["bitrate"]["value"] == pytest.approx(2 * 129600)
     assert system["channels"] == {"items": 1, "each": True, "bitrate_bps": pytest.approx(129600)}
-    assert system_notes({"Right": system}) == [
+    assert system_notes({"Right": SystemSummary.from_dict(system)}) == [
         "bitrate counts the bits of all channels; 1 clip has several channels, coded each by itself: Right (130 kbit/s for each channel)"
     ]

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from codec_bench.store.record import Run, open_run
+from codec_bench.report.opened import open_run
+from codec_bench.store.record import Run
 
 COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 ASKED = [

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-from contextlib import closing
+import sys
+import time
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
@@ -85,3 +88,43 @@ def test_several_workers_share_a_gpu(monkeypatch, tmp_path):
     with running.working_engine(None, running.Running(per_gpu=2, cache=False), tmp_path):
         pass
     assert asked[0][0] == ["cuda:0", "cuda:0", "cuda:1", "cuda:1"]
+
+
+HANGS = """
+import os, time
+from pathlib import Path
+from codec_bench import CodecInfo
+
+class Hangs:
+    where = "cpu"
+
+    def __init__(self):
+        (Path(__file__).parent / "loads").write_text(str(os.getpid()))
+        while True:
+            time.sleep(1)
+"""
+STARTS = """
+import subprocess, sys
+from codec_bench.engine.pool import Pool
+from codec_bench.engine.stage import StageSpec
+
+pool = Pool(("cpu",), 1, subprocess.DEVNULL)
+pool.define({"one": StageSpec("one", "codec", (sys.argv[1],))})
+pool.facts([("one", "cpu")])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs Linux's /proc")
+def test_a_worker_that_hangs_ends_with_the_process_that_started_it(tmp_path):
+    (tmp_path / "own.py").write_text(HANGS)
+    parent = subprocess.Popen([sys.executable, "-P", "-c", STARTS, f"{tmp_path}/own.py:Hangs"])
+    loads = tmp_path / "loads"
+    while not (loads.exists() and loads.read_text()):
+        assert parent.poll() is None
+        time.sleep(0.05)
+    parent.kill()
+    parent.wait()
+    stat = Path("/proc", loads.read_text(), "stat")
+    with suppress(OSError):  # once it is gone; or it has ended, and nobody has asked how
+        while " Z " not in stat.read_text():
+            time.sleep(0.05)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from codec_bench import Audio, read_audio
+from codec_bench import Audio
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import to_signal
 from codec_bench.engine import feed
@@ -78,7 +78,8 @@ def test_a_sample_that_does_not_fit_says_what_it_needs(arena, wave):
 
 def test_a_large_file_is_not_decoded_before_there_is_room_for_it(arena, wave, monkeypatch):
     paths, rates = (wave("a.wav"), wave("b.wav", rate=24000, channels=1, seed=1)), []
-    monkeypatch.setattr(Audio, "read", lambda path: rates.append(path) or read_audio(path))
+    decode = Audio.read
+    monkeypatch.setattr(Audio, "read", lambda path: rates.append(path) or decode(path))
     small = ReadWork(Wanted(paths[0]), {"tts": Wanted(paths[1])}, arena.allocate_bytes(50_000))
     needs = read(arena, small).needs
     assert needs and not rates

@@ -52,7 +52,7 @@ def test_the_order_of_the_data_changes_no_number(run_it, asked, undisturbed, sam
     # ... and no interval either: its units are the same.
     from codec_bench.stats.summary import summarise
 
-    a, b = summarise(undisturbed)["systems"], summarise(run)["systems"]
+    a, b = summarise(undisturbed).as_dict()["systems"], summarise(run).as_dict()["systems"]
     for system in a:
         for metric in a[system]["metrics"]:
             left, right = a[system]["metrics"][metric], b[system]["metrics"][metric]

@@ -198,16 +198,6 @@ def named_codec(name):
     return type("Calls", (own.Quantiser,), {"info": CodecInfo(name, (16000,))})()
 
 
-def test_a_run_that_called_a_codec_by_its_path_keeps_that_name(run_it, place):
-    # Version 0.1 called codecs of one's own by the path that was typed. A name that is the path gives such a record.
-    path = "./codecs/mine.py:Quantiser"
-    old = run_it(codec={path: path}, **ASKED)
-    assert list(old.systems) == [path]
-    again = run_it(codec="codecs/mine.py:Quantiser", **ASKED)
-    assert list(again.systems) == [path] and again.counts()["finished"] == 3
-    assert again.meta["timings"] == old.meta["timings"], "nothing was left to do"
-
-
 # ---- classes and objects ----
 
 

@@ -47,6 +47,7 @@ def test_clips_of_every_length(feature, speechmos_scores, speech):
     assert results == [feature.compute([clip])[0] for clip in clips[:4]] + results[4:]
 
 
+@pytest.mark.compares("dnsmos", weights="published")
 def test_clips_of_every_source(feature, speechmos_scores, spoken):
     sources = {row["audio"].split("_")[0]: (row, audio) for row, audio in reversed(spoken)}
     chosen = list(sources.values())  # speechmos takes minutes over all recordings whole, and the bench does it

@@ -50,6 +50,7 @@ def apart(one, two):
     return max(np.abs(one[key] - two[key]).max() / np.abs(one[key]).max() for key in ("embedding", "probabilities"))
 
 
+@pytest.mark.compares("emotion2vec-plus-large", weights="stand-in")
 def test_a_batch_is_what_funasr_hears_signal_by_signal(small, embedded):
     by_id = {sample.id: audio for sample, audio in embedded}
     signals = [prepare(by_id[clip["id"]], 16_000)[: clip["samples"]] for clip in EXPECTED["clips"]]

@@ -20,6 +20,7 @@ def checkpoint(tmp_path_factory):
     return write_s3prl(tmp_path_factory.mktemp("s3prl") / "small.pt")
 
 
+@pytest.mark.compares("s3prl-frames", weights="stand-in")
 @pytest.mark.parametrize(("name", "place"), [("wavlm_local", -1), ("wavlm_local@1", 1), ("wavlm_local@0", 0)])
 def test_they_are_s3prls_own(checkpoint, rng, name, place):
     items = [rng.normal(0, 0.1, n).astype(np.float32) for n in (4000, 7001, 4000)]

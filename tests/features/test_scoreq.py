@@ -50,6 +50,7 @@ def paths(tmp_path_factory):
     return {rates: tiny_speech.write_scoreq(root, rates=rates) for rates in (True, False)}
 
 
+@pytest.mark.compares("scoreq", weights="stand-in")
 def test_scores_of_a_batch_are_those_of_one_by_one(paths, signals, monkeypatch):
     monkeypatch.setattr(padded, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
     from pathlib import Path
@@ -60,6 +61,7 @@ def test_scores_of_a_batch_are_those_of_one_by_one(paths, signals, monkeypatch):
     np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
+@pytest.mark.compares("scoreq-embedding", weights="stand-in")
 def test_embeddings_of_a_batch_are_those_of_one_by_one(paths, signals, monkeypatch):
     monkeypatch.setattr(padded, "passes", lambda lengths, device, **_: [list(range(len(lengths)))])
     from pathlib import Path

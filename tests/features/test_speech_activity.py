@@ -18,6 +18,7 @@ needs_the_package = pytest.mark.skipif(
 )
 
 
+@pytest.mark.compares("speech-activity", weights="published")
 @needs_the_package
 def test_stretches_are_those_of_the_stream_form(embedded):
     import torch

@@ -88,6 +88,7 @@ def as_in_a_set(signal, rate_hz):
     return filled / (np.max(np.abs(filled)) + 1e-6)
 
 
+@pytest.mark.compares("ttsds2-wav2vec2", "ttsds2-whisper", weights="stand-in")
 def test_activations_are_the_references(network, signals):
     make, reference, name = network
     found = make().compute(signals)
@@ -151,6 +152,7 @@ def recordings(spoken):
     return [prepare(audio, SET_RATE_HZ) for _, audio in spoken][:4]
 
 
+@pytest.mark.compares("ttsds2-pitch", weights="none")
 def test_pitch_is_the_references(recordings):
     pytest.importorskip("pyworld")
     waves = [*recordings, np.concatenate(recordings)[: 13 * SET_RATE_HZ], np.zeros(4000, np.float32)]

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from codec_bench.audio.decode import HIGHEST_HZ, LOUDEST, LOWEST_HZ, decode_bytes, read_file
-from codec_bench.audio.table import Locator, read_located
+from codec_bench.decoding.decode import HIGHEST_HZ, LOUDEST, LOWEST_HZ, decode_bytes, read_file
+from codec_bench.decoding.table import Locator, read_located
 from codec_bench.errors import UserError
 from codec_bench.types import Audio
 
@@ -168,7 +168,7 @@ class Ratings(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Reads the ratings; every line is a rating or a problem, and no rating is outside of the scale."""
-        from codec_bench.data.ratings import read_ratings
+        from codec_bench.apps.agreement.ratings import read_ratings
 
         found = read_ratings(self.written("ratings.csv", data), scale=(0, 5))
         assert all(row.id and row.rater in found.raters for row in found.rows)
@@ -247,7 +247,7 @@ class Records(Target):
 
         with closing(Run(folder)) as run:
             held = [(e.question, e.answer, e.reading) for e in exchanges(run)]
-            return list(run.rows()), held, json.dumps(summarise(run))
+            return list(run.rows()), held, json.dumps(summarise(run).as_dict())
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Reads, verifies, continues and rescues the record."""
@@ -631,8 +631,7 @@ class Caches(Target):
         else:
             head, _, sound = data[1:].partition(b"\0")
             found = responses._whole(head.decode("utf-8", "replace"), sound)
-            # An entry of an earlier version begins with its JSON and has no checksum.
-            assert found is None or head[:1] == b"{" or repr(found) == self.answer
+            assert found is None or repr(found) == self.answer
 
 
 class Listening(Target):
@@ -640,8 +639,8 @@ class Listening(Target):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        from codec_bench.listening.answers import FORMAT, checksum
-        from codec_bench.listening.key import REFERENCE, Key, Stimulus, Trial, read_key, write_key
+        from codec_bench.apps.listening.answers import FORMAT, checksum
+        from codec_bench.apps.listening.key import REFERENCE, Key, Stimulus, Trial, read_key, write_key
 
         stimuli = (
             Stimulus("s1", "reference", REFERENCE),
@@ -672,9 +671,9 @@ class Listening(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Reads the file as what its first byte says."""
-        from codec_bench.listening.answers import read_files
-        from codec_bench.listening.key import read_key
-        from codec_bench.listening.ratings import unblind
+        from codec_bench.apps.listening.answers import read_files
+        from codec_bench.apps.listening.key import read_key
+        from codec_bench.apps.listening.ratings import unblind
 
         kind = {b"c": "csv", b"k": "key"}.get(data[:1], "json")
         path = self.folder / f"case.{kind}"
@@ -702,8 +701,8 @@ class Sites(Target):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        from codec_bench.api.site import site
-        from codec_bench.report.site import SiteFolder
+        from codec_bench.apps.site.api import site
+        from codec_bench.apps.site.make import SiteFolder
         from codec_bench.store.rows import ItemRecord
         from codec_bench.store.writer import RunWriter
         from codec_bench.types import Sample, Score
@@ -721,7 +720,7 @@ class Sites(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the site over with one file changed: what is not as it was written is refused."""
-        from codec_bench.report.site import SiteFolder, take_over
+        from codec_bench.apps.site.make import SiteFolder, take_over
 
         place = data[0] % len(self.files) if data else 0
         self.files[place].write_bytes(data[1:])

@@ -124,6 +124,7 @@ def assert_praats(parselmouth, signals):
     assert np.mean(np.abs(np.concatenate(ratios) - 1) < 2e-3) > 0.99
 
 
+@pytest.mark.compares("pitch", weights="none")
 def test_it_is_praats_on_every_clip(spoken):
     parselmouth = pytest.importorskip("parselmouth", reason="the oracle")
     signals = [prepare(audio, RATE) for _, audio in spoken]

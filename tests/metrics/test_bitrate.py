@@ -13,6 +13,7 @@ def score(bits, duration_s):
     return build_metric("bitrate").compute([Inputs("x", 24_000, bits=bits, duration_s=duration_s)])[0]
 
 
+@pytest.mark.compares("bitrate", weights="none")
 def test_codes_of_a_known_codec():
     """EnCodec at 6 kbit/s: 8 codebooks of 1024 entries, 75 frames a second."""
     codes = Codes((CodeStream(np.zeros((8, 150), int), 1024, 75.0),), 48_000, 24_000)

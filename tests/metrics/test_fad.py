@@ -63,7 +63,7 @@ def test_an_item_says_how_far_it_moved(pairs):
 
 def test_the_value_of_a_run_is_that_of_its_set(tmp_path, pairs):
     with_scores = [n for n in range(90) if n not in (4, 17)]
-    summary = summarise(write_run(tmp_path / "run", pairs, lost=(4, 17)))["systems"]["codec"]["metrics"]
+    summary = summarise(write_run(tmp_path / "run", pairs, lost=(4, 17))).as_dict()["systems"]["codec"]["metrics"]
     expected = FrechetSums.of(pairs[with_scores], [f"item {n}" for n in with_scores]).found()
     entry = summary["fad[ge2e]"]
     assert entry["value"] == pytest.approx(expected.value, rel=1e-9)
@@ -88,16 +88,16 @@ def test_the_page_of_a_run_shows_no_embeddings(tmp_path, pairs):
 
 
 def test_one_item_is_refused_with_the_least_number(tmp_path, pairs):
-    summary = summarise(write_run(tmp_path / "run", pairs[:1]))["systems"]["codec"]["metrics"]
+    summary = summarise(write_run(tmp_path / "run", pairs[:1])).as_dict()["systems"]["codec"]["metrics"]
     for name in NAMES:
         assert summary[name]["value"] is None and "at least 2 items; there are 1" in summary[name]["note"]
 
 
 def test_systems_are_compared_over_common_items(tmp_path, pairs):
     run = write_run(tmp_path / "run", pairs, systems=("a", "b"))
-    metrics = summarise(run)["systems"]["a"]["metrics"]
+    metrics = summarise(run).as_dict()["systems"]["a"]["metrics"]
     assert metrics["fad[ge2e]"]["common"] is None
-    by_speaker = summarise(run, by="duration")["systems"]["a"]["metrics"]["fad[ge2e]"]
+    by_speaker = summarise(run, by="duration").as_dict()["systems"]["a"]["metrics"]["fad[ge2e]"]
     assert by_speaker["value"] == metrics["fad[ge2e]"]["value"]
 
 
@@ -119,7 +119,7 @@ def test_a_record_without_embeddings_is_damaged(tmp_path):
     )
     writer.close()
     with pytest.raises(DamagedRecord, match="no embeddings of sample 0"):
-        summarise(Run(tmp_path / "run"))
+        summarise(Run(tmp_path / "run")).as_dict()
 
 
 def test_names_and_encoders():

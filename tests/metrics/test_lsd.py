@@ -35,6 +35,7 @@ def test_it_is_its_definition_at_every_rate(rate_hz):
     )
 
 
+@pytest.mark.compares("lsd", weights="none")
 def test_it_is_ssr_evals(oracles):
     for pair, numbers in oracles:
         assert score("lsd", pair.reference, pair.estimate).value == pytest.approx(numbers["lsd"], rel=1e-4)

@@ -24,6 +24,7 @@ def cepstra(values, power_db=None):
     return {"cepstra": values, "power_db": power.astype(np.float32), "hop_s": 0.005}
 
 
+@pytest.mark.compares("mcd", "mel_cepstrum", weights="none")
 def test_it_is_versas(oracles):
     pytest.importorskip("pyworld", reason="WORLD's envelope")
     from codec_bench.features.mel_cepstrum import MelCepstrum

@@ -124,6 +124,7 @@ def test_protocols_are_those_of_the_features(tmp_path):
         assert build_metric("sim" + (f"@{point}" if point else "")).protocol == f"sim/{feature.protocol}"
 
 
+@pytest.mark.compares("sim", weights="none")
 @given(reference=directions, estimate=directions, scale=st.sampled_from([1.0, 1e-3, 1e-9, 0.0]))
 def test_is_torchs_cosine_similarity_with_its_floor(reference, estimate, scale):
     torch = pytest.importorskip("torch")

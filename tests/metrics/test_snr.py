@@ -30,6 +30,7 @@ def by_frames(reference, estimate, rate_hz):
     return np.mean(frames[:-1])
 
 
+@pytest.mark.compares("snr", weights="none")
 def test_snr_equals_torchmetrics(spoken_pairs):
     import torch
     from torchmetrics.functional.audio import signal_noise_ratio
@@ -70,6 +71,7 @@ def test_segmental_snr_is_its_definition(rate_hz):
     assert -10 < found.value < 35
 
 
+@pytest.mark.compares("snr_seg", weights="none")
 def test_segmental_snr_is_pysepms(oracles):
     for pair, numbers in oracles:
         assert score("snr_seg", pair.reference, pair.estimate).value == pytest.approx(numbers["snr_seg"], abs=1e-6)

@@ -29,6 +29,7 @@ def by_torch(v_generated, v_reference):
     return precision, recall, 2 * precision * recall / (precision + recall)
 
 
+@pytest.mark.compares("speechbertscore", weights="none")
 def test_it_is_the_formula(rng):
     reference, estimate = rng.standard_normal((70, 32)), rng.standard_normal((55, 32))
     found = score(reference, estimate)

@@ -42,6 +42,7 @@ def check_against_pystoi(pairs, name, tolerance):
     return compared, undefined
 
 
+@pytest.mark.compares("stoi", "estoi", weights="none")
 @MEASURES
 def test_equals_pystoi_on_every_clip(spoken_pairs, name, tolerance):
     compared, undefined = check_against_pystoi(spoken_pairs(16_000), name, tolerance)

@@ -55,7 +55,7 @@ def items(rng, request):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_value_of_a_run_is_that_of_its_set(tmp_path, items, name):
-    entry = summarise(write_run(tmp_path / "run", items, name))["systems"]["codec"]["metrics"][name]
+    entry = summarise(write_run(tmp_path / "run", items, name)).as_dict()["systems"]["codec"]["metrics"][name]
     expected = ttsds(items, [""] * 70, [f"item {number}" for number in range(70)])
     assert entry["value"] == pytest.approx(expected.value, rel=1e-9) and 50 < entry["value"] < 100
     assert entry["ci95"] == pytest.approx(expected.interval.ends, rel=1e-9)
@@ -63,9 +63,9 @@ def test_the_value_of_a_run_is_that_of_its_set(tmp_path, items, name):
 
 
 def test_the_order_in_which_items_were_written_does_not_matter(tmp_path, items, rng):
-    first = summarise(write_run(tmp_path / "a", items, NAMES[1]))["systems"]["codec"]["metrics"][NAMES[1]]
+    first = summarise(write_run(tmp_path / "a", items, NAMES[1])).as_dict()["systems"]["codec"]["metrics"][NAMES[1]]
     other = write_run(tmp_path / "b", items, NAMES[1], rng.permutation(70).tolist())
-    assert summarise(other)["systems"]["codec"]["metrics"][NAMES[1]] == first
+    assert summarise(other).as_dict()["systems"]["codec"]["metrics"][NAMES[1]] == first
 
 
 def test_an_item_says_where_it_stands():
@@ -77,7 +77,9 @@ def test_an_item_says_where_it_stands():
 
 
 def test_one_item_is_refused_and_sets_are_not_compared(tmp_path, items):
-    summary = summarise(write_run(tmp_path / "one", items[:1], NAMES[0]))["systems"]["codec"]["metrics"][NAMES[0]]
+    summary = summarise(write_run(tmp_path / "one", items[:1], NAMES[0])).as_dict()["systems"]["codec"]["metrics"][
+        NAMES[0]
+    ]
     assert summary["value"] is None and "at least 2 items; there are 1" in summary["note"]
     with pytest.raises(UserError, match="ttsds2_pitch is a value of a whole set"):
         item_fold(NAMES[0], build_metric(NAMES[0]).aggregate)

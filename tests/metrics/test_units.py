@@ -35,6 +35,7 @@ def values(name, pairs):
     return scores
 
 
+@pytest.mark.compares("ter", weights="none")
 def test_unit_errors_are_the_edit_distance_without_repeats(pairs):
     distance = pytest.importorskip("rapidfuzz.distance.Levenshtein").distance
     scores = values("ter", pairs)
@@ -54,6 +55,7 @@ def test_repeats_are_runs():
     assert without_repeats(np.zeros(0, int)).tolist() == []
 
 
+@pytest.mark.compares("speechbleu", weights="none")
 @pytest.mark.filterwarnings("ignore::UserWarning")  # nltk says where BLEU is 0
 def test_speechbleu_is_nltks(pairs):
     bleu = pytest.importorskip("nltk.translate.bleu_score").sentence_bleu
@@ -62,6 +64,7 @@ def test_speechbleu_is_nltks(pairs):
         assert score.value == pytest.approx(bleu([reference], estimate, weights=[0.5, 0.5]), abs=1e-9)
 
 
+@pytest.mark.compares("speech_token_distance", weights="none")
 def test_speech_token_distance_is_the_jaro_winkler_similarity(pairs):
     similarity = pytest.importorskip("rapidfuzz.distance.JaroWinkler").similarity
     scores = values("speech_token_distance", pairs)

@@ -68,6 +68,7 @@ def pairs(spoken, rate_hz, count):
     return [(a, np.asarray(b, np.float32)) for a, b in made]
 
 
+@pytest.mark.compares("visqol", weights="published")
 @pytest.mark.parametrize(("mode", "count"), [(None, 4), (visqol.LATTICE, 4), (visqol.AUDIO, 2)])
 def test_scores_are_the_packages(mode, count, spoken):
     if mode == visqol.AUDIO and lookup(visqol.SVR) is None:

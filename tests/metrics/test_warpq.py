@@ -14,6 +14,7 @@ def score(name, reference, estimate):
     return metric.compute([Inputs("x", metric.rate_hz, estimate, reference)])[0]
 
 
+@pytest.mark.compares("warpq", weights="none")
 def test_it_is_its_authors_and_versas(oracles):
     from codec_bench.audio.resample import resample
 

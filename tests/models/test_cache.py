@@ -5,7 +5,7 @@ import pytest
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
-from codec_bench.models.cache import ResponseCache, request_key
+from codec_bench.models.cache import ResponseCache
 from codec_bench.types import Audio, Message, Request, Response
 
 IDENTITY = {"model": "m", "base_url": "http://x/v1"}
@@ -28,7 +28,7 @@ def test_an_answer_comes_back(cache, tmp_path):
         text="a\0ü世", usage={"output_tokens": 3.0, "cost_usd": 0.1}, latency_s=1.0, finish="stop",
         cut_s=2.5, attempts=3, notes=("n",),
     )  # fmt: skip
-    cache.put("k", response)
+    cache.put("k", response, "m")
     for one in (lambda: cache, lambda: again(cache, tmp_path)):
         (got,) = one().get_many(["k", "other"]).values()
         assert (got.text, got.usage, got.finish, got.cut_s, got.notes) == (
@@ -38,7 +38,7 @@ def test_an_answer_comes_back(cache, tmp_path):
 
 @pytest.mark.parametrize("response", [Response.failed("no"), Response.refused("no"), Response("undefined", "no")])
 def test_failures_are_not_kept(cache, response):
-    cache.put("k", response)
+    cache.put("k", response, "m")
     assert cache.get_many(["k"]) == {}
 
 
@@ -56,7 +56,7 @@ def test_sound_comes_back_exactly(cache, tmp_path, rng, coding):
     elif coding == "extremes":
         samples = np.array([[-1.0, 32767 / 32768, 0.0]])
     audio = Audio(samples.astype(np.float32), 24_000)
-    cache.put("k", Response(audio=audio))
+    cache.put("k", Response(audio=audio), "m")
     got = again(cache, tmp_path).get_many(["k"])["k"].audio
     assert got.sample_rate_hz == 24_000 and np.array_equal(got.samples, audio.samples, equal_nan=True)
 
@@ -64,7 +64,7 @@ def test_sound_comes_back_exactly(cache, tmp_path, rng, coding):
 def test_16_bit_speech_is_kept_small(cache, tmp_path, kit):
     audio = kit.tone(5, 24_000)
     audio = Audio(np.round(audio.samples * 32768) / 32768, 24_000)
-    cache.put("k", Response(audio=audio))
+    cache.put("k", Response(audio=audio), "m")
     cache.flush()
     (size,) = sqlite3.connect(tmp_path / "r.sqlite").execute("SELECT LENGTH(audio) FROM responses").fetchone()
     assert size < audio.samples.size * 2
@@ -89,7 +89,7 @@ def variants(kit):
 
 
 def test_whatever_changes_an_answer_changes_the_key(kit):
-    keys = [request_key(identity, request) for identity, request in variants(kit)]
+    keys = [ResponseCache(None).key_of(identity, request) for identity, request in variants(kit)]
     assert len(set(keys)) == len(keys)
 
 
@@ -97,9 +97,10 @@ def test_what_changes_no_answer_does_not(kit, tmp_path):
     tone = Audio(np.round(kit.tone().samples * 32768) / 32768 + 0.0, 16_000)  # a file has no negative zero
     write_flac(tmp_path / "a.flac", tone)
     make = lambda id, clip: Request(id, (Message("user", (clip, "what?")),), parameters={"a": 1, "b": 2})  # noqa: E731
-    first = request_key(IDENTITY, make("q1", Clip(tone)))
+    key_of = ResponseCache(None).key_of
+    first = key_of(IDENTITY, make("q1", Clip(tone)))
     reordered = dict(reversed(IDENTITY.items()))
-    assert first == request_key(reordered, make("q2", Clip(str(tmp_path / "a.flac"))))
+    assert first == key_of(reordered, make("q2", Clip(str(tmp_path / "a.flac"))))
 
 
 def test_a_file_is_decoded_once_and_again_when_it_changed(cache, tmp_path, kit, monkeypatch):
@@ -123,7 +124,7 @@ def test_looking_up(cache, kit, tmp_path):
     requests = [kit.question(f"{n}?") for n in range(1200)]
     keys = [key for key, _ in cache.look_up(IDENTITY, requests)]
     for n in range(0, 1200, 2):
-        cache.put(keys[n], Response(text=str(n)))
+        cache.put(keys[n], Response(text=str(n)), "m")
     found = [response for _, response in again(cache, tmp_path).look_up(IDENTITY, requests)]
     assert [r.text if r else None for r in found] == [str(n) if n % 2 == 0 else None for n in range(1200)]
 
@@ -136,7 +137,7 @@ def test_a_sound_that_cannot_be_read_has_no_key(cache, tmp_path):
 def test_it_stays_within_its_bound_and_keeps_what_was_used_last(tmp_path):
     cache = ResponseCache(tmp_path / "r.sqlite", max_bytes=1 << 20)
     for n in range(40):
-        cache.put(f"k{n}", Response(text="x" * 50_000))
+        cache.put(f"k{n}", Response(text="x" * 50_000), "m")
         cache.flush()
         cache.get_many(["k0"])
     cache.flush()
@@ -149,7 +150,7 @@ def test_a_cache_that_cannot_be_used_costs_no_run(tmp_path, kit):
     (tmp_path / "r.sqlite").write_bytes(b"this is no database, whatever its name says" * 100)
     cache = ResponseCache(tmp_path / "r.sqlite")
     assert "off" in cache.trouble and cache.look_up(IDENTITY, [kit.question()]) == [(None, None)]
-    cache.put("k", Response(text="a"))
+    cache.put("k", Response(text="a"), "m")
     assert cache.get_many(["k"]) == {}
     cache.close()
 
@@ -157,7 +158,7 @@ def test_a_cache_that_cannot_be_used_costs_no_run(tmp_path, kit):
 def test_two_processes_may_write(tmp_path):
     one, two = ResponseCache(tmp_path / "r.sqlite"), ResponseCache(tmp_path / "r.sqlite")
     for n in range(50):
-        (one, two)[n % 2].put(f"k{n}", Response(text=str(n)))
+        (one, two)[n % 2].put(f"k{n}", Response(text=str(n)), "m")
     one.close()
     two.close()
     assert len(ResponseCache(tmp_path / "r.sqlite").get_many([f"k{n}" for n in range(50)])) == 50

@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from codec_bench.report.breakdown import MOST_ROWS, WITHOUT, break_down, columns_of
+from codec_bench.report.breakdown.rows import MOST_ROWS, WITHOUT, break_down, columns_of
 from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import MetricSummary, Subset
 
 SYSTEMS = ["unprocessed", "opus-12k", "mp3-24k"]
 METRICS = ["bitrate", "wer[pocketsphinx]", "stoi"]
@@ -28,15 +29,19 @@ def path(run, tmp_path_factory):
 
 
 def entry(value, n=3, failed=0, note=None, ends=None):
-    return {"value": value, "ci95": ends, "note": note, "n": n, "failed": failed}
+    return Subset(value, ends, note, n, failed)
+
+
+def broken_down(column, parts):
+    return MetricSummary(subsets={column: parts})
 
 
 def test_rows_say_what_the_summary_says():
     parts = {"a\u202eb": entry(0.5, ends=[0.4, 0.6]), "": entry(None, 0, 2, "there is no value")}
     entries = [
-        {"subsets": {"room": parts}},
+        broken_down("room", parts),
         None,
-        {"subsets": {"room": {"a\u202eb": entry(0.25, 2, 1, "few", [0.2, 0.3])}}},
+        broken_down("room", {"a\u202eb": entry(0.25, 2, 1, "few", [0.2, 0.3])}),
     ]
     assert columns_of(entries) == ["room"]
     found = break_down("room", entries, 10.0)
@@ -50,7 +55,7 @@ def test_rows_say_what_the_summary_says():
 
 def test_a_long_column_is_cut_and_says_so():
     parts = {f"spk{n:03d}": entry(0.5, 1, note="one unit") for n in range(MOST_ROWS + 7)}
-    found = break_down("speaker", [{"subsets": {"speaker": parts}}], 1.0)
+    found = break_down("speaker", [broken_down("speaker", parts)], 1.0)
     assert (len(found.rows), found.left_out) == (MOST_ROWS, 7)
     assert found.notes == ["no interval: one unit"]
 
@@ -61,7 +66,9 @@ def test_every_table_is_on_the_page_without_the_script(path, run):
     assert titles == [(column, metric) for column in ("speaker", "duration") for metric in METRICS]
     assert '<div class="controls" id="breakdown-choice" hidden>' in text
     assert "&lt;/script&gt;&lt;img" in text and "<img src=x" not in text
-    held = summarise(run, "duration")["systems"]["opus-12k"]["metrics"]["stoi"]["subsets"]["duration"]["under 2 s"]
+    held = summarise(run, "duration").as_dict()["systems"]["opus-12k"]["metrics"]["stoi"]["subsets"]["duration"][
+        "under 2 s"
+    ]
     table = text[text.index('data-title="stoi"', text.index('data-breakdown="duration"')) :]
     assert f'<span class="value">{held["value"]:.3f}</span>' in table[: table.index("</table>")]
 

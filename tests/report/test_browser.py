@@ -78,7 +78,7 @@ def open_sample_close(browser):
 def test_the_summary_sorts_by_mouse_and_by_keyboard(page, demo_run):
     from selenium.webdriver.common.keys import Keys
 
-    summary = summarise(demo_run)["systems"]
+    summary = summarise(demo_run).as_dict()["systems"]
     order = lambda: [int(n) for n in page.execute_script(  # noqa: E731
         "return [...document.querySelectorAll('#summary-table tbody tr')].map((r) => r.dataset.system)"
     )]  # fmt: skip
@@ -311,7 +311,7 @@ def test_arrows_walk_through_the_rows(page):
 
 
 def test_the_plot_shows_every_system_at_its_measured_rate(page, demo_run):
-    summary = summarise(demo_run)["systems"]
+    summary = summarise(demo_run).as_dict()["systems"]
     click(page, f'[data-plot="{column_of(page, "pesq_wb")}"]')
     assert texts(page, "#plot-caption") == ["pesq_wbhigher is better"]
     labels = page.execute_script(

@@ -95,7 +95,7 @@ def test_every_plot_is_an_svg_a_pdf_and_a_table(written):
 
 
 def test_the_tables_hold_what_the_summary_says(nine, written):
-    summary = summarise(nine, "room")["systems"]
+    summary = summarise(nine, "room").as_dict()["systems"]
     rows = {row["system"]: row for row in table(written.folder / "rate-utmos.csv")}
     assert list(rows) == list(summary)
     for name, row in rows.items():

@@ -19,11 +19,17 @@ LONG_ID = "librispeech_test_clean/speaker_1089/chapter_134686/utterance_{:04d}_o
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """A page of 40 systems and 20 metrics, with long ids."""
-    folder = tmp_path_factory.mktemp("wide")
+    """A page of 64 systems and 20 metrics, with long ids."""
+    return written(tmp_path_factory.mktemp("wide"), 64)
+
+
+def written(folder, count):
+    """The page of a run of so many systems."""
     rng = np.random.default_rng(0)
     metrics = ["bitrate", *(f"quality_number_{n}" for n in range(19))]
-    systems = [f"codec-{n // 4}@{2 ** (n % 4)}" for n in range(39)] + ["./codecs/convnet_with_a_name.py:Convolutional"]
+    systems = [f"codec-{n // 4}@{2 ** (n % 4)}" for n in range(count - 1)] + [
+        "./codecs/convnet_with_a_name.py:Convolutional"
+    ]
     writer = RunWriter(folder / "run", {})
     facts = {name: {"protocol": "p", "higher_is_better": name != "bitrate"} for name in metrics}
     facts["bitrate"].update(unit="bps", aggregate="ratio")
@@ -119,6 +125,17 @@ def test_the_head_stays_above_the_rows(page):
         setTimeout(() => done([before, top(), scroll.scrollTop, scroll.clientHeight < innerHeight]), 100)"""
     )
     assert tops == [0, 0, 700, True]
+
+
+def test_a_table_of_some_systems_is_as_tall_as_its_rows(browser, tmp_path):
+    page = open_page(browser, written(tmp_path, 40))
+    resize(page, 1400, 900)
+    heights = page.execute_script(
+        """const scroll = document.querySelector("#summary-table").closest(".scroll");
+        return [scroll.clientHeight, scroll.scrollHeight, document.querySelector("#summary-table").offsetHeight, innerHeight]"""
+    )
+    assert heights[0] == heights[1] == heights[2] > 2 * heights[3]
+    assert frame_of(page, SUMMARY)["said"] == ["right"]
 
 
 def test_the_keyboard_reaches_and_scrolls_a_frame(page):

@@ -62,7 +62,7 @@ def written(run, form, tmp_path, **chosen):
 def test_eval_results_are_read_back_by_the_hubs_own_reader(made, tmp_path):
     run = made()
     (entry,) = parse_eval_result_entries(written(run, "hf-eval-results", tmp_path)[0])
-    told = summarise(run)["systems"]["whisper"]["metrics"][PRIMARY]
+    told = summarise(run).as_dict()["systems"]["whisper"]["metrics"][PRIMARY]
     assert (entry.dataset_id, entry.task_id, entry.dataset_revision) == ("TwinkStart/librispeech", "clean", None)
     pinned = made(data={**ASKED, "revision": COMMIT})
     assert parse_eval_result_entries(written(pinned, "hf-eval-results", tmp_path)[0])[0].dataset_revision == COMMIT
@@ -76,7 +76,7 @@ def test_a_model_index_is_read_back_with_every_metric_that_has_a_value(made, tmp
     run = made(limit=6)
     index, left = written(run, "model-index", tmp_path)
     name, results = model_index_to_eval_results(index["model-index"])
-    entries = summarise(run)["systems"]["whisper"]["metrics"]
+    entries = summarise(run).as_dict()["systems"]["whisper"]["metrics"]
     assert name == "whisper" and left == ["pesq"]
     assert {r.metric_name: r.metric_value for r in results} == {
         f"{m} (limited to 6 items)": entries[m]["value"] for m in (PRIMARY, "stoi")

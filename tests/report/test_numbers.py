@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from codec_bench.report import numbers
+from codec_bench.stats.summary_types import MetricSummary
 
 
 def entry(value, low=None, high=None, missing=None):
-    return {"value": value, "ci95": None if low is None else [low, high], "missing": missing or {}}
+    return MetricSummary.from_dict(
+        {"value": value, "ci95": None if low is None else [low, high], "missing": missing or {}}
+    )
 
 
 @pytest.mark.parametrize(
@@ -52,11 +57,11 @@ def test_an_interval_that_is_not_symmetric_shows_its_ends():
     assert numbers.spread(entry(1.0, 0.88, 1.67), 2) == "[0.88, 1.67]"
     assert numbers.spread(entry(72130.0, 64000.0, 98300.0), 1, 1e-3) == "[64.0, 98.3]"
     assert numbers.spread(entry(0.5), 2) == ""
-    assert numbers.spread({**entry(0.5, 0.39, 0.61), "note": "may be too short"}, 2) == "±0.11*"
+    assert numbers.spread(replace(entry(0.5, 0.39, 0.61), note="may be too short"), 2) == "±0.11*"
 
 
 def test_the_notes_of_intervals_name_their_metrics():
-    noted = lambda note, low=None: {**entry(0.5, low, low and 0.6), "note": note}  # noqa: E731
+    noted = lambda note, low=None: replace(entry(0.5, low, low and 0.6), note=note)  # noqa: E731
     few, short = "there are 2 units", "may be too short"
     all_few = [("a", "wer", noted(few)), ("a", "stoi", noted(few))]
     assert numbers.interval_notes(all_few) == ["no interval: there are 2 units"]

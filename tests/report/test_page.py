@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib
 import json
 from html.parser import HTMLParser
 
@@ -132,7 +133,7 @@ def test_the_page_holds_every_score(page, demo_run):
 
 
 def test_the_summary_stands_in_the_markup(page, demo_run):
-    summary = summarise(demo_run)
+    summary = summarise(demo_run).as_dict()
     for name, system in summary["systems"].items():
         assert name in page.text
         entry = system["metrics"]["dnsmos_ovrl"]
@@ -319,7 +320,7 @@ def test_a_run_that_recorded_nothing_but_its_names_has_a_page(tmp_path):
 def test_a_page_is_written_whole_or_not_at_all(demo_run, tmp_path, monkeypatch):
     target = tmp_path / "report.html"
     target.write_text("the page before")
-    monkeypatch.setattr("codec_bench.report.page.render", lambda *arguments: 1 / 0)
+    monkeypatch.setattr(importlib.import_module("codec_bench.report.page"), "render", lambda *arguments: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_page([demo_run], target, audio_mb=0)
     assert target.read_text() == "the page before"
@@ -352,7 +353,7 @@ def test_systems_that_failed_are_compared_over_common_samples(demo_run, page, tm
     """mp3-24k failed on two samples: the tables of common samples and of counted failures are on the page."""
     assert "Over common samples" in page.text
     assert "the best is found over the" in page.text
-    entry = summarise(demo_run)["systems"]["opus-12k"]["metrics"]["stoi"]
+    entry = summarise(demo_run).as_dict()["systems"]["opus-12k"]["metrics"]["stoi"]
     assert entry["common"]["n"] < entry["n"]
     views = [attributes["data-view"] for _, attributes in page.tags if "data-view" in attributes]
     assert views[:2] == ["Each system over its own samples", "Common samples"]

@@ -12,6 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 from codec_bench.errors import UserError
+from codec_bench.report.opened import Run
 from codec_bench.report.paper import (
     COLUMNS,
     export_summary,
@@ -21,6 +22,7 @@ from codec_bench.report.paper import (
     summary_rows,
 )
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import Summary
 
 EVIL = r"_%&#${}~^\ [x] *y* <b>|`z`--- é"
 BREAKING = (
@@ -119,7 +121,7 @@ def test_the_csv_has_a_row_for_each_system_and_metric(demo_run, tmp_path):
     export_summary(demo_run, "csv", tmp_path / "x.csv")
     rows = list(csv.DictReader(io.StringIO((tmp_path / "x.csv").read_text("utf-8"))))
     assert tuple(rows[0]) == COLUMNS
-    held = summarise(demo_run)["systems"]
+    held = summarise(demo_run).as_dict()["systems"]
     assert [(r["system"], r["metric"]) for r in rows] == [(s, m) for s, e in held.items() for m in e["metrics"]]
     for row in rows:
         e = held[row["system"]]["metrics"][row["metric"]]
@@ -133,13 +135,18 @@ def test_the_csv_has_a_row_for_each_system_and_metric(demo_run, tmp_path):
 
 def test_markdown_has_values_intervals_units_directions_and_protocols():
     text = summary_markdown(
-        summary(
-            bitrate={"a": entry(12000.0, [11900.0, 12100.0], unit="bps", better=False, protocol="b/1")},
-            si_sdr={
-                "a": entry(12.34, [12.0, 12.68], unit="dB", protocol="s/1"),
-                "b": entry(None, n=0, failed=10, protocol="s/1"),
-            },
-            rate={"a": entry(0.5, [0.2, 0.9], note="few", n=8, failed=2, better=None), "b": entry(0.25, n=9, failed=1)},
+        Summary.from_dict(
+            summary(
+                bitrate={"a": entry(12000.0, [11900.0, 12100.0], unit="bps", better=False, protocol="b/1")},
+                si_sdr={
+                    "a": entry(12.34, [12.0, 12.68], unit="dB", protocol="s/1"),
+                    "b": entry(None, n=0, failed=10, protocol="s/1"),
+                },
+                rate={
+                    "a": entry(0.5, [0.2, 0.9], note="few", n=8, failed=2, better=None),
+                    "b": entry(0.25, n=9, failed=1),
+                },
+            )
         )
     )
     assert markdown_rows(text) == [
@@ -184,9 +191,9 @@ SAME = {"a": entry(0.8), "b": entry(0.9), "unprocessed": entry(1.0, n=3, failed=
 )
 def test_bold_is_the_best_over_the_same_items(metric, column, bold):
     made = summary(**{metric: column})
-    assert re.findall(r"\*\*(.*?)\*\*", summary_markdown(made)) == bold
-    assert re.findall(r"\\textbf\{(.*?)\}", summary_latex(made)) == bold
-    assert re.findall(r"<b>(.*?)</b>", summary_html(made)) == bold
+    assert re.findall(r"\*\*(.*?)\*\*", summary_markdown(Summary.from_dict(made))) == bold
+    assert re.findall(r"\\textbf\{(.*?)\}", summary_latex(Summary.from_dict(made))) == bold
+    assert re.findall(r"<b>(.*?)</b>", summary_html(Summary.from_dict(made))) == bold
 
 
 def test_what_is_not_finite_is_a_dash():
@@ -199,21 +206,32 @@ def test_what_is_not_finite_is_a_dash():
         "e": entry(None),
     }
     made = summary(m=column)
-    assert [row[2] for row in markdown_rows(summary_markdown(made))[2:]] == ["–", "–", "–", "2.00", "–"]
-    assert summary_latex(made).count(r"\textendash{}") == 4 and "inf" not in summary_latex(made)
-    assert [row[2:5] for row in summary_rows(made)] == [[None] * 3] * 3 + [[2.0, None, None], [None] * 3]
+    assert [row[2] for row in markdown_rows(summary_markdown(Summary.from_dict(made)))[2:]] == [
+        "–",
+        "–",
+        "–",
+        "2.00",
+        "–",
+    ]
+    assert summary_latex(Summary.from_dict(made)).count(r"\textendash{}") == 4 and "inf" not in summary_latex(
+        Summary.from_dict(made)
+    )
+    assert [row[2:5] for row in summary_rows(Summary.from_dict(made))] == [[None] * 3] * 3 + [
+        [2.0, None, None],
+        [None] * 3,
+    ]
 
 
 def test_names_cannot_break_out_of_markdown(hostile):
-    rows = markdown_rows(summary_markdown(hostile))
+    rows = markdown_rows(summary_markdown(Summary.from_dict(hostile)))
     assert {len(row) for row in rows} == {4}
     assert rows[0][2] == f"{EVIL} ↑" and rows[2][0] == EVIL
     assert rows[5][0] == "two�lines��and a tab"
-    assert "<" not in re.sub(r"\\<", "", summary_markdown(hostile))
+    assert "<" not in re.sub(r"\\<", "", summary_markdown(Summary.from_dict(hostile)))
 
 
 def test_names_cannot_break_out_of_latex(hostile):
-    text = summary_latex(hostile)
+    text = summary_latex(Summary.from_dict(hostile))
     assert check_latex(text) == [4] * (1 + len(BREAKING))
     assert r"\_\%\&\#\$\{\}\textasciitilde{}\textasciicircum{}\textbackslash{} {[}x] {*}y{*}" in text
 
@@ -222,7 +240,7 @@ def test_names_cannot_break_out_of_latex(hostile):
     "broken", [r"a_b", r"\input{x}", r"50%", r"$x", r"{", r"\\ [2em]", r"\\ *", r"\end{table}", "a#", "~"]
 )
 def test_the_check_of_latex_finds_what_is_broken(hostile, broken):
-    text = summary_latex(hostile).replace("rate (", f"{broken} rate (", 1)
+    text = summary_latex(Summary.from_dict(hostile)).replace("rate (", f"{broken} rate (", 1)
     if "%" in broken:
         text = text.replace("50%", "50 %")
     with pytest.raises(LatexRefused):
@@ -232,7 +250,7 @@ def test_the_check_of_latex_finds_what_is_broken(hostile, broken):
 def test_a_compiler_takes_the_table(hostile, demo_run, tmp_path):
     if shutil.which("pdflatex") is None or not has_booktabs():
         pytest.skip("pdflatex with booktabs is not installed (Debian: texlive-latex-recommended)")
-    tables = summary_latex(hostile) + summary_latex(summarise(demo_run))
+    tables = summary_latex(Summary.from_dict(hostile)) + summary_latex(Summary.from_dict(summarise(demo_run).as_dict()))
     page = f"\\documentclass{{article}}\\usepackage[T1]{{fontenc}}\\usepackage{{booktabs}}\\begin{{document}}\n{tables}\\end{{document}}\n"
     (tmp_path / "x.tex").write_text(page, "utf-8")
     done = subprocess.run(
@@ -268,17 +286,17 @@ class Reader(HTMLParser):
 
 
 def test_names_cannot_break_out_of_html(hostile):
-    page = Reader(summary_html(hostile))
+    page = Reader(summary_html(Summary.from_dict(hostile)))
     assert page.used == {"table", "thead", "tbody", "tr", "th", "th style", "td", "small", "ul", "li", "b"}
     assert page.cells[:4] == ["system", "n", f"{EVIL} ↑", "rate (100 % of $) ↑"]
     assert page.cells[4::4] == [name.translate(dict.fromkeys(map(ord, "\n\r\t\u202e"), "�")) for name in BREAKING]
 
 
 def test_a_run_shows_its_table_in_a_notebook(demo_run):
-    page = Reader(demo_run._repr_html_())
+    page = Reader(Run(demo_run.folder)._repr_html_())
     assert page.cells[0] == "system" and "opus-12k" in page.cells
     assert not page.used & {"script", "img", "a", "th onclick"}
-    assert demo_run.summary() == summarise(demo_run)
+    assert Run(demo_run.folder).summary() == summarise(demo_run).as_dict()
 
 
 def test_a_run_without_items_has_a_table_of_dashes(make_run, tmp_path):
@@ -288,13 +306,13 @@ def test_a_run_without_items_has_a_table_of_dashes(make_run, tmp_path):
     rows = markdown_rows((tmp_path / "markdown").read_text("utf-8"))
     assert {cell for row in rows[2:] for cell in row[2:]} == {"–"} and {row[1] for row in rows[2:]} == {"0"}
     assert set(check_latex((tmp_path / "latex").read_text("utf-8"))) == {len(rows[0])}
-    assert "<table>" in run._repr_html_()
+    assert "<table>" in Run(run.folder)._repr_html_()
 
 
 def test_formulas_are_made_harmless_in_the_csv_alone(make_run, tmp_path, monkeypatch):
-    import codec_bench.report.paper as paper
+    from codec_bench.report import paper
 
-    monkeypatch.setattr(paper, "summarise", lambda run: summary(m={"=HYPERLINK(1)": entry(-0.5)}))
+    monkeypatch.setattr(paper, "summarise", lambda run: Summary.from_dict(summary(m={"=HYPERLINK(1)": entry(-0.5)})))
     run = make_run("formula", samples=1, audio=False)
     for safe, cell in ((False, "=HYPERLINK(1)"), (True, "'=HYPERLINK(1)")):
         export_summary(run, "csv", tmp_path / "x.csv", safe=safe)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from codec_bench.report.answers import answer_notes
-from codec_bench.report.robustness import WAYS, choice_notes, place_rows, robustness_of
+from codec_bench.report.robustness.rows import WAYS, choice_notes, place_rows, robustness_of
+from codec_bench.stats.summary_types import UNTOLD, Answers, MetricSummary
 from codec_bench.store.rows import NO_ANSWER
 from codec_bench.text.collapse import WAYS as NAMED
 
@@ -16,7 +17,7 @@ def over(values, worst, best, **more):
     return {
         "n": len(known), "without_value": [f"{n:02d}" for n, value in enumerate(values, 1) if value is None],
         "same_questions": True, "mean": number(sum(known) / len(known)), "sd": number(0.25), "range": number(0.5),
-        "sd_by_chance": 0.0125, "wordings": {
+        "units": 10, "note": None, "sd_by_chance": 0.0125, "wordings": {
             f"{n:02d}": {"value": v, "ci95": None if v is None else [v - 0.02, v + 0.02], "note": None, "n": 10, "failed": 5 * (v is None)}
             for n, v in enumerate(values, 1)
         }, "worst": {"wording": worst, **number(0.25)}, "best": {"wording": best, **number(0.75)}, **more,
@@ -46,7 +47,10 @@ def test_every_way_has_its_words():
 @pytest.mark.parametrize("higher", [True, False])
 def test_what_stands_out(higher):
     values = [0.5, 0.2, 0.5, 0.8, None]
-    found = robustness_of({"accuracy": entry(values, higher)}, wordings(0, 0, 3, 1, 0))
+    found = robustness_of(
+        {name: MetricSummary.from_dict(held) for name, held in {"accuracy": entry(values, higher)}.items()},
+        Answers.from_dict(wordings(0, 0, 3, 1, 0)),
+    )
     marks = {row.name: [cell.stands_out for cell in row.cells] for row in found.rows}
     worse = "02" if higher else "04"
     assert [name for name, cells in marks.items() if cells[0]] == [worse, "05"], "05 has no value at all"
@@ -60,12 +64,26 @@ def test_what_stands_out(higher):
 
 
 def test_without_wordings_there_is_nothing():
-    assert robustness_of({"accuracy": {"value": 1}}, wordings(0, 0)) is None
-    assert robustness_of({"accuracy": entry([0.5, 0.2])}, None) is None
+    assert (
+        robustness_of(
+            {name: MetricSummary.from_dict(held) for name, held in {"accuracy": {"value": 1}}.items()},
+            Answers.from_dict(wordings(0, 0)),
+        )
+        is None
+    )
+    assert (
+        robustness_of(
+            {name: MetricSummary.from_dict(held) for name, held in {"accuracy": entry([0.5, 0.2])}.items()}, UNTOLD
+        )
+        is None
+    )
 
 
 def test_hostile_wordings_are_plain():
-    found = robustness_of({"accuracy": entry([0.5, 0.2])}, wordings(0, 0, text="a\x1b[31m\u202eb"))
+    found = robustness_of(
+        {name: MetricSummary.from_dict(held) for name, held in {"accuracy": entry([0.5, 0.2])}.items()},
+        Answers.from_dict(wordings(0, 0, text="a\x1b[31m\u202eb")),
+    )
     assert found.rows[0].text == "a�[31m�b"
 
 
@@ -99,8 +117,8 @@ def test_the_share_that_was_not_heard_and_answers_that_are_none_stand_below_the_
         "asked": 40, "failed": {"failed": 10}, "cut": {"n": 5, "share": 0.125, "s": 9.0, "unheard": 0.25}, "no_answer": 3,
         "ways": {"empty": 1, "language": 2},
     }  # fmt: skip
-    assert answer_notes(answers) == [
+    assert answer_notes(Answers.from_dict(answers)) == [
         "the audio of 5 questions (12.5 %) was cut, because it is longer than the model takes; 25 % of all sound was not heard",
         "3 of 30 answers are none (in another language or script 2, empty 1)",
     ]
-    assert len(answer_notes({**answers, "no_answer": 1, "ways": {"empty": 1}})) == 1
+    assert len(answer_notes(Answers.from_dict({**answers, "no_answer": 1, "ways": {"empty": 1}}))) == 1

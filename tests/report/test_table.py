@@ -22,11 +22,12 @@ from codec_bench.report.table import (
 )
 from codec_bench.stats.paired import ItemParts, compare_items
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import MetricSummary, Summary
 
 
 @pytest.fixture(scope="module")
 def summary(demo_run):
-    return summarise(demo_run)
+    return summarise(demo_run).as_dict()
 
 
 def render(table, width=100) -> str:
@@ -37,7 +38,7 @@ def render(table, width=100) -> str:
 
 @pytest.mark.parametrize("width", [80, 100, 120, 400])
 def test_every_number_is_there_whole_in_any_width(summary, width):
-    text = render(summary_table(summary, width=width), width)
+    text = render(summary_table(Summary.from_dict(summary), width=width), width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     lines = text.splitlines()
@@ -47,15 +48,15 @@ def test_every_number_is_there_whole_in_any_width(summary, width):
         for metric, entry in system["metrics"].items():
             if entry["value"] is None:
                 continue
-            column = [s["metrics"][metric] for s in summary["systems"].values()]
+            column = [MetricSummary.from_dict(s["metrics"][metric]) for s in summary["systems"].values()]
             factor, _ = numbers.shown_unit(entry["unit"])
             places = numbers.decimals(column, factor)
-            shown = f"{numbers.number(factor * entry['value'], places)} {numbers.spread(entry, places, factor)}"
+            shown = f"{numbers.number(factor * entry['value'], places)} {numbers.spread(MetricSummary.from_dict(entry), places, factor)}"
             assert shown in rows, (name, metric)
 
 
 def test_missing_values_are_counted_where_they_are_missing(summary):
-    text = render(summary_table(summary, width=400), 400)
+    text = render(summary_table(Summary.from_dict(summary), width=400), 400)
     # Two items of mp3-24k failed: said once at the system, not again in each of its columns.
     assert text.count("2 failed") == 1
     lines = text.splitlines()
@@ -68,7 +69,7 @@ def test_missing_values_are_counted_where_they_are_missing(summary):
 
 def test_the_best_is_bold_and_the_unprocessed_audio_and_bitrates_do_not_compete(summary):
     console = Console(width=400, file=io.StringIO(), force_terminal=True, color_system="standard")
-    console.print(summary_table(summary, width=400))
+    console.print(summary_table(Summary.from_dict(summary), width=400))
     body = console.file.getvalue().rpartition("─")[2]
     bold = [text.strip() for text in re.findall(r"\x1b\[1m([^\x1b]+)\x1b", body) if text.strip()]
     expected = []
@@ -77,13 +78,13 @@ def test_the_best_is_bold_and_the_unprocessed_audio_and_bitrates_do_not_compete(
         values = [e["value"] for name, e in column.items() if e["value"] is not None and name != "unprocessed"]
         if metric != "bitrate":
             top = max(values) if column["g722"]["higher_is_better"] else min(values)
-            expected.append(numbers.number(top, numbers.decimals(column.values())))
+            expected.append(numbers.number(top, numbers.decimals(map(MetricSummary.from_dict, column.values()))))
     assert sorted(bold) == sorted(expected)
 
 
 def test_few_systems_and_many_metrics_are_turned(summary):
     few = {**summary, "systems": {k: summary["systems"][k] for k in ("opus-6k", "g722")}}
-    text = render(summary_table(few, width=80), 80)
+    text = render(summary_table(Summary.from_dict(few), width=80), 80)
     heads = next(line for line in text.splitlines() if "g722" in line)
     assert "opus-6k" in heads
     assert [line.split()[0] for line in text.splitlines() if " ↑" in line or " ↓" in line][:2] == [
@@ -95,11 +96,11 @@ def test_few_systems_and_many_metrics_are_turned(summary):
 def test_the_width_of_the_terminal_is_asked_where_none_is_given(summary, monkeypatch):
     monkeypatch.setenv("COLUMNS", "72")
     monkeypatch.setattr("rich._console", None)
-    assert max(map(len, render(summary_table(summary), 72).splitlines())) <= 72
+    assert max(map(len, render(summary_table(Summary.from_dict(summary)), 72).splitlines())) <= 72
 
 
 def test_failures_are_told_with_their_reasons(summary):
-    text = render(failures_table(summary), 160)
+    text = render(failures_table(Summary.from_dict(summary).failures.reasons, len(summary["systems"])), 160)
     for row in summary["failures"]["reasons"]:
         assert row["reason"].split()[0][:8] in text
     assert "whole item" in text
@@ -111,15 +112,23 @@ def test_hostile_text_reaches_no_terminal_and_no_markup(summary):
     row = {"system": hostile, "metric": hostile, "status": "failed", "reason": hostile, "count": 1, "example": hostile}
     system = {"metrics": {hostile: {**summary["systems"]["g722"]["metrics"]["stoi"]}}}
     mine = {"systems": {hostile: system}, "failures": {"items": 0, "scores": 1, "reasons": [row]}}
-    for table in (failures_table(mine), summary_table(mine, width=120)):
+    for table in (
+        failures_table(Summary.from_dict(mine).failures.reasons, len(mine["systems"])),
+        summary_table(Summary.from_dict(mine), width=120),
+    ):
         text = render(table, 200)
         assert not set("\x1b\x07\u202e") & set(text)
         assert "[red]x[/red]" in text
 
 
 def test_a_run_without_any_score_has_a_table():
-    render(summary_table({"systems": {"codec": {"metrics": {}}}, "failures": {"reasons": []}}, width=80), 80)
-    render(summary_table({"systems": {}, "failures": {"reasons": []}}, width=80), 80)
+    render(
+        summary_table(
+            Summary.from_dict({"systems": {"codec": {"metrics": {}}}, "failures": {"reasons": []}}), width=80
+        ),
+        80,
+    )
+    render(summary_table(Summary.from_dict({"systems": {}, "failures": {"reasons": []}}), width=80), 80)
 
 
 def test_a_comparison_shows_the_difference_and_who_won(rng):
@@ -199,5 +208,7 @@ def test_a_wide_table_is_spread_over_blocks_and_breaks_no_word(width):
 def test_the_notes_of_a_table_explain_its_asterisks(summary):
     marked = copy.deepcopy(summary)
     marked["systems"]["g722"]["metrics"]["stoi"]["note"] = "may be too short"
-    assert "*" in render(summary_table(marked, width=400), 400)
-    assert any(note == "* interval (stoi of g722): may be too short" for note in summary_notes(marked))
+    assert "*" in render(summary_table(Summary.from_dict(marked), width=400), 400)
+    assert any(
+        note == "* interval (stoi of g722): may be too short" for note in summary_notes(Summary.from_dict(marked))
+    )

@@ -11,6 +11,7 @@ from scipy import stats
 from codec_bench.report.beside import beside_notes, chance_text
 from codec_bench.stats.beside import policies
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import CountingFailures, MetricSummary
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
@@ -27,7 +28,7 @@ def recorded(folder, metric, scores, *, kind, subsets=None, failures=None):
     writer.write_marked([(n, ItemRecord("m", f"q{n}", "ok", None, {metric: s})) for n, s in enumerate(scores)], {})
     writer.set_meta(benchmark={"name": "mine", **({"failures": failures} if failures else {})}, state="finished")
     writer.close()
-    return summarise(Run(folder))["systems"]["m"]["metrics"][metric]
+    return summarise(Run(folder)).as_dict()["systems"]["m"]["metrics"][metric]
 
 
 def test_the_chance_level_is_that_of_the_questions_that_were_scored(tmp_path):
@@ -36,14 +37,17 @@ def test_the_chance_level_is_that_of_the_questions_that_were_scored(tmp_path):
     scores += [Score(None, "unparsed", "nothing", "p"), Score.ok(0.0, "p")]
     subsets = {n: {"of": "two" if n < 2 else "four"} for n in range(5)} | {5: {"of": "none"}, 6: {"of": "none"}}
     entry = recorded(tmp_path, "accuracy[choice]", scores, kind="answer", subsets=subsets)
-    assert entry["chance"] == pytest.approx(fmean(chances)) and chance_text(entry) == "chance 0.35"
+    assert (
+        entry["chance"] == pytest.approx(fmean(chances))
+        and chance_text(MetricSummary.from_dict(entry)) == "chance 0.35"
+    )
     assert {name: row["chance"] for name, row in entry["subsets"]["of"].items()} == {
         "four": 0.25,
         "none": None,
         "two": 0.5,
     }
     assert "read" not in entry and "compared" not in entry and "policies" not in entry
-    assert chance_text({"value": 1}) == chance_text(None) == ""
+    assert chance_text(MetricSummary.from_dict({"value": 1})) == chance_text(None) == ""
 
 
 def test_win_rate_and_position_bias_have_intervals(tmp_path, rng):
@@ -67,7 +71,12 @@ def test_win_rate_and_position_bias_have_intervals(tmp_path, rng):
     assert found["position_bias"]["ci95"] == pytest.approx([within.low, within.high])
     low, high = found["win_rate"]["ci95"]
     assert 0 < low < found["win_rate"]["value"] < high < 1
-    wins, level = beside_notes([("m", "rating[air-bench-chat]", {"compared": found, "unit": ""})])
+    wins, level = beside_notes(
+        [
+            (system, name, MetricSummary.from_dict(held))
+            for system, name, held in [("m", "rating[air-bench-chat]", {"compared": found, "unit": ""})]
+        ]
+    )
     assert "rated above the reference in" in wins and "position bias: the answer that stands first gets +" in level
 
 
@@ -80,11 +89,21 @@ def test_the_rule_of_the_toolkit_stands_beside_both_others(tmp_path):
         found = entry["policies"]
         assert (found["left_out"], found["as_wrong"]) == (1 / 2, pytest.approx(1 / 3))
         assert found["official"] == {"toolkit": "AudioBench", "counts": counts, "value": pytest.approx(expected)}
-        (said,) = beside_notes([("m", "accuracy[choice]", entry)])
+        (said,) = beside_notes(
+            [(system, name, MetricSummary.from_dict(held)) for system, name, held in [("m", "accuracy[choice]", entry)]]
+        )
         assert said.startswith("m with failures left out and as wrong: accuracy[choice] 0.500 and 0.333; ")
         assert said.endswith(
             "AudioBench counts them as wrong" if counts == "as-wrong" else "AudioBench leaves them out"
         )
-    same = policies(0.5, {"value": 0.5}, failures)
-    assert beside_notes([("m", "x", {"policies": same, "unit": "", "value": 0.5, "ci95": None})]) == []
+    same = policies(0.5, CountingFailures(0.5, 2), failures).as_dict()
+    assert (
+        beside_notes(
+            [
+                (system, name, MetricSummary.from_dict(held))
+                for system, name, held in [("m", "x", {"policies": same, "unit": "", "value": 0.5, "ci95": None})]
+            ]
+        )
+        == []
+    )
     assert np.isfinite(same["official"]["value"])

@@ -8,10 +8,13 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from codec_bench.benchmark.scoring.metrics import Answer, load_answer_metric
-from codec_bench.stats.breakdown import MAX_SUBSETS, Parts, answers_of, folded, parts_of, subsets_of
+from codec_bench.benchmark.metrics import Answer, load_answer_metric
+from codec_bench.stats import breakdown
+from codec_bench.stats.answers import answers_of
+from codec_bench.stats.breakdown import MAX_SUBSETS, Parts, folded, subsets_of
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import too_few
+from codec_bench.stats.recorded import Recorded
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.record import Run
@@ -20,6 +23,12 @@ from codec_bench.types import Score
 
 FACTS = {"unit": "", "higher_is_better": True, "protocol": "p"}
 WORDS = "the a cat dog sat on mat under tree green old house and ran".split()
+
+
+def parts_of(run, system, metric, aggregate):
+    """The parts of a metric, whose aggregate the record holds."""
+    assert run.metrics[metric]["aggregate"] == aggregate
+    return breakdown.parts_of(Recorded(run), system, metric)
 
 
 def write_run(folder, rows, aggregate="mean", order=None, subsets=None, languages=None) -> Run:
@@ -89,7 +98,7 @@ def test_a_ratio_is_the_sum_of_errors_over_the_sum_of_words(tmp_path, rates):
     parts = parts_of(write_run(tmp_path, rates, "ratio"), "model", "m", "ratio")
     good = [score for score in rates.values() if score.status == "ok"]
     assert parts.value == sum(s.numerator for s in good) / sum(s.denominator for s in good)
-    counting = parts.counting_failures()
+    counting = parts.counting_failures().as_dict()
     bad = [score.detail["wrong"] for score in rates.values() if score.status != "ok"]
     assert counting["n"] == 40 and counting["uncounted"] == 0
     assert counting["value"] == (sum(s.numerator for s in good) + sum(w for w, _ in bad)) / (
@@ -114,14 +123,14 @@ def test_failures_counted_are_as_good_as_wrong_answers(tmp_path, sentences, metr
         failing[answer.id] = lost(counts) if n % 5 == 0 else as_wrong[answer.id]
     expected = parts_of(write_run(tmp_path / "wrong", as_wrong, aggregate), "model", "m", aggregate)
     parts = parts_of(write_run(tmp_path / "failing", failing, aggregate), "model", "m", aggregate)
-    counting = parts.counting_failures()
+    counting = parts.counting_failures().as_dict()
     assert counting == {"value": pytest.approx(expected.value, rel=1e-12), "n": 60, "uncounted": 0}
     assert len(parts.numbers) == 48 and parts.missing == {"unparsed": 12}
 
 
 def test_failures_whose_worst_nobody_knows_are_told(tmp_path):
     rows = {"a": Score.ok(1.0, "p"), "b": lost([0.0, 1.0]), "c": lost(None, "failed"), "d": lost(None, "undefined")}
-    counting = parts_of(write_run(tmp_path, rows), "model", "m", "mean").counting_failures()
+    counting = parts_of(write_run(tmp_path, rows), "model", "m", "mean").counting_failures().as_dict()
     assert counting == {"value": 0.5, "n": 2, "uncounted": 1}, "an undefined score is no failure"
 
 
@@ -129,21 +138,21 @@ def test_where_everything_failed_the_value_is_the_worst(tmp_path):
     rows = {"a": lost([0.0, 1.0]), "b": lost([0.0, 1.0], "failed")}
     parts = parts_of(write_run(tmp_path, rows), "model", "m", "mean")
     assert parts.value is None and parts.interval.ends is None
-    assert parts.counting_failures() == {"value": 0.0, "n": 2, "uncounted": 0}
+    assert parts.counting_failures().as_dict() == {"value": 0.0, "n": 2, "uncounted": 0}
 
 
 @pytest.mark.parametrize("aggregate", ["mean", "ratio", "bleu"])
 def test_a_run_in_which_nothing_can_count_has_no_value(tmp_path, aggregate):
     parts = parts_of(write_run(tmp_path, {"a": lost(None), "b": lost(None)}, aggregate), "model", "m", aggregate)
     assert parts.value is None and parts.interval.ends is None
-    assert parts.counting_failures() == {"value": None, "n": 0, "uncounted": 2}
+    assert parts.counting_failures().as_dict() == {"value": None, "n": 0, "uncounted": 2}
 
 
 def test_every_answer_of_a_corpus_metric_failed(tmp_path):
     wrong = [0, 7, 0, 0, 0, 0, 0, 0, 0, 0]
     parts = parts_of(write_run(tmp_path, {"a": lost(wrong), "b": lost(wrong)}, "bleu"), "model", "m", "bleu")
     assert parts.value is None
-    assert parts.counting_failures() == {"value": 0.0, "n": 2, "uncounted": 0}
+    assert parts.counting_failures().as_dict() == {"value": 0.0, "n": 2, "uncounted": 0}
 
 
 def test_bleu_is_sacrebleus_and_its_interval_a_jackknife_of_sentences(tmp_path, sentences):
@@ -184,7 +193,7 @@ def test_the_order_in_which_answers_came_does_not_matter(tmp_path, rates, senten
     renumbered = write_run(tmp_path / "c", dict(reversed(rows.items())), aggregate)
     one, two, three = (parts_of(run, "model", "m", aggregate) for run in (straight, mixed, renumbered))
     assert one.value == two.value == three.value
-    assert one.counting_failures() == two.counting_failures() == three.counting_failures()
+    assert one.counting_failures().as_dict() == two.counting_failures().as_dict() == three.counting_failures().as_dict()
     assert one.interval == two.interval == three.interval
 
 
@@ -198,14 +207,14 @@ def test_subsets_partition_the_whole(tmp_path, rates):
     at = dict(zip(parts.numbers, parts.sums))
     for column, values in columns.items():
         assert sorted(itertools.chain(*values.values())) == list(range(40))
-        assert sum(row["n"] for row in rows[column].values()) == len(parts.numbers)
-        assert sum(row["failed"] for row in rows[column].values()) == sum(parts.missing.values())
+        assert sum(row.n for row in rows[column].values()) == len(parts.numbers)
+        assert sum(row.failed for row in rows[column].values()) == sum(parts.missing.values())
         summed = np.zeros(2)
         for name, numbers in values.items():
             within = np.sum([at[n] for n in numbers if n in at], axis=0)
-            assert rows[column][name]["value"] == within[0] / within[1]
-            low, high = rows[column][name]["ci95"]
-            assert low <= rows[column][name]["value"] <= high
+            assert rows[column][name].value == within[0] / within[1]
+            low, high = rows[column][name].ci95
+            assert low <= rows[column][name].value <= high
             summed += within
         assert summed[0] / summed[1] == parts.value
 
@@ -219,7 +228,7 @@ def test_a_question_without_a_value_of_a_column_is_in_no_subset_of_it(tmp_path):
 def test_languages_are_subsets_where_there_are_several(tmp_path):
     rows = {"a": Score.ok(1.0, "p"), "b": Score.ok(3.0, "p"), "c": lost([0.0, 1.0])}
     run = write_run(tmp_path, rows, languages={"a": "en", "b": "zh", "c": "zh"})
-    entry = summarise(run)["systems"]["model"]["metrics"]["m"]
+    entry = summarise(run).as_dict()["systems"]["model"]["metrics"]["m"]
     assert entry["subsets"]["language"] == {
         "en": {"value": 1.0, "ci95": None, "note": too_few(1, 3, "an interval"), "n": 1, "failed": 0},
         "zh": {"value": 3.0, "ci95": None, "note": too_few(1, 3, "an interval"), "n": 1, "failed": 1},
@@ -237,14 +246,14 @@ def test_a_column_of_names_is_no_subset(tmp_path):
 def test_a_subset_in_which_all_failed_has_no_value():
     parts = Parts([0], np.asarray([[1.0, 1.0]]), [""], {}, FOLDS["bleu"], {"failed": 1})
     empty = parts.by_subset({"x": {"none": [1], "nobody": []}})["x"]
-    assert empty["none"] == {"value": None, "ci95": None, "note": "there is no value", "n": 0, "failed": 1}
-    assert empty["nobody"] == {"value": None, "ci95": None, "note": "there is no value", "n": 0, "failed": 0}
+    assert empty["none"].as_dict() == {"value": None, "ci95": None, "note": "there is no value", "n": 0, "failed": 1}
+    assert empty["nobody"].as_dict() == {"value": None, "ci95": None, "note": "there is no value", "n": 0, "failed": 0}
 
 
 def answered(folder, *answers):
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
         writer.write_answers([(QuestionRecord(n, f"q{n}"), answer) for n, answer in enumerate(answers)])
-    return answers_of(Run(folder))
+    return answers_of(Run(folder)).as_dict()
 
 
 def test_what_answering_took(tmp_path):

@@ -6,15 +6,25 @@ from contextlib import closing
 
 import pytest
 
-from codec_bench.stats.judging import failing, judging_of
+from codec_bench.report.opened import open_run
+from codec_bench.stats import judging
+from codec_bench.stats.judging import failing
+from codec_bench.stats.recorded import Recorded
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import Judging
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
-from codec_bench.store.record import open_run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 
 NAME = "rating[mine]"
 FACTS = {"protocol": "rating/mine-0/gpt", "kind": "rating", "judge": "gpt", "rubric": "mine", "unit": "", "range": [0, 5], "higher_is_better": True}  # fmt: skip
+
+
+def judging_of(run, system, metric):
+    """What the judge of a metric did, as the summary writes it."""
+    recorded = Recorded(run)
+    found = judging.judging_of(recorded.scores(system, metric), recorded.metrics[metric])
+    return None if found is None else found.as_dict()
 
 
 def judged(folder, calls, failed=(), unasked=0, facts=FACTS):
@@ -64,8 +74,8 @@ def test_a_cost_of_which_a_part_is_unknown_is_not_known(tmp_path):
 def test_a_judge_that_fails_on_more_than_5_percent_says_so(tmp_path, count, said):
     call = {"n": 1, "cached": 0, "unpriced": 0}
     with closing(judged(tmp_path, [call] * 100, failed=set(range(count)))) as run:
-        entry = summarise(run)["systems"]["m"]["metrics"][NAME]
-    assert (failing(entry["judging"]) is not None) is said
+        entry = summarise(run).as_dict()["systems"]["m"]["metrics"][NAME]
+    assert (failing(Judging.from_dict(entry["judging"])) is not None) is said
     assert ("gave no verdict on 6 of 100 answers (6.0 %)" in (entry["note"] or "")) is said
 
 

@@ -38,6 +38,7 @@ def test_it_is_the_loop(rng, items, dimensions):
     assert found_of(pairs).value == pytest.approx(by_loops(pairs), rel=1e-6, abs=1e-9)
 
 
+@pytest.mark.compares("kad", weights="none")
 def test_it_is_kadtks_formula_but_for_partners(rng):
     """kadtk's three means with this width; its mean across the sets has the partners in it, which are taken out by hand."""
     pairs = (rng.standard_normal((80, 2, 5)) + np.array([[0.0], [0.5]])).astype(np.float32)

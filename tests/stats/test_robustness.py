@@ -5,11 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from codec_bench.stats import robustness as over_wordings
+from codec_bench.stats.answers import wordings_of
 from codec_bench.stats.breakdown import Parts
 from codec_bench.stats.intervals import ratios, t_quantile
-from codec_bench.stats.robustness import robustness, wordings_of
 
 NAMES = ("01", "02", "03", "04")
+
+
+def robustness(*about):
+    """How far a value depends on the wording, as the summary writes it."""
+    found = over_wordings.robustness(*about)
+    return None if found is None else found.as_dict()
 
 
 def asked(sums, *, missing=(), wrong=(), share=True, speakers=None):

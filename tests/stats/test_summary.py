@@ -11,6 +11,7 @@ import codec_bench
 from codec_bench.report.numbers import interval_notes
 from codec_bench.stats.intervals import NOTHING_BELOW
 from codec_bench.stats.summary import MAX_REASONS, summarise
+from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SILENT, ItemRecord
 from codec_bench.store.writer import RunWriter
@@ -67,7 +68,7 @@ def mixed_rows(rng):
 
 
 def test_every_sample_is_counted_once_for_every_system_and_metric(tmp_path, mixed_rows):
-    summary = summarise(write_run(tmp_path / "run", mixed_rows, systems=mixed_rows))
+    summary = summarise(write_run(tmp_path / "run", mixed_rows, systems=mixed_rows)).as_dict()
     assert list(summary["systems"]) == list(mixed_rows)
     for name, system in summary["systems"].items():
         assert list(system["metrics"]) == list(FACTS)
@@ -96,7 +97,7 @@ def test_values_are_those_computed_by_hand(tmp_path):
     }
     timings = {name: {"encode_s": 2.0, "times_real_time": 12.0} for name in rows}
     run = write_run(tmp_path / "run", rows, systems=tuple(rows), timings={"systems": timings})
-    systems = summarise(run)["systems"]
+    systems = summarise(run).as_dict()["systems"]
     codec = systems["codec"]
     wer, stoi = codec["metrics"]["wer"], codec["metrics"]["stoi"]
     assert wer["value"] == pytest.approx(4 / 20, rel=1e-12)  # not the mean of 0.1, 1.5 and 0
@@ -116,7 +117,7 @@ def test_words_among_no_words_are_errors_and_alone_they_are_no_rate(tmp_path):
         "both": {"a": {"wer": errors(1, 4)}, "b": {"wer": silent}, "c": {"wer": errors(0, 4)}},
         "silence": {name: {"wer": silent} for name in "abc"},
     }
-    summary = summarise(write_run(tmp_path / "run", rows, systems=rows))
+    summary = summarise(write_run(tmp_path / "run", rows, systems=rows)).as_dict()
     both, silence = (summary["systems"][name]["metrics"]["wer"] for name in rows)
     assert (both["value"], both["n"], both["failed"]) == (4 / 8, 3, 0)
     assert (silence["value"], silence["ci95"], silence["n"], silence["failed"]) == (None, None, 3, 0)
@@ -124,13 +125,15 @@ def test_words_among_no_words_are_errors_and_alone_they_are_no_rate(tmp_path):
     flagged = {row["system"]: row["count"] for row in summary["failures"]["reasons"] if row["status"] == "flagged"}
     assert flagged == {"both": 1, "silence": 3}
     entries = [(name, "wer", summary["systems"][name]["metrics"]["wer"]) for name in rows]
-    assert f"no value (wer of silence): {NOTHING_BELOW}" in interval_notes(entries)
+    assert f"no value (wer of silence): {NOTHING_BELOW}" in interval_notes(
+        (s, m, MetricSummary.from_dict(e)) for s, m, e in entries
+    )
 
 
 def test_the_interval_is_that_of_the_public_function(tmp_path, rng):
     wrong, words = rng.poisson(1.2, 80).astype(float), rng.integers(4, 14, 80).astype(float)
     rows = {"codec": {f"s{n:02d}": {"wer": errors(w, m)} for n, (w, m) in enumerate(zip(wrong, words))}}
-    entry = summarise(write_run(tmp_path / "run", rows))["systems"]["codec"]["metrics"]["wer"]
+    entry = summarise(write_run(tmp_path / "run", rows)).as_dict()["systems"]["codec"]["metrics"]["wer"]
     public = codec_bench.interval(wrong, denominators=words)
     assert entry["ci95"] == [public.low, public.high]
     assert (entry["note"], entry["units"]) == (public.note, 80)
@@ -145,9 +148,9 @@ def test_speakers_are_the_units(tmp_path, rng):
     known = {i: f"speaker {n // 12}" for n, i in enumerate(ids)}
 
     def width(name, speakers):
-        low, high = summarise(write_run(tmp_path / name, rows, speakers=speakers))["systems"]["codec"]["metrics"][
-            "stoi"
-        ]["ci95"]
+        low, high = summarise(write_run(tmp_path / name, rows, speakers=speakers)).as_dict()["systems"]["codec"][
+            "metrics"
+        ]["stoi"]["ci95"]
         return high - low
 
     by_speaker, by_item = width("known", known), width("unknown", None)
@@ -156,9 +159,9 @@ def test_speakers_are_the_units(tmp_path, rng):
     # Of one or two speakers nothing is known of how speakers differ.
     for count in (1, 2):
         few = {i: f"speaker {n % count}" for n, i in enumerate(ids)}
-        entry = summarise(write_run(tmp_path / f"few {count}", rows, speakers=few))["systems"]["codec"]["metrics"][
-            "stoi"
-        ]
+        entry = summarise(write_run(tmp_path / f"few {count}", rows, speakers=few)).as_dict()["systems"]["codec"][
+            "metrics"
+        ]["stoi"]
         assert entry["ci95"] is None and entry["value"] is not None and entry["units"] == count
         assert "needs at least 3" in entry["note"]
 
@@ -167,15 +170,15 @@ def test_the_order_of_the_samples_changes_nothing(tmp_path, rng):
     scores = {f"s{n:02d}": {"wer": errors(n % 3, 7 + n % 5), "stoi": Score.ok(rng.random(), "p")} for n in range(40)}
     speakers = {i: f"speaker {n % 6}" for n, i in enumerate(scores)}
     shuffled = {i: scores[i] for i in rng.permutation(list(scores))}
-    one = summarise(write_run(tmp_path / "one", {"codec": scores}, speakers=speakers))
-    other = summarise(write_run(tmp_path / "other", {"codec": shuffled}, speakers=speakers))
+    one = summarise(write_run(tmp_path / "one", {"codec": scores}, speakers=speakers)).as_dict()
+    other = summarise(write_run(tmp_path / "other", {"codec": shuffled}, speakers=speakers)).as_dict()
     assert one["systems"] == other["systems"]
 
 
 def test_parts_add_up_to_the_whole(tmp_path):
     scores = {f"s{n:02d}": {"wer": errors(n % 4, 5 + n % 7)} for n in range(30)}
     parts = [dict(list(scores.items())[:11]), dict(list(scores.items())[11:])]
-    whole = summarise(write_run(tmp_path / "whole", {"codec": scores}))["systems"]["codec"]["metrics"]["wer"]
+    whole = summarise(write_run(tmp_path / "whole", {"codec": scores})).as_dict()["systems"]["codec"]["metrics"]["wer"]
     sums = [write_run(tmp_path / f"{n}", {"codec": part}).columns("codec", "wer") for n, part in enumerate(parts)]
     assert whole["value"] == pytest.approx(
         sum(sum(numerators) for _, numerators, *_ in sums) / sum(sum(below) for _, _, below, *_ in sums), rel=1e-12
@@ -185,7 +188,7 @@ def test_parts_add_up_to_the_whole(tmp_path):
 
 def test_a_run_in_progress_counts_what_is_finished(tmp_path, mixed_rows):
     rows = {"a": dict(list(mixed_rows["a"].items())[:25]), "b": dict(list(mixed_rows["b"].items())[:7]), "nothing": {}}
-    summary = summarise(write_run(tmp_path / "run", rows, systems=rows, state="running"))
+    summary = summarise(write_run(tmp_path / "run", rows, systems=rows, state="running")).as_dict()
     for name, system in summary["systems"].items():
         for entry in system["metrics"].values():
             assert entry["n"] + entry["failed"] == len(rows[name])
@@ -193,7 +196,7 @@ def test_a_run_in_progress_counts_what_is_finished(tmp_path, mixed_rows):
 
 def test_a_score_that_is_not_in_the_record_is_said(tmp_path):
     rows = {"codec": {"a": {"wer": errors(0, 3), "stoi": Score.ok(1.0, "p")}, "b": {"wer": errors(1, 3)}}}
-    summary = summarise(write_run(tmp_path / "run", rows))
+    summary = summarise(write_run(tmp_path / "run", rows)).as_dict()
     assert summary["systems"]["codec"]["metrics"]["stoi"]["missing"] == {"not_scored": 1}
     assert summary["failures"]["scores"] == 1 + 2  # two items have no bitrate either
 
@@ -214,7 +217,7 @@ def test_items_without_an_estimate_are_counted_once_whether_scored_or_not(tmp_pa
     ):
         writer.write([(number, ItemRecord("codec", i, status, None if status == "ok" else "gave up", scores))])
     writer.close()
-    summary = summarise(Run(tmp_path / "run"))
+    summary = summarise(Run(tmp_path / "run")).as_dict()
     entry = summary["systems"]["codec"]["metrics"]["stoi"]
     assert (entry["n"], entry["failed"], entry["missing"]) == (1, 4, {"no_estimate": 2, "not_scored": 2})
     assert list(entry["missing"]) == ["no_estimate", "not_scored"]
@@ -231,27 +234,27 @@ def test_systems_are_compared_over_the_samples_that_all_have(tmp_path):
         "fails on hard ones": {f"s{n}": stoi(0.8) if n < 4 else "gave up" for n in range(6)},
         "never works": {f"s{n}": "no device" for n in range(6)},
     }
-    systems = summarise(write_run(tmp_path / "run", rows, systems=rows))["systems"]
+    systems = summarise(write_run(tmp_path / "run", rows, systems=rows)).as_dict()["systems"]
     careful, fails, never = (systems[name]["metrics"]["stoi"] for name in rows)
     assert careful["value"] < fails["value"], "over its own samples the system that fails looks better"
     assert careful["common"]["value"] == pytest.approx(0.9) and careful["common"]["n"] == 4
     assert fails["common"] is None, "it has the common samples and no others"
     assert never["common"] is None
     apart = {"a": {"s0": stoi(0.5), "s1": "lost"}, "b": {"s0": "lost", "s1": stoi(0.6)}}
-    for system in summarise(write_run(tmp_path / "apart", apart, systems=apart))["systems"].values():
+    for system in summarise(write_run(tmp_path / "apart", apart, systems=apart)).as_dict()["systems"].values():
         assert system["metrics"]["stoi"]["common"]["n"] == 0 and system["metrics"]["stoi"]["common"]["value"] is None
 
 
 def test_failures_count_as_what_the_record_says(tmp_path):
     failed = Score.failed("gave up", "p").counting_wrong(Score.ok(-1.0, "p"))
     rows = {"codec": {"a": {"stoi": Score.ok(0.8, "p")}, "b": {"stoi": failed}, "c": {"stoi": Score.failed("x", "p")}}}
-    entry = summarise(write_run(tmp_path / "run", rows))["systems"]["codec"]["metrics"]["stoi"]
+    entry = summarise(write_run(tmp_path / "run", rows)).as_dict()["systems"]["codec"]["metrics"]["stoi"]
     assert (entry["value"], entry["n"]) == (0.8, 1)
     assert entry["counting_failures"] == {"value": pytest.approx(-0.1), "n": 2, "uncounted": 1}
 
 
 def test_reasons_are_grouped_and_complete(tmp_path, mixed_rows):
-    failures = summarise(write_run(tmp_path / "run", mixed_rows, systems=mixed_rows))["failures"]
+    failures = summarise(write_run(tmp_path / "run", mixed_rows, systems=mixed_rows)).as_dict()["failures"]
     lost = [v for items in mixed_rows.values() for v in items.values() if isinstance(v, str)]
     scores = [s for items in mixed_rows.values() for v in items.values() if not isinstance(v, str) for s in v.values()]
     of_items = [r for r in failures["reasons"] if r["metric"] is None]
@@ -274,7 +277,7 @@ def test_estimates_of_digital_silence_are_counted(tmp_path):
         writer.write([(number, ItemRecord("quiet", i, "ok", None, {"stoi": Score.ok(0.5, "p")}, notes=notes))])
         writer.write([(number, ItemRecord("codec", i, "ok", None, {"stoi": Score.ok(0.5, "p")}))])
     writer.close()
-    systems = summarise(Run(tmp_path / "run"))["systems"]
+    systems = summarise(Run(tmp_path / "run")).as_dict()["systems"]
     assert {name: system["silent"] for name, system in systems.items()} == {"quiet": 2, "codec": 0}
 
 
@@ -285,7 +288,7 @@ def test_what_is_worse_and_more_frequent_stands_first(tmp_path):
     scores["flagged"] = Score.ok(0.5, "p", detail={"flag": "was flagged"})
     rows = {f"{n} {status}": {"stoi": scores[status]} for n in range(2) for status in statuses}
     rows |= {"rare": {"stoi": Score.failed("rarely", "p")}, "lost": "gave up", "unscored": {}}
-    found = summarise(write_run(tmp_path / "run", {"codec": rows}))
+    found = summarise(write_run(tmp_path / "run", {"codec": rows})).as_dict()
     order = [(r["status"], r["reason"]) for r in found["failures"]["reasons"] if r["metric"] in (None, "stoi")]
     assert order == [
         ("failed", "gave up"), ("failed", "was failed"), ("failed", "rarely"), ("unparsed", "was unparsed"),
@@ -301,7 +304,7 @@ def test_what_is_worse_and_more_frequent_stands_first(tmp_path):
 def test_only_what_differs_between_reasons_is_left_out(tmp_path):
     texts = ("'a.wav' has 8 channels at 4000 Hz", "'b.wav' has 8 channels at 6000 Hz", "'b.wav' is empty")
     rows = {"codec": dict(zip("abc", texts))}
-    reasons = summarise(write_run(tmp_path / "run", rows))["failures"]["reasons"]
+    reasons = summarise(write_run(tmp_path / "run", rows)).as_dict()["failures"]["reasons"]
     assert [(r["reason"], r["count"], r["example"]) for r in reasons] == [
         ("… has 8 channels at … Hz", 2, "a"),
         ("'b.wav' is empty", 1, "c"),
@@ -311,7 +314,7 @@ def test_only_what_differs_between_reasons_is_left_out(tmp_path):
 def test_a_hostile_reason_is_kept_as_text(tmp_path):
     reason = "\0 </script> \x1b[31m {0} \\1 " + "x" * 10_000
     rows = {"codec": {"a": reason, "b": reason}}
-    (row,) = summarise(write_run(tmp_path / "run", rows))["failures"]["reasons"]
+    (row,) = summarise(write_run(tmp_path / "run", rows)).as_dict()["failures"]["reasons"]
     assert row["count"] == 2
     assert row["reason"].startswith("� </script>")
     assert len(row["reason"]) == 500
@@ -326,7 +329,7 @@ def test_endless_reasons_do_not_grow_the_summary(tmp_path):
             for n in range(1400)
         }
     }
-    failures = summarise(write_run(tmp_path / "run", rows))["failures"]
+    failures = summarise(write_run(tmp_path / "run", rows)).as_dict()["failures"]
     by_metric = {m: sum(r["count"] for r in failures["reasons"] if r["metric"] == m) for m in ("wer", "stoi")}
     assert by_metric == {"wer": 1400, "stoi": 1400}
     assert len(failures["reasons"]) <= MAX_REASONS + 3
@@ -335,7 +338,7 @@ def test_endless_reasons_do_not_grow_the_summary(tmp_path):
 def test_flags_of_scores_are_counted_though_they_have_a_value(tmp_path):
     flagged = {"wer": Score.ok(0.5, "p", detail={"flag": "the answer was cut"})}
     rows = {"codec": {"a": flagged, "b": {"wer": errors(0, 3)}, "c": flagged, "d": flagged}}
-    summary = summarise(write_run(tmp_path / "run", rows))
+    summary = summarise(write_run(tmp_path / "run", rows)).as_dict()
     (row,) = [r for r in summary["failures"]["reasons"] if r["status"] == "flagged"]
     assert (row["metric"], row["reason"], row["count"], row["example"]) == ("wer", "the answer was cut", 3, "a")
     assert summary["systems"]["codec"]["metrics"]["wer"]["n"] == 4
@@ -345,7 +348,7 @@ def test_a_run_that_recorded_nothing_but_its_names_has_a_summary(tmp_path):
     writer = RunWriter(tmp_path / "run", {})
     writer.begin({"codec": {}}, {"stoi": {"protocol": "stoi/p"}}, [Sample("a", None)])
     writer.close()
-    summary = summarise(Run(tmp_path / "run"))
+    summary = summarise(Run(tmp_path / "run")).as_dict()
     assert summary["systems"]["codec"]["metrics"]["stoi"] == {
         "value": None, "ci95": None, "note": None, "units": 0, "common": None, "n": 0,
         "counting_failures": {"value": None, "n": 0, "uncounted": 0}, "failed": 0, "missing": {}, "unit": "", "higher_is_better": None,

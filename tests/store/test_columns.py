@@ -11,13 +11,14 @@ import pytest
 
 from codec_bench.data import open_source
 from codec_bench.data.columns import LONGEST, MOST_VALUES, broken_down
-from codec_bench.errors import Note, UserError
+from codec_bench.errors import UserError
+from codec_bench.report.opened import Run
 from codec_bench.stats.breakdown import finished_only, parts_of
 from codec_bench.stats.intervals import interval
+from codec_bench.stats.recorded import Recorded
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.columns import grouped
-from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -98,7 +99,7 @@ def test_every_breakdown_is_what_pandas_finds_in_the_exported_table(mixed, tmp_p
     ).astype(object)  # fmt: skip
     table["sample_rate"] = table.sample_rate.map({16000: "16 kHz", 44100: "44.1 kHz"})
     table["level"] = table.level.astype(str)
-    summary = summarise(mixed, COLUMNS)
+    summary = summarise(mixed, COLUMNS).as_dict()
     edges = [float(x) for x in re.findall(r"[-\d.]+", " ".join(names_of(mixed, "snr_db")[1:3]))]
     low, middle, again, high = edges
     assert middle == again and len(names_of(mixed, "snr_db")) == 4
@@ -127,15 +128,15 @@ def test_every_breakdown_is_what_pandas_finds_in_the_exported_table(mixed, tmp_p
 @pytest.mark.parametrize("column", COLUMNS)
 def test_the_groups_make_the_whole(mixed, column):
     subsets = grouped(mixed, column)
-    summary = summarise(mixed, column)
+    summary = summarise(mixed, column).as_dict()
     for system in SYSTEMS:
-        of_system = finished_only(mixed, system, subsets)[column]
+        of_system = finished_only(subsets, set(Recorded(mixed).items(system).finished))[column]
         for metric in FACTS:
             entry = summary["systems"][system]["metrics"][metric]
             rows = entry["subsets"][column].values()
             assert sum(row["n"] for row in rows) == entry["n"]
             assert sum(row["failed"] for row in rows) == entry["failed"]
-            parts = parts_of(mixed, system, metric, FACTS[metric]["aggregate"])
+            parts = parts_of(Recorded(mixed), system, metric)
             at = dict(zip(parts.numbers, parts.sums))
             sums = [np.sum([at[n] for n in numbers if n in at], axis=0) for numbers in of_system.values()]
             total = np.sum([s for s in sums if np.ndim(s)], axis=0)
@@ -145,7 +146,9 @@ def test_the_groups_make_the_whole(mixed, column):
 
 def test_samples_that_are_not_finished_count_nowhere(tmp_path):
     samples = [Sample(f"s{n}", "x", speaker=f"p{n % 2}") for n in range(10)]
-    entry = summarise(write_run(tmp_path / "run", samples, finish=5), "speaker")["systems"]["a"]["metrics"]["stoi"]
+    entry = summarise(write_run(tmp_path / "run", samples, finish=5), "speaker").as_dict()["systems"]["a"]["metrics"][
+        "stoi"
+    ]
     assert {name: row["n"] + row["failed"] for name, row in entry["subsets"]["speaker"].items()} == {"p0": 3, "p1": 2}
     assert entry["n"] + entry["failed"] == 5
 
@@ -215,7 +218,7 @@ def test_a_column_that_is_not_there_is_an_error_that_says_which_are(tmp_path):
             ask()
         assert e.value.hint == "did you mean mood?"
     with pytest.raises(UserError, match="no column 'accent'") as e:
-        summarise(run, "accent")
+        summarise(run, "accent").as_dict()
     assert "run again" in e.value.hint
     with pytest.raises(UserError, match="no column 'language'"):
         grouped(run, "language")
@@ -242,7 +245,7 @@ def test_a_column_of_names_is_refused_before_anything_is_computed(tmp_path):
 def test_the_columns_that_a_run_was_asked_for_are_in_its_summary(tmp_path):
     samples = [Sample(f"s{n}", "x", speaker=f"p{n % 2}", extra={"mood": "ab"[n % 2]}) for n in range(4)]
     run = write_run(tmp_path / "run", samples, by=["mood"])
-    entries = [run.summary(by)["systems"]["a"]["metrics"]["stoi"] for by in (None, "speaker", ())]
+    entries = [summarise(run, by).as_dict()["systems"]["a"]["metrics"]["stoi"] for by in (None, "speaker", ())]
     assert [list(entry.get("subsets", ())) for entry in entries] == [["mood"], ["speaker"], []]
     assert "subsets" not in entries[2], "a run that was asked for none has a summary as before"
 
@@ -257,23 +260,6 @@ def test_a_column_that_the_manifest_got_later_is_taken_up(tmp_path):
     assert grouped(run, "mood,old") == {"mood": {"angry": [1], "calm": [0, 2]}, "old": {"o": [0, 1, 2]}}
 
 
-def test_a_record_without_further_columns_is_read(tmp_path):
-    import sqlite3
-
-    run = write_run(tmp_path / "run", [Sample(f"s{n}", "x", speaker="p") for n in range(3)])
-    run.close()
-    with closing(sqlite3.connect(tmp_path / "run" / "run.sqlite")) as record:
-        record.execute("DROP TABLE extras")
-        record.execute("UPDATE meta SET value = '1' WHERE key = 'schema'")
-        record.commit()
-    (tmp_path / "run" / "run.seal").unlink()
-    run = Run(tmp_path / "run")
-    with pytest.warns(Note):
-        assert grouped(run, "speaker") == {"speaker": {"p": [0, 1, 2]}}
-    with pytest.raises(UserError, match="its columns are speaker, duration, sample_rate"):
-        grouped(run, "mood")
-
-
 def test_questions_are_grouped_by_their_fields(tmp_path):
     with closing(AnswerWriter(tmp_path / "run", {"asked": {}, "scored": {}})) as writer:
         writer.begin({"model": {}}, {"stoi": FACTS["stoi"]}, ())
@@ -282,10 +268,12 @@ def test_questions_are_grouped_by_their_fields(tmp_path):
             writer.write_answers([(question, AnswerRecord("ok", text="x"))])
             writer.write_marked([(n, ItemRecord("model", f"q{n}", "ok", None, {"stoi": Score.ok(n, "p")}))], {})
     run = Run(tmp_path / "run")
-    entry = summarise(run, "topic,level")["systems"]["model"]["metrics"]["stoi"]["subsets"]
+    entry = summarise(run, "topic,level").as_dict()["systems"]["model"]["metrics"]["stoi"]["subsets"]
     assert {name: row["value"] for name, row in entry["topic"].items()} == {"a": 1.0, "b": 2.0}
     assert {name: row["n"] for name, row in entry["level"].items()} == {"x": 3, "": 1}
-    assert summarise(run)["systems"]["model"]["metrics"]["stoi"]["subsets"] == {}, "one value only: nothing to compare"
+    assert summarise(run).as_dict()["systems"]["model"]["metrics"]["stoi"]["subsets"] == {}, (
+        "one value only: nothing to compare"
+    )
 
 
 def test_hostile_values_are_kept_as_texts(tmp_path):

@@ -21,9 +21,9 @@ import soundfile
 
 from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError
+from codec_bench.report.opened import Run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.export import COLUMNS, export_run, write_csv
-from codec_bench.store.record import Run
 from codec_bench.store.rows import NUMBERS, ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
@@ -69,7 +69,7 @@ def score_run(tmp_path_factory) -> Run:
 @pytest.fixture(scope="module")
 def benchmark_run(tmp_path_factory) -> Run:
     """A run of answers with BLEU, BLEU and CIDEr of captions, and an error rate; every sixth answer could not be read."""
-    from codec_bench.benchmark.scoring.metrics import Answer, load_answer_metric
+    from codec_bench.benchmark.metrics import Answer, load_answer_metric
 
     rng = np.random.default_rng(3)
     words = "the a cat dog sat on mat under tree green old house and ran".split()

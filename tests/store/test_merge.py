@@ -11,9 +11,9 @@ import pytest
 
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.errors import UserError
+from codec_bench.report.opened import Run
 from codec_bench.store.merge import join_pieces, merge_records
 from codec_bench.store.parts import MARK, mark_part, read_part
-from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.verify import verify_record
 from codec_bench.store.writer import RunWriter

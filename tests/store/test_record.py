@@ -10,8 +10,9 @@ import sqlite3
 import pytest
 
 from codec_bench.errors import RunMismatch, UserError
+from codec_bench.report.opened import open_run
 from codec_bench.store.export import COLUMNS, export_run
-from codec_bench.store.record import Run, open_run
+from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score

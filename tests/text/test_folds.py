@@ -46,15 +46,6 @@ def test_different_speech_is_an_error(language):
     assert [row[2:] for row, pair in zip(rows, compare(rows)) if pair.counts.errors == 0] == []
 
 
-@pytest.mark.parametrize("earlier", ["by-language-1", "by-language-2"])
-def test_earlier_versions_of_the_rule_stay(earlier):
-    """What the third version adds is no part of the earlier ones, whose names stand in records."""
-    same = [row for row in ROWS if row[1] == "yes"]
-    assert sum(pair.value != 0 for pair in compare(same, earlier)) > 200
-    assert get_rule(earlier).recipe("de").reference == ("words",)
-    assert get_normaliser("words")("Ё 21") == "ё 21"
-
-
 # Other words that a careless table would reach.
 @pytest.mark.parametrize(
     ("language", "text"),

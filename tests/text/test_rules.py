@@ -149,8 +149,8 @@ def test_every_name_of_a_language_takes_its_rule():
     for names in (("zh", "zh-CN", "cmn", "Mandarin"), ("en", "en-US", "English"), ("ja", "jp"), ("ko", "kr")):
         assert len({rule.recipe(name) for name in names}) == 1
     assert [rule.rate(language) for language in ("en", "zh", "ko", "de")] == ["wer", "cer", "cer", "wer"]
-    assert rule.protocol("de") == "by-language-3"
-    assert rule.protocol("zh-TW").startswith("by-language-3+OpenCC-")
+    assert rule.protocol("de") == "by-language"
+    assert rule.protocol("zh-TW").startswith("by-language+OpenCC-")
 
 
 @pytest.mark.parametrize(

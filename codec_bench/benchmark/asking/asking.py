@@ -79,7 +79,6 @@ class Asking:
         self._model, self._start, self._render, self._writer = model, start, render, writer
         self._keep_question, self._ask_all, self._progress = keep_question, ask_all, progress
         self._waiting: dict[str, tuple[int, Question]] = {}
-        self._speakers: dict[int, str] = {}
         self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
         self._last_write = perf_counter()
         self._proven = False
@@ -122,7 +121,6 @@ class Asking:
             raise
         finally:
             self._write(force=True)
-            self._writer.write_speakers(self._speakers)
         wall_s, counts = perf_counter() - start, self.counts
         return {
             "wall_s": wall_s, "asked": counts.asked, "failed": counts.failed, "cached": counts.cached,
@@ -136,8 +134,6 @@ class Asking:
             if shard is not None and not shard.holds(question.draw_of or question.id):
                 continue
             if number in answered:
-                if question.speaker is not None:  # a record that an earlier version began holds no speakers
-                    self._speakers[number] = question.speaker
                 continue
             if question.problem is not None:
                 self._take(number, question, None, Response.failed(question.problem))

@@ -20,12 +20,6 @@ from codec_bench.store.answers import AnswerWriter, Place, content_of
 from codec_bench.store.cells import storable
 
 
-def sized(asked: Mapping[str, Any], limit: int | None, repeats: int) -> dict[str, Any]:
-    """What is asked, with a limit and a number of draws; one draw is not named, as in records of earlier versions."""
-    named = {**asked, "limit": limit, "repeats": repeats}
-    return named if repeats > 1 else {name: value for name, value in named.items() if name != "repeats"}
-
-
 def as_begun(asked: Mapping[str, Any], begun: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """What is asked, in the size that the record in the folder was begun with; if there is none, what is asked.
 
@@ -37,11 +31,11 @@ def as_begun(asked: Mapping[str, Any], begun: Mapping[str, Any], folder: Path) -
     """
     if not begun:
         return dict(asked)
-    limit, repeats = begun.get("limit"), begun.get("repeats", 1)
-    smaller = sized(asked, limit, repeats)
+    limit, repeats = begun.get("limit"), begun.get("repeats")
+    smaller = {**asked, "limit": limit, "repeats": repeats}
     if json.loads(json.dumps(smaller)) != begun:
         return smaller  # something else differs, which the writer of the record tells
-    wanted, draws = asked["limit"], asked.get("repeats", 1)
+    wanted, draws = asked["limit"], asked["repeats"]
     if wanted is not None and (limit is None or wanted < limit):
         size = "all questions" if limit is None else f"{limit:,} questions"
         raise RunMismatch(
@@ -87,4 +81,4 @@ def _misfit(writer: AnswerWriter, why: str) -> RunMismatch:
     )
 
 
-__all__ = ["as_begun", "grow", "sized"]
+__all__ = ["as_begun", "grow"]

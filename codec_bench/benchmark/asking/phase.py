@@ -18,14 +18,14 @@ from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.asking.asking import Asking
 from codec_bench.benchmark.asking.batched import check_no_batches
 from codec_bench.benchmark.asking.draws import Draws, check_drawn, with_seed
-from codec_bench.benchmark.asking.growing import as_begun, grow, sized
+from codec_bench.benchmark.asking.growing import as_begun, grow
 from codec_bench.benchmark.asking.lengths import check_length
 from codec_bench.benchmark.asking.orders import arranged
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
-from codec_bench.benchmark.run import RunRequest, run_folder, scheme_of, scored, started_model, writing
+from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.running import Progress, kept_numbers
 from codec_bench.environment import machine, versions
@@ -124,17 +124,16 @@ async def _ask_one(
 ) -> None:
     questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     begun = _fingerprint_of(folder)
-    prompt, decoding = _decoded(one, model, request, begun)
+    prompt, decoding = _decoded(one, model, request)
     repeats, choices = _how_often(one, prompt, model, request)
     rotated = choices == ALL_ROTATIONS
     window_of(one.windows, model.info)
     scheme = _scheme(one, prompt.process, request)
     rules = scored(one, scheme, request) if scheme is not None else begun.get("scored", {})
-    whole = {
-        **one.asked, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, **decoding,
+    asked = {
+        **one.asked, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
         **({"choices": choices} if choices != GIVEN else {}),
     }  # fmt: skip
-    asked = sized(whole, request.limit, repeats)
     before = as_begun(asked, begun.get("asked", {}), folder)
     orders = partial(arranged, how=choices, seed=request.seed) if choices != GIVEN else None
     drawn = Draws(questions, repeats, prompt.wording_of, orders, rotated=rotated)
@@ -173,8 +172,8 @@ async def _ask_one(
         timings = await asking.run(drawn, answered, request.shard)
         if timings["asked"] or not answered:
             writer.set_meta(answering=timings)
-        if "decoding" in decoding and timings["asked"]:
-            writer.set_meta(decoding={"asked": decoding["decoding"], "untold": dict(model.untold)})
+        if timings["asked"]:
+            writer.set_meta(decoding={"asked": decoding, "untold": dict(model.untold)})
         if batched is not None:
             batched.finish()
         writer.set_meta(state="answered")
@@ -253,22 +252,13 @@ def _fingerprint_of(folder: Path) -> Mapping[str, Any]:
         return {}
 
 
-def _decoded(
-    one: Benchmark, model: Model, request: RunRequest, begun: Mapping[str, Any]
-) -> tuple[Prompt, dict[str, Any]]:
-    """The prompt with the parameters that every question is asked with, and the same parameters for the fingerprint.
-
-    Records that were begun before definitions said how answers are decoded go on as they began.
-    """
-    prompt = replace(one.prompt_for(model.info), wording=request.prompts, seed=request.seed)
-    before = begun.get("asked", {})
-    if begun and "decoding" not in before:
-        told = before.get("parameters", {})
-        return replace(prompt, parameters=told), {"parameters": told}
+def _decoded(one: Benchmark, model: Model, request: RunRequest) -> tuple[Prompt, dict[str, Any]]:
+    """The prompt with the parameters that every question is asked with, and these parameters."""
     decoding = {**one.decoding(model.info), **_own_parameters(model, request)}
     if not model.reasons:
         decoding.pop("reasoning_tokens", None)
-    return replace(prompt, parameters=decoding), {"decoding": decoding}
+    prompt = one.prompt_for(model.info)
+    return replace(prompt, wording=request.prompts, seed=request.seed, parameters=decoding), decoding
 
 
 def _own_parameters(model: Model, request: RunRequest) -> dict[str, Any]:

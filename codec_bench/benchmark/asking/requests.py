@@ -14,7 +14,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.audio.decode import check_audio
+from codec_bench.decoding.decode import check_audio
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean

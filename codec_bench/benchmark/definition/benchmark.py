@@ -261,7 +261,7 @@ class Benchmark:
 
     @cached_property
     def _metrics(self) -> tuple[tuple[str, tuple[str, ...] | None], ...]:
-        from codec_bench.benchmark.scoring.metrics import expand_answer_metrics
+        from codec_bench.benchmark.metrics import expand_answer_metrics
         from codec_bench.metrics import expand
 
         found: list[tuple[str, tuple[str, ...] | None]] = []

@@ -273,7 +273,7 @@ def _built(name: str, spec: BenchmarkSpec) -> None:
     Raises:
         UserError: the metric cannot be built, or a column is missing.
     """
-    from codec_bench.benchmark.scoring.metrics import expand_answer_metrics, is_answer_metric, load_answer_metric
+    from codec_bench.benchmark.metrics import expand_answer_metrics, is_answer_metric, load_answer_metric
     from codec_bench.metrics import build_metric, expand
 
     if is_answer_metric(name):

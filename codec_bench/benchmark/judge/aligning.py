@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from codec_bench.benchmark.judge.replies import Verdict, read_letter
+from codec_bench.benchmark.metrics.air_bench_foundation import letter_of
+from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading.base import Parsed
 from codec_bench.benchmark.reading.choices import chance_of, choices_of, right_letters
 from codec_bench.benchmark.reading.option import option_letter
-from codec_bench.benchmark.scoring.metrics.air_bench_foundation import letter_of
-from codec_bench.benchmark.scoring.metrics.base import Answer
 from codec_bench.errors import UnknownName
 from codec_bench.stats.beside import STAGES
 from codec_bench.types import Score

@@ -20,9 +20,9 @@ from codec_bench.benchmark.judge import replies
 from codec_bench.benchmark.judge.aligning import by_judge, by_rule
 from codec_bench.benchmark.judge.replies import Verdict
 from codec_bench.benchmark.judge.rubric import load_rubric
+from codec_bench.benchmark.metrics import load_answer_metric
+from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
-from codec_bench.benchmark.scoring.metrics import load_answer_metric
-from codec_bench.benchmark.scoring.metrics.base import Answer
 from codec_bench.errors import UserError
 from codec_bench.registry import Spec
 from codec_bench.store.answers import CALLS

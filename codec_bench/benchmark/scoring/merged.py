@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from codec_bench.benchmark.judge.metric import is_judge_metric
-from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
+from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_sets
 from codec_bench.store.answers import AnswerWriter

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, load_judge_metric, names_by_judge
+from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
+from codec_bench.benchmark.metrics.base import AnswerMetric
 from codec_bench.benchmark.reading import Chain, load_steps
-from codec_bench.benchmark.scoring.metrics import is_answer_metric, load_answer_metric
-from codec_bench.benchmark.scoring.metrics.base import AnswerMetric
 from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.systems import generated
 from codec_bench.metrics import build_metric

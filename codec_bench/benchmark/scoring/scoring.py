@@ -16,9 +16,9 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading import Chain, Unparsed
 from codec_bench.benchmark.reading.choices import choices_of
-from codec_bench.benchmark.scoring.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.engine.phases import RUNNING
 from codec_bench.engine.run import Engine

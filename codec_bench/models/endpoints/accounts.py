@@ -7,13 +7,13 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date as Date
 from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.models.sound import clips_of
-from codec_bench.types import Request, Response
+from codec_bench.types import Request
 
 TOKENS = ("input", "output", "audio_input", "audio_output")
 PARTS = (*TOKENS, "audio_minute", "characters")
@@ -122,41 +122,6 @@ def _day(name: str, value: Any) -> Date | None:
         raise UserError(f"the prices have {name}={value!r}; expected a day such as 2026-11-22") from None
 
 
-@dataclass(slots=True)
-class Account:
-    """The cost of all answers of a run.
-
-    Args:
-        answers: number of answers. cached: how many came from the cache. unpriced: how many have an unknown cost.
-        tokens: the sum of each kind of token over the answers that did not come from the cache.
-    """
-
-    answers: int = 0
-    cached: int = 0
-    unpriced: int = 0
-    tokens: dict[str, float] = field(default_factory=dict)
-    _cost_usd: float = 0.0
-
-    def add(self, response: Response) -> None:
-        """Adds one answer."""
-        self.answers += 1
-        if response.cached:
-            self.cached += 1
-            return
-        for name, amount in response.usage.items():
-            if name != "cost_usd":
-                self.tokens[name] = self.tokens.get(name, 0.0) + amount
-        if "cost_usd" in response.usage:
-            self._cost_usd += response.usage["cost_usd"]
-        else:
-            self.unpriced += 1
-
-    @property
-    def cost_usd(self) -> float | None:
-        """Cost of all answers in US dollars; None if the cost of any of them is unknown."""
-        return self._cost_usd if self.unpriced == 0 else None
-
-
 def openai_usage(reported: Any) -> dict[str, float]:
     """The token counts of a `usage` as OpenAI reports it. Chats, transcriptions and realtime answers use different names."""
     if not isinstance(reported, Mapping):
@@ -205,4 +170,4 @@ def _put(out: dict[str, float], name: str, value: Any) -> None:
         out[name] = float(value)
 
 
-__all__ = ["PARTS", "Account", "Prices", "gemini_usage", "openai_usage"]
+__all__ = ["PARTS", "Prices", "gemini_usage", "openai_usage"]

@@ -66,9 +66,8 @@ class JsonEndpoint(JsonModel):
     checked: ClassVar[str] = "the documentation that each config names; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = (
         "body", "method", "path", "text_path", "audio_path", "rate_path", "reply", "pieces_text", "text_after", "audio_format", "audio_rate_hz",
+        "audio_coding",
     )  # fmt: skip
-
-    added: ClassVar[Mapping[str, Any]] = {**JsonModel.added, "audio_coding": "base64"}
 
     def __init__(
         self,

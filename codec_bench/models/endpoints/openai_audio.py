@@ -43,8 +43,7 @@ class OpenAiTranscription(HttpModel):
     """
 
     checked: ClassVar[str] = "the types of openai 3.54, and the documentation of ElevenLabs; 2026-11-22"
-    changes_answers: ClassVar[tuple[str, ...]] = ("path", "languages")
-    added: ClassVar[Mapping[str, Any]] = {**HttpModel.added, "names": {}}
+    changes_answers: ClassVar[tuple[str, ...]] = ("path", "languages", "names")
 
     def __init__(
         self,

@@ -62,8 +62,6 @@ class RemoteModel(Model):
     """The options of this kind of model that change an answer; `identity` holds them beside those that all kinds share."""
     words: ClassVar[Mapping[str, str | None]] = {"reasoning_tokens": None}
     """What services of this kind call a parameter, if `rename` does not say it; None if they have no such parameter."""
-    added: ClassVar[Mapping[str, Any]] = {"says_that_it_reasons": False}
-    """Options that came after the first runs were recorded, with their defaults; `identity` holds those that differ."""
     checked: ClassVar[str] = ""
     """What this way to a model was checked against, and when."""
     audio_as: str | None = None
@@ -99,7 +97,6 @@ class RemoteModel(Model):
         self.ceiling = int(concurrency)
         self.model, self.parameters, self.rename = model, dict(parameters or {}), dict(rename or {})
         self.prices, self.reasons = Prices.parse(prices), bool(reasons)
-        self.says_that_it_reasons = self.reasons
         self._learned: dict[str, str | None] = {}
         self._untold: dict[str, str] = {}
         self._alone, self._settled = asyncio.Lock(), False
@@ -127,10 +124,10 @@ class RemoteModel(Model):
             "rename": self.rename,
             "headers": self.headers,
             "rate_hz": self.rate_hz,
+            "reasons": self.reasons,
             "limit_s": self.info.limit_s,
             "window_s": self.info.window_s,
             **{name: getattr(self, name) for name in self.changes_answers},
-            **{name: value for name, usual in self.added.items() if (value := getattr(self, name)) != usual},
         }
 
     @property

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.report.figures.plots import plots_of
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import Summary
 from codec_bench.store.export import write_csv
 from codec_bench.store.record import Run
 
@@ -39,7 +39,7 @@ def write_figures(
     folder: str | os.PathLike[str],
     *,
     by: str | Sequence[str] | None = None,
-    summaries: Sequence[Mapping[str, Any]] | None = None,
+    summaries: Sequence[Summary] | None = None,
 ) -> Figures:
     """Writes the plots of one run, or of several side by side, each as SVG, as PDF and as CSV.
 

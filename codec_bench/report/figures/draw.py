@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.errors import MissingExtra
-from codec_bench.report.figures.labels import Labels, shortened
+from codec_bench.report.figures.labels import name_points, shortened
 from codec_bench.report.figures.plots import Plot, Point
 
 if TYPE_CHECKING:
@@ -184,8 +184,7 @@ def _draw_rates(axes: Axes, plot: Plot) -> None:
     axes.grid(axis="y")
     axes.set_ylabel(plot.measure)
     _footnote(axes, plot)
-    unnamed = Labels(axes, rated, level).place()
-    _legend(axes, by_family, unnamed)
+    _legend(axes, by_family, name_points(axes, rated, level))
 
 
 def log_axis(axes: Axes, rates: Sequence[float]) -> None:

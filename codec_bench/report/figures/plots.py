@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from codec_bench.report import numbers
-from codec_bench.report.breakdown import columns_of as broken_down_by
-from codec_bench.report.breakdown import shown_name
+from codec_bench.report.breakdown.rows import columns_of as broken_down_by
+from codec_bench.report.breakdown.rows import shown_name, subsets_of
 from codec_bench.report.page.system import Column, System, columns_of, data_sets, families, run_names, systems_of
+from codec_bench.stats.summary_types import MetricSummary, Subset, Summary, SystemSummary
 from codec_bench.store.record import Run
 
 MOST_POINTS = 100
@@ -75,7 +76,7 @@ class Plot:
     left_out: int = 0
 
 
-def plots_of(runs: Sequence[Run], summaries: Sequence[Mapping[str, Any]]) -> list[Plot]:
+def plots_of(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[Plot]:
     """All plots of some runs: by metric in the order of the runs, and then where the time went."""
     side = _SideBySide(runs, summaries)
     stems = Stems()
@@ -128,36 +129,36 @@ class _Metric:
             ", ".join(filter(None, (name, better))) + (f"\n{self.column.data}" if self.column.data else "")
         )
 
-    def scaled(self, entry: Mapping[str, Any]) -> tuple[float | None, Ends]:
+    def scaled(self, entry: MetricSummary | Subset) -> tuple[float | None, Ends]:
         """The value of an entry of the summary and the ends of its interval, in the unit that is shown."""
         return _scaled(entry, self.factor)
 
 
-def _scaled(entry: Mapping[str, Any], factor: float) -> tuple[float | None, Ends]:
-    value, ends = entry["value"], entry["ci95"]
+def _scaled(entry: MetricSummary | Subset, factor: float) -> tuple[float | None, Ends]:
+    value, ends = entry.value, entry.ci95
     return None if value is None else factor * value, None if ends is None else (factor * ends[0], factor * ends[1])
 
 
 class _SideBySide:
     """The systems of all runs with their results."""
 
-    def __init__(self, runs: Sequence[Run], summaries: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, runs: Sequence[Run], summaries: Sequence[Summary]) -> None:
         self.names = run_names(runs)
         self._systems = systems_of(runs, self.names)
         self._sets = data_sets(runs)
         self.columns = columns_of(runs, self._sets)
         self._held = [
-            summaries[system.run]["systems"].get(system.name, {"metrics": {}})["metrics"] for system in self._systems
+            summaries[system.run].systems.get(system.name, SystemSummary()).metrics for system in self._systems
         ]
         named = families(self._systems, self.names)
         shown = list(dict.fromkeys(name for name in named if name is not None))
         self._families = [("", -1) if name is None else (name, shown.index(name)) for name in named]
 
-    def _entries(self, column: Column) -> Iterator[tuple[int, System, Mapping[str, Any]]]:
+    def _entries(self, column: Column) -> Iterator[tuple[int, System, MetricSummary]]:
         """The systems that have results of a column, with their places."""
         for place, system in enumerate(self._systems):
             entry = self._held[place].get(column.metric)
-            if entry is not None and (entry["protocol"], self._sets[system.run]) == (column.protocol, column.data):
+            if entry is not None and (entry.protocol, self._sets[system.run]) == (column.protocol, column.data):
                 yield place, system, entry
 
     def broken_down_by(self, column: Column) -> list[str]:
@@ -165,20 +166,20 @@ class _SideBySide:
 
     def _rate_kbps(self, place: int, system: System) -> tuple[float | None, Ends]:
         entry = self._held[place].get("bitrate")
-        if entry is None or system.name == numbers.UNPROCESSED or not entry["value"] or entry["value"] <= 0:
+        if entry is None or system.name == numbers.UNPROCESSED or not entry.value or entry.value <= 0:
             return None, None
         return _scaled(entry, 1e-3)
 
-    def _results(self, metric: _Metric, by: str) -> Iterator[tuple[str, int, System, Mapping[str, Any]]]:
+    def _results(self, metric: _Metric, by: str) -> Iterator[tuple[str, int, System, MetricSummary | Subset]]:
         """The results as (value of the column, place, system, entry), value by value; without a column, of all samples."""
         entries = list(self._entries(metric.column))
         if not by:
             yield from (("", place, system, entry) for place, system, entry in entries)
             return
-        groups = dict.fromkeys(name for _, _, entry in entries for name in entry.get("subsets", {}).get(by, ()))
+        groups = dict.fromkeys(name for _, _, entry in entries for name in subsets_of(entry).get(by, ()))
         for name in groups:
             for place, system, entry in entries:
-                held = entry.get("subsets", {}).get(by, {}).get(name)
+                held = subsets_of(entry).get(by, {}).get(name)
                 if held is not None:
                     yield name, place, system, held
 
@@ -188,9 +189,9 @@ class _SideBySide:
             value, ends = metric.scaled(entry)
             if value is not None:
                 rate, _ = self._rate_kbps(place, system)
-                label, note = numbers.plain(system.label), entry["note"] or ""
+                label, note = numbers.plain(system.label), entry.note or ""
                 name = shown_name(group) if by else ""
-                yield Point(label, self._families[place], rate, value, ends, note, entry["n"], name)
+                yield Point(label, self._families[place], rate, value, ends, note, entry.n, name)
 
     def rows(self, metric: _Metric, by: str = "") -> Iterator[list[Any]]:
         """The rows of the CSV, also of systems without a value."""
@@ -201,7 +202,7 @@ class _SideBySide:
             rate, rate_ends = self._rate_kbps(place, system)
             yield [
                 *([group] if by else []), system.label, self._families[place][0], self.names[system.run], rate, *(rate_ends or (None, None)), value,
-                *(ends or (None, None)), entry["note"], entry["n"], entry["failed"], metric.column.metric, metric.unit, better,
+                *(ends or (None, None)), entry.note, entry.n, entry.failed, metric.column.metric, metric.unit, better,
                 metric.column.protocol, metric.column.data,
             ]  # fmt: skip
 

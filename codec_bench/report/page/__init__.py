@@ -8,16 +8,23 @@ Conventions
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from codec_bench.report.page.collect import collect
 from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+from codec_bench.stats.summary_types import Summary
 from codec_bench.store.record import Run
 
 MAX_ROWS = 20_000
-_STYLES = ("style.css", "tables.css", "breakdown.css", "wordings.css", "sample.css")
+_BREAKDOWN, _ROBUSTNESS = "codec_bench.report.breakdown", "codec_bench.report.robustness"
+_STYLES = (
+    (SHARED, "style.css"),
+    (SHARED, "tables.css"),
+    (_BREAKDOWN, "breakdown.css"),
+    (_ROBUSTNESS, "wordings.css"),
+    (SHARED, "sample.css"),
+)
 _SCRIPTS = (
     "data.js",
     "elements.js",
@@ -29,6 +36,7 @@ _SCRIPTS = (
     "labels.js",
     "breakdown.js",
     "scales.js",
+    "plane.js",
     "plots.js",
     "spectrogram.js",
     "player.js",
@@ -39,8 +47,9 @@ _SCRIPTS = (
 )
 _LAYOUT = Layout(
     (SHARED, "page.html.j2"),
-    tuple((SHARED, name) for name in _STYLES),
-    tuple((SHARED, name) for name in _SCRIPTS),
+    _STYLES,
+    tuple((_BREAKDOWN if name == "breakdown.js" else SHARED, name) for name in _SCRIPTS),
+    ((_BREAKDOWN, "breakdown.html.j2"), (_ROBUSTNESS, "wordings.html.j2")),
 )
 
 
@@ -50,7 +59,7 @@ def write_page(
     *,
     audio_mb: float = 25.0,
     max_rows: int = MAX_ROWS,
-    summaries: Sequence[Mapping[str, Any]] | None = None,
+    summaries: Sequence[Summary] | None = None,
 ) -> None:
     """Writes the page of one run, or of several side by side.
 

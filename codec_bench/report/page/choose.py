@@ -10,6 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from codec_bench.report.page.system import Column, System
+    from codec_bench.stats.summary_types import Summary
 
 _BROKEN = {"failed", "unparsed", "undefined", "no_estimate", "not_scored"}
 
@@ -46,7 +47,7 @@ def worth_hearing(values: np.ndarray, columns: Mapping[Column, Any], count: int)
 def choose_rows(
     values: np.ndarray,
     columns: Mapping[Column, Mapping[str, Any]],
-    summaries: Sequence[Mapping[str, Any]],
+    summaries: Sequence[Summary],
     systems: Sequence[System],
     heard: Mapping[int, None],
     item_trouble: Iterable[tuple[int, int, str, str | None, Sequence[str]]],
@@ -63,8 +64,8 @@ def choose_rows(
     broken = [sample for _, sample, status, _, _ in item_trouble if status != "ok"]
     for s, system in enumerate(systems):
         for c, (name, _, _) in enumerate(columns):
-            entry = summaries[system.run]["systems"][system.name]["metrics"].get(name)
-            if entry and entry["n"] and _BROKEN & set(entry["missing"]):
+            entry = summaries[system.run].systems[system.name].metrics.get(name)
+            if entry and entry.n and _BROKEN & set(entry.missing):
                 broken += np.flatnonzero(np.isnan(values[s, c])).tolist()
     for share, source in ((0.4, broken), (0.8, _worst_first(values, columns)), (1.0, _shuffled(count))):
         for sample in source:

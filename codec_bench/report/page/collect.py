@@ -39,6 +39,7 @@ from codec_bench.report.page.system import (
 from codec_bench.report.page.written import reason, reasons, written
 from codec_bench.stats.packing import KEY as EMBEDDINGS
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import MetricSummary, Summary, SystemSummary
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
@@ -113,7 +114,7 @@ class _Grid:
 
 
 def collect(
-    runs: Sequence[Run], summaries: Sequence[Mapping[str, Any]] | None, *, audio_bytes: int, max_rows: int, folder: Path
+    runs: Sequence[Run], summaries: Sequence[Summary] | None, *, audio_bytes: int, max_rows: int, folder: Path
 ) -> Collected:
     """Reads the runs' records.
 
@@ -290,7 +291,7 @@ def _data(
                 # Value and interval are rounded alike: an interval of no width stays at its value.
                 None
                 if entry is None
-                else [*(_short(v, 7) for v in (entry["value"], *(entry["ci95"] or (None, None)))), entry["n"]]
+                else [*(_short(v, 7) for v in (entry.value, *(entry.ci95 or (None, None)))), entry.n]
                 for entry in row
             ]
             for row in tables.entries
@@ -323,13 +324,13 @@ def _entries(
     systems: Sequence[System],
     columns: Mapping[Column, Mapping[str, Any]],
     sets: Sequence[str],
-    summaries: Sequence[Mapping[str, Any]],
-) -> list[list[dict[str, Any] | None]]:
+    summaries: Sequence[Summary],
+) -> list[list[MetricSummary | None]]:
     """Summary entries by system and column; None if the run did not measure it, or by another protocol or over other data."""
     rows = []
     for system in systems:
-        entries = summaries[system.run]["systems"].get(system.name, {"metrics": {}})["metrics"]
-        known = {Column(name, entry["protocol"], sets[system.run]): entry for name, entry in entries.items()}
+        entries = summaries[system.run].systems.get(system.name, SystemSummary()).metrics
+        known = {Column(name, entry.protocol, sets[system.run]): entry for name, entry in entries.items()}
         rows.append([known.get(column) for column in columns])
     return rows
 

@@ -16,5 +16,11 @@ function build(element, attributes, children) {
 const el = (tag, attributes, ...children) => build(document.createElement(tag), attributes, children);
 const shape = (tag, attributes, ...children) => build(document.createElementNS(SVG, tag), attributes, children);
 
+/** A text under what it is; null where there is none. */
+function told(label, text, kind) {
+  if (text === undefined || text === null) return null;
+  return el("div", { class: "told" }, el("span", { class: "told-label" }, label), el("pre", { class: kind }, text));
+}
+
 const clock = (seconds) => `${Math.floor(seconds / 60)}:${(seconds % 60).toFixed(1).padStart(4, "0")}`;
 const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;

@@ -3,11 +3,6 @@ const exchangeOf = new Map(data.exchanges.map(([system, sample, told]) => [`${sy
 
 const isAsked = (n) => data.systems.some((_, s) => exchangeOf.has(`${s} ${n}`));
 
-function told(label, text, kind) {
-  if (text === undefined || text === null) return null;
-  return el("div", { class: "told" }, el("span", { class: "told-label" }, label), el("pre", { class: kind }, text));
-}
-
 function exchange(n, order) {
   const found = order.map((s) => [s, exchangeOf.get(`${s} ${n}`)]).filter(([, content]) => content);
   if (!found.length) return [];

@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from codec_bench.report import numbers
+from codec_bench.stats.summary_types import Counted, CountingFailures, MetricSummary
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
 from codec_bench.store.record import Run
 
@@ -105,12 +106,12 @@ def _cut(value: Any) -> Any:
 
 
 def counting_rows(
-    systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[Mapping[str, Any] | None]]
+    systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
     """One row for each system: its values if failures count as the worst value; no rows if no failure counts."""
-    counting = [[(entry or {}).get("counting_failures") for entry in row] for row in entries]
-    own = [[entry["n"] if entry else 0 for entry in row] for row in entries]
-    if not any(e and e["n"] > n for row, counts in zip(counting, own) for e, n in zip(row, counts)):
+    counting = [[(entry and entry.counting_failures) or None for entry in row] for row in entries]
+    own = [[entry.n if entry else 0 for entry in row] for row in entries]
+    if not any(e and e.n > n for row, counts in zip(counting, own) for e, n in zip(row, counts)):
         return []
     return [
         {"label": system.label, "cells": [_cell(entry, head) for entry, head in zip(row, heads)]}
@@ -119,29 +120,29 @@ def counting_rows(
 
 
 def common_rows(
-    systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[Mapping[str, Any] | None]]
+    systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
     """One row for each system: its values over the samples for which all systems of its run have one.
 
     There are no rows if every system has values for the same samples.
     """
-    if not any(entry and entry.get("common") for row in entries for entry in row):
+    if not any(entry and entry.common for row in entries for entry in row):
         return []
     rows = []
     for s, (system, row) in enumerate(zip(systems, entries)):
         cells = []
         for entry, head in zip(row, heads):
-            cell = _cell(None if entry is None else entry.get("common") or entry, head)
+            cell = _cell(None if entry is None else entry.common or entry, head)
             cells.append(cell and {**cell, "best": s in head["best"]})
         rows.append({"label": system.label, "cells": cells})
     return rows
 
 
-def _cell(entry: Mapping[str, Any] | None, head: Mapping[str, Any]) -> dict[str, Any] | None:
-    if entry is None or entry["value"] is None:
+def _cell(entry: Counted | CountingFailures | MetricSummary | None, head: Mapping[str, Any]) -> dict[str, Any] | None:
+    if entry is None or entry.value is None:
         return None
-    value = numbers.number(head["factor"] * entry["value"], head["places"])
-    return {"value": value, "n": entry["n"], "spread": "", "best": False, "chance": ""}
+    value = numbers.number(head["factor"] * entry.value, head["places"])
+    return {"value": value, "n": entry.n, "spread": "", "best": False, "chance": ""}
 
 
 def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from codec_bench.report import numbers
+from codec_bench.report.numbers import Valued
 from codec_bench.report.page.system import Column, System
+from codec_bench.stats.summary_types import MetricSummary
 
 
 def column_heads(
     systems: Sequence[System],
     columns: Mapping[Column, Mapping[str, Any]],
-    entries: Sequence[Sequence[Mapping[str, Any] | None]],
+    entries: Sequence[Sequence[MetricSummary | None]],
     benchmarks: Sequence[str | None],
     scored: np.ndarray,
 ) -> list[dict[str, Any]]:
@@ -45,7 +47,7 @@ def column_heads(
     return heads
 
 
-def head_of(name: str, protocol: str, facts: Mapping[str, Any], column: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def head_of(name: str, protocol: str, facts: Mapping[str, Any], column: Sequence[Valued]) -> dict[str, Any]:
     """What stands above the numbers of a metric, and how they are written.
 
     Args:
@@ -61,7 +63,7 @@ def head_of(name: str, protocol: str, facts: Mapping[str, Any], column: Sequence
         "factor": factor,
         "protocol": protocol,
         "places": numbers.decimals(column, factor),
-        "single": numbers.three_digits([entry["value"] for entry in column], factor),
+        "single": numbers.three_digits([entry.value for entry in column], factor),
         "higher": facts.get("higher_is_better"),
         "arrow": numbers.ARROWS[facts.get("higher_is_better")],
         "what": facts.get("summary") or "",
@@ -70,7 +72,7 @@ def head_of(name: str, protocol: str, facts: Mapping[str, Any], column: Sequence
 
 def _best(
     group: Sequence[int],
-    column: Sequence[Mapping[str, Any] | None],
+    column: Sequence[MetricSummary | None],
     systems: Sequence[System],
     scored: np.ndarray,
     higher: bool | None,
@@ -80,7 +82,7 @@ def _best(
     The systems of one run are compared over their common samples. Systems of several runs are compared if all have values
     for the same samples.
     """
-    entries = {s: entry for s in group if (entry := column[s]) is not None and entry["n"]}
+    entries = {s: entry for s in group if (entry := column[s]) is not None and entry.n}
     several = len({systems[s].run for s in entries}) > 1
     if several and any((scored[s] != scored[next(iter(entries))]).any() for s in entries):
         return set()

@@ -53,6 +53,9 @@ function* places(point, wide) {
   }
 }
 
+/** The square that a point takes. */
+const squareOf = ({ x, y }) => ({ x0: x - POINT, x1: x + POINT, y0: y - POINT, y1: y + POINT });
+
 /**
  * Chooses a place for the name of every point.
  *
@@ -60,7 +63,7 @@ function* places(point, wide) {
  * Gives a place for each point, or null for one without room.
  */
 function placeLabels(points, boxes, lines, bounds) {
-  const dots = points.map(({ x, y }) => ({ x0: x - POINT, x1: x + POINT, y0: y - POINT, y1: y + POINT }));
+  const dots = points.map(squareOf);
   const chosen = points.map(() => null);
   const wides = points.map((point) => textWidth(point.label) + 4);
   const costOf = (n, { box, leader, cost }) => {

@@ -14,6 +14,23 @@ const outline = (family) => (family < 0 ? SHAPES[0] : SHAPES[(family + Math.floo
 const marker = (family) =>
   shape("svg", { viewBox: "-7.5 -7.5 15 15", "aria-hidden": "true" }, shape("path", { d: outline(family), class: colour(family) }));
 
+/** A whisker: where a value and its interval lie between the lowest and the highest of the column; null where these are equal. */
+function whisker([value, from, to], [low, high]) {
+  if (value === null || !(high > low)) return null;
+  // The ends lie half a mark inside of the picture, so that every mark is drawn whole and at its value.
+  const x = (at) => 2 + (96 * (at - low)) / (high - low);
+  const line = (kind, x1, x2, y1, y2) => shape("line", { class: kind, x1, x2, y1, y2 });
+  const bar = from !== null && from !== undefined && to > from && line("bar", x(from), x(to), 2.5, 2.5);
+  return shape("svg", { class: "whisker", viewBox: "0 0 100 5", preserveAspectRatio: "none", "aria-hidden": "true" }, line("span", 0, 100, 2.5, 2.5), bar, line("dot", x(value), x(value), 0, 5));
+}
+
+/** What the tooltip of a number in a table tells first: the value, its interval and its samples, with `more` about these. */
+const toldEntry = (name, [value, low, high, n], column, more = "") => [
+  `${name}: ${shown(value, column, 1)} ${column.unit}`,
+  low === null || low === undefined ? "no interval" : `95 % interval: ${shown(low, column, 1)} to ${shown(high, column, 1)}`,
+  `from ${plural(n, "sample")}${more}`,
+];
+
 // One tooltip for everything that has an explanation on hover and on focus.
 const tip = byId("tip");
 let explained = null;

@@ -34,11 +34,13 @@ _PIECES = re.compile(r"[^\s/_-]*[\s/_-]+|[^\s/_-]+")
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The files of a page, each as (package, file): the template, and the styles and scripts in their order."""
+    """The files of a page, each as (package, file): the template, the styles and scripts in their order, and the sections
+    that the template includes from elsewhere than this folder."""
 
     template: tuple[str, str]
     styles: tuple[tuple[str, str], ...]
     scripts: tuple[tuple[str, str], ...]
+    sections: tuple[tuple[str, str], ...] = ()
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -62,9 +64,10 @@ def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any]
     from jinja2.sandbox import SandboxedEnvironment
     from markupsafe import Markup
 
-    package, template = layout.template
+    template = layout.template[1]
+    places = {name: package for package, name in (layout.template, *layout.sections)}
     environment = SandboxedEnvironment(
-        loader=FunctionLoader(lambda name: _text((package if name == template else SHARED, name))),
+        loader=FunctionLoader(lambda name: _text((places.get(name, SHARED), name))),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import moment
+from codec_bench.stats.summary_types import Summary, SystemSummary
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 
@@ -21,7 +22,7 @@ class Fact(NamedTuple):
     link: str = ""
 
 
-def describe(run: Run, name: str, summary: Mapping[str, Any]) -> dict[str, Any]:
+def describe(run: Run, name: str, summary: Summary) -> dict[str, Any]:
     """What the record says of one run, for the facts above the summary and for the sections below it."""
     meta, counts = run.meta, run.counts()
     timings, config, data = (meta.get(key) or {} for key in ("timings", "config", "data"))
@@ -29,8 +30,8 @@ def describe(run: Run, name: str, summary: Mapping[str, Any]) -> dict[str, Any]:
     if audio_s is None:
         known = [s.duration_s for s in run.samples() if s.duration_s is not None]
         audio_s = sum(known) if known else None
-    reasons = summary["failures"]["reasons"]
-    undefined = sum(row["count"] for row in reasons if row["metric"] and row["status"] in ("undefined", "refused"))
+    reasons = summary.failures.reasons
+    undefined = sum(row.count for row in reasons if row.metric and row.status in ("undefined", "refused"))
     stages = [stage for stage in timings.get("stages") or [] if isinstance(stage, Mapping)]
     timed = {system: times for system, times in (timings.get("systems") or {}).items() if isinstance(times, Mapping)}
     return {
@@ -45,8 +46,8 @@ def describe(run: Run, name: str, summary: Mapping[str, Any]) -> dict[str, Any]:
         "counts": counts,
         "speakers": len({s.speaker for s in run.samples() if s.speaker}),
         "seed": config.get("seed"),
-        "failed_items": summary["failures"]["items"],
-        "failed_scores": summary["failures"]["scores"],
+        "failed_items": summary.failures.items,
+        "failed_scores": summary.failures.scores,
         "undefined_scores": undefined,
         "versions": meta.get("versions") or {},
         "machine": meta.get("machine") or {},
@@ -64,9 +65,9 @@ def describe(run: Run, name: str, summary: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _speed(system: str, times: Mapping[str, Any], summary: Mapping[str, Any]) -> dict[str, Any]:
+def _speed(system: str, times: Mapping[str, Any], summary: Summary) -> dict[str, Any]:
     """The times of a system. It has no speed if items failed, because those took no full part in the time."""
-    failed = numbers.without_estimate(summary["systems"].get(system, {"metrics": {}}))
+    failed = summary.systems.get(system, SystemSummary()).without_estimate
     known = {key: None if failed and key.startswith("times_") else value for key, value in times.items()}
     return {"system": system, "failed": failed, "times": known}
 

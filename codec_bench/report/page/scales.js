@@ -25,3 +25,5 @@ function logTicks(low, high) {
   const few = ticks([1, 2, 5]);
   return few.length > 2 ? few : ticks([1, 1.5, 2, 3, 4, 5, 6, 8]);
 }
+
+const kbpsTicks = (low, high) => logTicks(low, high).map((at) => ({ at, text: String(Number(at.toPrecision(3))) }));

@@ -61,27 +61,14 @@ function drawColumn(table, c) {
   const column = data.columns[c];
   const found = data.systems.map((_, s) => data.summary[s][c]).filter((entry) => entry && entry[0] !== null);
   if (found.length < 2) return;
-  const [low, high] = reach(found);
-  // The ends lie half a mark inside of the picture, so that every mark is drawn whole and at its value.
-  const x = (value) => (high > low ? 2 + (96 * (value - low)) / (high - low) : 50);
+  const range = reach(found);
   for (const row of table.tBodies[0].rows) {
     const entry = data.summary[row.dataset.system][c];
     const cell = row.querySelector(`[data-cell="${c}"]`);
     if (!cell || !entry) continue;
-    const system = data.systems[row.dataset.system];
-    const [value, from, to, n] = entry;
-    explain(cell, () => [
-      `${system.label}, ${title(column)}: ${shown(value, column, 1)} ${column.unit}`,
-      from === null ? "no interval" : `95 % interval: ${shown(from, column, 1)} to ${shown(to, column, 1)}`,
-      `from ${plural(n, "sample")}`,
-    ]);
-    if (value === null || !(high > low)) continue;
-    const line = (kind, from, to, y0, y1) => shape("line", { class: kind, x1: from, x2: to, y1: y0, y2: y1 });
-    const picture = shape("svg", { class: "whisker", viewBox: "0 0 100 5", preserveAspectRatio: "none", "aria-hidden": "true" });
-    picture.append(line("span", 0, 100, 2.5, 2.5));
-    if (from !== null && to > from) picture.append(line("bar", x(from), x(to), 2.5, 2.5));
-    picture.append(line("dot", x(value), x(value), 0, 5));
-    cell.insertBefore(picture, cell.querySelector(".count"));
+    explain(cell, () => toldEntry(`${data.systems[row.dataset.system].label}, ${title(column)}`, entry, column));
+    const picture = whisker(entry, range);
+    if (picture) cell.insertBefore(picture, cell.querySelector(".count"));
   }
 }
 

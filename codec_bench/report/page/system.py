@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codec_bench.report import numbers
+from codec_bench.stats.summary_types import MetricSummary, Summary
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 
@@ -34,11 +35,11 @@ class Tables:
 
     runs: Sequence[Run]
     names: Sequence[str]
-    summaries: Sequence[Mapping[str, Any]]
+    summaries: Sequence[Summary]
     sets: Sequence[str]
     systems: Sequence[System]
     heads: Sequence[Mapping[str, Any]]
-    entries: Sequence[Sequence[Mapping[str, Any] | None]]
+    entries: Sequence[Sequence[MetricSummary | None]]
 
 
 class Column(NamedTuple):

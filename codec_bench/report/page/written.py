@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.report import numbers
 from codec_bench.report.answers import answer_notes, judge_notes
 from codec_bench.report.beside import beside_notes, chance_text
-from codec_bench.report.page.breakdown import breakdown_tables
+from codec_bench.report.breakdown.section import breakdown_tables
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
 from codec_bench.report.page.sound import Clip
-from codec_bench.report.robustness import choice_notes, place_rows, robustness_of
+from codec_bench.report.robustness.rows import choice_notes, place_rows, robustness_of
+from codec_bench.stats.summary_types import MetricSummary, Summary
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
 
@@ -36,7 +37,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         for head, entry in zip(heads, row)
         if entry is not None
     ]
-    found = {system.label: summaries[system.run]["systems"][system.name] for system in systems}
+    found = {system.label: summaries[system.run].systems[system.name] for system in systems}
     described = [describe(run, name, summary) for run, name, summary in zip(runs, tables.names, summaries)]
     return {
         "title": tables.names if len(runs) <= _NAMED else [f"{len(runs)} runs"],
@@ -48,11 +49,11 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
                 "label": system.label,
                 "unprocessed": system.name == numbers.UNPROCESSED,
                 "lost": lost,
-                "remarks": numbers.remarks(summaries[system.run]["systems"][system.name]),
+                "remarks": numbers.remarks(found[system.label]),
                 "cells": [_shown(entry, head, s, lost) for entry, head in zip(row, heads)],
             }
             for s, (system, row) in enumerate(zip(systems, entries))
-            for lost in [numbers.without_estimate(summaries[system.run]["systems"][system.name])]
+            for lost in [found[system.label].without_estimate]
         ],
         "groups": _groups(systems, heads, tables.sets),
         "notes": [
@@ -66,7 +67,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         ],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
-        "breakdowns": breakdown_tables(systems, heads, entries),
+        "breakdowns": breakdown_tables(heads, entries),
         "published": published_rows(runs),
         **_robustness(tables),
         "samples": len(samples),
@@ -80,11 +81,7 @@ def _of_answers(tables: Tables) -> list[str]:
     """What is to be known of the answers of each run; with the run's name if there are several."""
     found = zip(tables.names, tables.summaries)
     several = len(tables.runs) > 1
-    return [
-        f"{name}: {note}" if several else note
-        for name, summary in found
-        for note in answer_notes(summary.get("answers") or {})
-    ]
+    return [f"{name}: {note}" if several else note for name, summary in found for note in answer_notes(summary.answers)]
 
 
 def _robustness(tables: Tables) -> dict[str, Any]:
@@ -92,11 +89,10 @@ def _robustness(tables: Tables) -> dict[str, Any]:
     wordings, choices = {}, {}
     for system in tables.systems:
         summary = tables.summaries[system.run]
-        answers = summary.get("answers")
-        metrics = summary["systems"][system.name]["metrics"]
-        if (found := robustness_of(metrics, answers)) is not None:
+        answers = summary.answers
+        if (found := robustness_of(summary.systems[system.name].metrics, answers)) is not None:
             wordings[system.label] = found
-        if chosen := (answers or {}).get("choices"):
+        if chosen := answers and answers.choices:
             choices[system.label] = {"places": place_rows(chosen), "notes": choice_notes(chosen, places=False)}
     return {"wordings": wordings, "choices": choices}
 
@@ -114,16 +110,17 @@ def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets:
 
 
 def reasons(
-    runs: Sequence[Run], systems: Sequence[System], sets: Sequence[str], summaries: Sequence[Mapping[str, Any]]
+    runs: Sequence[Run], systems: Sequence[System], sets: Sequence[str], summaries: Sequence[Summary]
 ) -> list[dict[str, Any]]:
     """Why values are missing, over all runs, with the labels of the systems and the protocols of the metrics."""
     labels = {(system.run, system.name): system.label for system in systems}
     rows = []
     for r, (run, summary) in enumerate(zip(runs, summaries)):
         metrics = run.metrics
-        for row in summary["failures"]["reasons"]:
-            protocol = metrics[row["metric"]].get("protocol", "") if row["metric"] else ""
-            rows.append({**row, "run": r, "system": labels[r, row["system"]], "protocol": protocol, "data": sets[r]})
+        for row in summary.failures.reasons:
+            protocol = metrics[row.metric].get("protocol", "") if row.metric else ""
+            more = {"run": r, "system": labels[r, row.system], "protocol": protocol, "data": sets[r]}
+            rows.append({**row.as_dict(), **more})
     return numbers.grouped_reasons(rows)
 
 
@@ -148,21 +145,21 @@ def reason(
     }
 
 
-def _shown(entry: Mapping[str, Any] | None, head: Mapping[str, Any], system: int, lost: int) -> dict[str, Any] | None:
+def _shown(entry: MetricSummary | None, head: Mapping[str, Any], system: int, lost: int) -> dict[str, Any] | None:
     if entry is None:
         return None
-    factor, places, value = head["factor"], head["places"], entry["value"]
+    factor, places, value = head["factor"], head["places"], entry.value
     return {
         "value": numbers.number(None if value is None else factor * value, places),
         "spread": numbers.spread(entry, places, factor),
-        "note": entry.get("note") or "",
+        "note": entry.note or "",
         "chance": chance_text(entry),
-        "interval": [numbers.number(factor * bound, places) for bound in entry["ci95"]] if entry["ci95"] else None,
-        "n": entry["n"],
-        "failed": entry["failed"],
-        "flagged": entry["failed"] > lost,
-        "missing": ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in entry["missing"].items()),
-        "missing_word": " ".join(entry["missing"]).replace("_", " "),
-        "harmless": set(entry["missing"]) <= ({"refused"} if entry["n"] else {"refused", "undefined"}),
+        "interval": [numbers.number(factor * bound, places) for bound in entry.ci95] if entry.ci95 else None,
+        "n": entry.n,
+        "failed": entry.failed,
+        "flagged": entry.failed > lost,
+        "missing": ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in entry.missing.items()),
+        "missing_word": " ".join(entry.missing).replace("_", " "),
+        "harmless": set(entry.missing) <= ({"refused"} if entry.n else {"refused", "undefined"}),
         "best": system in head["best"],
     }

@@ -15,8 +15,9 @@ from codec_bench.benchmark.asking.asking import WRITE_ANSWERS, Asking, plain_fie
 from codec_bench.benchmark.asking.requests import ask_all
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
+from codec_bench.report.opened import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges
-from codec_bench.store.record import Run, open_run
+from codec_bench.store.record import Run
 from codec_bench.types import Audio, Message, Request, Response
 
 SPEECH = Audio(0.1 * np.sin(np.arange(1600) / 9, dtype=np.float32), 16000)

@@ -16,7 +16,8 @@ from codec_bench.benchmark.asking.requests import ask_all
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.models.base import ModelInfo
 from codec_bench.report.answers import answer_notes
-from codec_bench.stats.breakdown import answers_of
+from codec_bench.stats.answers import answers_of
+from codec_bench.stats.summary_types import Answers
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.record import Run
 from codec_bench.types import Audio, Message, Request
@@ -49,8 +50,8 @@ def test_what_is_too_long_is_refused_without_asking_and_counted(tmp_path):
     assert model.asked == ["q0", "q1"]
     with closing(Run(tmp_path)) as run:
         assert [e.answer.status for e in exchanges(run)] == ["ok", "ok", "refused", "refused"]
-        answers = answers_of(run)
+        answers = answers_of(run).as_dict()
     assert answers["too_long"] == {"n": 2, "share": 0.5} and answers["failed"] == {"refused": 2}
-    assert answer_notes(answers) == [
+    assert answer_notes(Answers.from_dict(answers)) == [
         "2 questions (50 %) were not asked, because their audio is longer than the model takes"
     ]

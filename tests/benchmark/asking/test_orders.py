@@ -8,9 +8,9 @@ import pytest
 
 from codec_bench.benchmark.asking.orders import PLACE, ROTATION, arranged, check_orders, reordered
 from codec_bench.benchmark.definition.base import Question
+from codec_bench.benchmark.metrics import load_answer_metric
+from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading.choices import choices_of, named
-from codec_bench.benchmark.scoring.metrics import load_answer_metric
-from codec_bench.benchmark.scoring.metrics.base import Answer
 from codec_bench.errors import UserError
 from codec_bench.store.draws import ORDER
 

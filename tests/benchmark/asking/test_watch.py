@@ -12,7 +12,8 @@ from codec_bench.benchmark.asking import watch as watching
 from codec_bench.benchmark.asking.watch import Watch
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.report.answers import answer_notes
-from codec_bench.stats.breakdown import answers_of
+from codec_bench.stats.answers import answers_of
+from codec_bench.stats.summary_types import Answers
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.record import Run
 from codec_bench.types import Message, Request, Response
@@ -58,7 +59,7 @@ def ask(folder, model, numbers, *, swap_at=None, every=8, served=False):
 
 def canary(folder):
     with closing(Run(folder)) as run:
-        return answers_of(run)["canary"]
+        return answers_of(run).as_dict()["canary"]
 
 
 def test_five_questions_are_asked_again_after_every_few_answers(tmp_path):
@@ -89,7 +90,7 @@ def test_a_swap_in_the_middle_is_told_once_and_shown_with_its_subsets(tmp_path, 
     (changed,) = found["changed"]
     assert (changed["answers"], changed["subsets"]) == (8, {"half": {"a": 4, "b": 4}}), "numbers 8 to 15"
     with closing(Run(tmp_path)) as run:
-        notes = " ".join(answer_notes(answers_of(run)))
+        notes = " ".join(answer_notes(Answers.from_dict(answers_of(run).as_dict())))
     assert "the 8 answers before may be from either of two models (half: a 4, b 4)" in notes
     assert ("m first gave 14 answers (half: a 12, b 2); m second gave 10 answers (half: b 10)" in notes) == served
 

@@ -114,10 +114,10 @@ def test_names_that_are_not_there():
 
 
 def test_validate_knows_the_names_of_prompts(tmp_path, monkeypatch):
+    from codec_bench import validate as verb
     from codec_bench.benchmark.definition import prompt, validate
-    from codec_bench.cli.check import check_name
 
-    assert [(f.what, f.state) for f in check_name("transcribe")] == [("prompt transcribe", "ok")]
+    assert [(f.what, f.state) for f in verb("transcribe")] == [("prompt transcribe", "ok")]
     folder = tmp_path / "benchmarks" / "prompts"
     folder.mkdir(parents=True)
     (folder / "broken.yaml").write_text(
@@ -125,7 +125,7 @@ def test_validate_knows_the_names_of_prompts(tmp_path, monkeypatch):
     )
     for module in (prompt, validate):
         monkeypatch.setattr(module, "files", lambda package: tmp_path)
-    found = check_name("broken")
+    found = verb("broken")
     assert [f.state for f in found] == ["wrong", "wrong"]
     assert ["{{ question" in f.found or "no-such-step" in f.found for f in found] == [True, True]
     assert [f"broken.yaml:{line}: " in f.found for f, line in zip(found, (5, 6))] == [True, True]

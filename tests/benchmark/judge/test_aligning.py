@@ -9,7 +9,7 @@ import pytest
 from codec_bench.benchmark.judge.aligning import by_rule
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.judge.replies import read_letter
-from codec_bench.benchmark.scoring.metrics.base import Answer
+from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import UnknownName
 from codec_bench.types import Response
 

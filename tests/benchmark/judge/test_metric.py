@@ -11,7 +11,7 @@ import pytest
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import id_of, is_judge_metric, load_judge_metric
 from codec_bench.benchmark.judge.rubric import Rubric, load_rubric, rubric_names
-from codec_bench.benchmark.scoring.metrics.base import Answer
+from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.types import Audio, Response
 

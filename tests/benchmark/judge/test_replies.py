@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from published_folds import aggregate
 
 from codec_bench.benchmark.judge import published
 from codec_bench.benchmark.judge.published import asks_again
@@ -21,8 +22,7 @@ from codec_bench.benchmark.judge.replies import (
     read_rating,
     read_yes_no,
 )
-from codec_bench.benchmark.scoring.aggregate import aggregate
-from codec_bench.benchmark.scoring.metrics.audiobench_rules import follows
+from codec_bench.benchmark.metrics.audiobench_rules import follows
 from codec_bench.errors import UnknownName
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"

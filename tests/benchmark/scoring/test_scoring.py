@@ -7,14 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from codec_bench.benchmark.metrics import load_answer_metric
+from codec_bench.benchmark.metrics.base import AnswerMetric
 from codec_bench.benchmark.reading import Chain, Parsed, Unparsed
-from codec_bench.benchmark.scoring.metrics import load_answer_metric
-from codec_bench.benchmark.scoring.metrics.base import AnswerMetric
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import AnswerScorer, score_all, score_answers, score_sets
 from codec_bench.errors import UnknownName
+from codec_bench.report.opened import open_run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, Exchange, QuestionRecord, Reading, exchanges
-from codec_bench.store.record import open_run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio, CodecInfo, Codes, CodeStream
+from codec_bench.apps.profiling import latency
 from codec_bench.codecs.checks.alignment import align_waves
 from codec_bench.codecs.checks.behaviour import probe
 from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.sent import from_bytes, to_bytes
 from codec_bench.codecs.checks.signals import SignalChecks, level_db
 from codec_bench.data import open_source
-from codec_bench.profiling import latency
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,8 @@ from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks import wrong
 from codec_bench.codecs.checks.quick import quick_check
 from codec_bench.codecs.checks.sent import CHECK, unpack
+from codec_bench.codecs.checks.steps import Checking, Limits, Request
 from codec_bench.data import open_source
-from codec_bench.profiling.settings import Settings
-from codec_bench.profiling.steps import CHECKED, Measuring, Request
 
 WRONG = Path(__file__).parent / "assets" / "wrong_codecs.py"
 FILES = tuple((s.id, s.audio) for s in list(open_source("embedded"))[:3])
@@ -45,14 +44,13 @@ def clips():
 
 def in_full(name):
     """The findings of all steps, without a process for each."""
-    settings = Settings()
-    request = Request(name, FILES, "cpu", settings, CHECKED)
-    measuring = Measuring(request, lambda: None)
+    steps = tuple(Request.SECTIONS)
+    checking = Checking(Request(name, FILES, "cpu", Limits(), steps), lambda: None)
     found = []
-    for step in CHECKED[:-1]:
-        sections = measuring.step(step)
+    for step in steps[:-1]:
+        sections = checking.step(step)
         found += [f for section in sections.values() for f in section.get("findings", ())]
-    return [*found, elsewhere(name, measuring.parcel)]
+    return [*found, elsewhere(name, checking.parcel)]
 
 
 def elsewhere(name, parcel):

@@ -56,6 +56,7 @@ def signals():
     ]
 
 
+@pytest.mark.compares("canary-1b-v2", weights="stand-in")
 def test_a_batch_equals_transformers_one_by_one(folder, signals):
     languages = ["en", "de", "fr", "en", "es", "it", "de", "en"]
     expected = reference(folder, signals, languages)

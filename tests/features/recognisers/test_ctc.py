@@ -68,6 +68,7 @@ def load(folder, model="wav2vec2-base-960h", **options):
     return feature
 
 
+@pytest.mark.compares("hubert-large-ls960", "wav2vec2-*", weights="stand-in")
 @pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: "-".join(map(str, flavour)))
 def test_a_batch_equals_transformers_one_by_one(folders, flavour):
     rng = np.random.default_rng(7)

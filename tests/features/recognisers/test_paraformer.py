@@ -82,6 +82,7 @@ class Reference:
         return found[0]["text"] if found else ""
 
 
+@pytest.mark.compares("paraformer-zh", "seaco-paraformer-zh", weights="stand-in")
 @pytest.mark.parametrize("model", MODELS)
 def test_a_batch_is_what_funasr_gives_one_by_one(folders, signals, model):
     name, _ = MODELS[model]

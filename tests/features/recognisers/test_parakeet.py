@@ -59,6 +59,7 @@ def texts_of(results):
     return [result["transcript"] for result in results]
 
 
+@pytest.mark.compares("parakeet-*", weights="stand-in")
 @pytest.mark.parametrize("kind", MODELS)
 def test_a_batch_equals_transformers_one_by_one(folders, signals, kind):
     expected = reference(folders[kind], kind, signals)

@@ -45,6 +45,7 @@ def transcripts(feature, signals):
     return [result["transcript"] for result in feature.compute(signals)]
 
 
+@pytest.mark.compares("pocketsphinx", weights="published")
 def test_equals_a_new_decoder_in_any_order(feature, english, rng):
     expected = [heard_by_a_new_decoder(signal) for signal in english]
     assert len(set(expected)) >= 5, "the clips are different, so that a mixed-up order shows"

@@ -59,6 +59,7 @@ def signals():
     ]
 
 
+@pytest.mark.compares("qwen3-asr-*", weights="stand-in")
 def test_a_batch_equals_transformers_one_by_one(folder, signals):
     languages = [None, "en", "zh", None, "yue", "en", None, "fr"]
     expected = reference(folder, signals, languages)

@@ -62,6 +62,7 @@ def reference(folder):
 LANGUAGES = [None, "zh", "en", "yue", "fr", "ja", "ko"]
 
 
+@pytest.mark.compares("sensevoice-small", weights="stand-in")
 def test_a_batch_is_what_funasr_gives_one_by_one(folder, signals, reference):
     ours = SenseVoice(weights=str(folder))
     results = ours.compute(signals, LANGUAGES)

@@ -35,6 +35,7 @@ def check(signals):
     return found
 
 
+@pytest.mark.compares("whisper-tiny.en", weights="published")
 def test_it_hears_what_was_said_and_as_faster_whisper(spoken, speech_set):
     english = [
         (row, prepare(audio, 16_000)) for row, audio in spoken if row.get("text") and row["language"].startswith("en")

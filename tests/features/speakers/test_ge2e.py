@@ -80,6 +80,7 @@ def embeddings(feature, signals):
     return np.array([result["embedding"] for result in feature.compute(signals)])
 
 
+@pytest.mark.compares("ge2e", weights="published")
 def test_equals_resemblyzer_on_speech(resemblyzer, encoder, feature, signals):
     expected = [expected_embedding(resemblyzer, encoder, signal) for signal in signals]
     np.testing.assert_allclose(embeddings(feature, signals), expected, atol=TOLERANCE)
@@ -90,6 +91,7 @@ def trimming():
     return load_feature("ge2e-vad")
 
 
+@pytest.mark.compares("ge2e-vad", weights="published")
 def test_trimming_is_resemblyzers_and_so_is_what_is_embedded(resemblyzer, encoder, trimming, signals, rng):
     """Speech with pauses of every length in it, whole and cut, loud and quiet: the same samples stay."""
     pauses = [

@@ -27,6 +27,7 @@ def checkpoint(tmp_path_factory):
     return write_s3prl(tmp_path_factory.mktemp("s3prl") / "small.pt")
 
 
+@pytest.mark.compares("s3prl", weights="stand-in")
 @needs_s3prl
 def test_the_mean_of_the_last_hidden_state(checkpoint, rng):
     feature = S3prl("wavlm_local", weights=checkpoint)

@@ -74,6 +74,7 @@ def voices(lengths):
     return out
 
 
+@pytest.mark.compares("campplus", "eres2net", "redimnet-b5", "wespeaker-resnet34", weights="stand-in")
 @pytest.mark.parametrize(
     ("published", "golden"),
     [

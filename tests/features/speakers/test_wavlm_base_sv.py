@@ -33,6 +33,7 @@ def noises(rng, lengths=LENGTHS):
     return [np.convolve(x, rng.normal(0, 1, 9))[: x.size].astype(np.float32) for x in white]
 
 
+@pytest.mark.compares("wavlm-base-plus-sv", weights="stand-in")
 @pytest.mark.parametrize(
     "kind",
     [

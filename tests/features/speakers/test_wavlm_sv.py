@@ -240,6 +240,7 @@ def feature(tmp_path_factory):
     return feature
 
 
+@pytest.mark.compares("wavlm-large-sv", weights="stand-in")
 @pytest.mark.long
 def test_full_size_embeddings_of_a_batch_and_their_cosine(feature, clips, expected):
     found = [result["embedding"] for result in feature.compute(clips)]

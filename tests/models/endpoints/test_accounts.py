@@ -3,8 +3,7 @@ from datetime import date
 import pytest
 
 from codec_bench.errors import UserError
-from codec_bench.models.endpoints.accounts import Account, Prices, gemini_usage, openai_usage
-from codec_bench.types import Response
+from codec_bench.models.endpoints.accounts import Prices, gemini_usage, openai_usage
 
 
 def test_cost_by_hand():
@@ -35,17 +34,6 @@ def test_what_is_not_known_is_none_and_not_0(prices, usage, cost):
 def test_prices_that_are_none(prices):
     with pytest.raises(UserError, match="price"):
         Prices.parse(prices)
-
-
-def test_an_account():
-    account = Account()
-    assert account.cost_usd == 0.0
-    account.add(Response(text="a", usage={"input_tokens": 5.0, "cost_usd": 0.25}))
-    account.add(Response(text="a", usage={"input_tokens": 7.0, "cost_usd": 0.5}))
-    account.add(Response(text="a", usage={"input_tokens": 9.0, "cost_usd": 9.0}, cached=True))
-    assert (account.answers, account.cached, account.tokens, account.cost_usd) == (3, 1, {"input_tokens": 12.0}, 0.75)
-    account.add(Response(text="a", usage={"input_tokens": 1.0}))
-    assert account.cost_usd is None and account.unpriced == 1
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,141 @@
+"""The facts that `list` and `show` print of benchmarks, models, suites, prompts, rubrics and steps."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from typing import Any
+
+from codec_bench.errors import UserError
+
+KINDS = ("benchmarks", "models", "suites", "prompts", "rubrics", "steps")
+
+
+def listing(what: str) -> list[dict[str, Any]]:
+    """The rows of a list; `what` is one of `KINDS`."""
+    return {
+        "benchmarks": _benchmarks, "models": _models, "suites": _suites, "prompts": _prompts, "rubrics": _rubrics,
+        "steps": _steps,
+    }[what]()  # fmt: skip
+
+
+def _benchmarks() -> list[dict[str, Any]]:
+    from codec_bench.benchmark import benchmark_names, load_benchmark
+
+    rows = []
+    for name in benchmark_names():
+        one = load_benchmark(name)
+        rows.append(
+            {
+                "name": name, "category": one.category, "kind": one.kind, "language": one.language or "",
+                "questions": one.size if one.size is not None else "unknown", "licence": one.licence or "unknown",
+                "gives": one.wants, "primary": one.primary,
+            }
+        )  # fmt: skip
+    return rows
+
+
+def _models() -> list[dict[str, Any]]:
+    from codec_bench.models import list_models
+
+    rows = []
+    for row in list_models():
+        facts = {} if row.info is None else {
+            "takes": list(row.info.inputs), "gives": list(row.info.outputs), "weights": row.info.licence or "",
+        }  # fmt: skip
+        state = row.served.words(date.today()) if row.served is not None else ""
+        rows.append({"name": row.name, "reached by": row.kind or "", **facts, "served": state, "what": row.summary})
+    return rows
+
+
+def _suites() -> list[dict[str, Any]]:
+    from codec_bench.benchmark import suite, suite_names
+    from codec_bench.config import read_config
+
+    return [
+        {"name": n, "benchmarks": len(suite(n)), "what": read_config("suite", n).get("summary", "")}
+        for n in suite_names()
+    ]
+
+
+def _prompts() -> list[dict[str, Any]]:
+    from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
+
+    return [
+        {"name": n, "variants": ", ".join(load_prompt(n).variants), "what": load_prompt(n).summary}
+        for n in prompt_names()
+    ]
+
+
+def _rubrics() -> list[dict[str, Any]]:
+    from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
+
+    return [
+        {"name": n, "range": "{:g} to {:g}".format(*load_rubric(n).range), "what": load_rubric(n).summary}
+        for n in rubric_names()
+    ]
+
+
+def _steps() -> list[dict[str, Any]]:
+    from codec_bench.benchmark.reading import step_names
+
+    return [{"name": n, "what": step_summary(n)} for n in step_names()]
+
+
+def describe(name: str) -> dict[str, Any] | None:
+    """Everything about the benchmark, suite, model, prompt, rubric or step of this name; None if there is none."""
+    from dataclasses import asdict
+
+    from codec_bench.benchmark import has_benchmark, load_benchmark, suite, suite_names
+    from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
+    from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
+    from codec_bench.benchmark.reading import step_names
+    from codec_bench.models import is_own_file, model_info, model_names
+    from codec_bench.registry import Spec
+
+    if has_benchmark(name):
+        one = load_benchmark(name)
+        published: dict[str, list[str]] = {}
+        for p in one.published:
+            published.setdefault(f"published {p.metric}", []).append(f"{p.model} {p.value:g}")
+        facts = {key: value for key, value in one.described.items() if key not in ("name", "published")}
+        return {"benchmark": one.name, **facts, **published, "data": one.data.model_dump(exclude_none=True),
+                "prompt": _prompt_of(one), "postprocess": list(one.process), "defined in": one.entry.file}  # fmt: skip
+    if name in suite_names():
+        return {"suite": name, "benchmarks": list(suite(name))}
+    if name in model_names() or is_own_file(name):
+        return {"model": name, **asdict(model_info(name)), **_how(name)}
+    if name in prompt_names():
+        return {"prompt": name, **load_prompt(name).model_dump(exclude_none=True)}
+    if name in rubric_names():
+        return {"rubric": name, **load_rubric(name).model_dump()}
+    if Spec.parse(name).name in step_names():
+        return {"step": name, "what": step_summary(Spec.parse(name).name)}
+    return None
+
+
+def _prompt_of(one: Any) -> str | None:
+    prompt = one.spec.prompt
+    return prompt if prompt is None or isinstance(prompt, str) else json.dumps(prompt.model_dump(exclude_none=True))
+
+
+def _how(name: str) -> dict[str, Any]:
+    """How a model is reached; if that cannot be said without further settings, what it needs."""
+    from codec_bench.models import load_model
+
+    try:
+        return {"identity": dict(load_model(name).identity)}
+    except UserError as error:
+        return {"needs": str(error)}
+
+
+def step_summary(name: str) -> str:
+    """What a step of post-processing does, in one line."""
+    from codec_bench.benchmark import reading as process
+
+    made = {**process.PLAIN, **process.WITH_ARGUMENT, **process.MAY_HAVE_ARGUMENT}.get(name)
+    if made is None:
+        return "Replaces a spoken answer by what a recogniser hears; it must be the first step."
+    if name.startswith("official/"):
+        return "The rule as published, with its mistakes (docs/metrics/answers.md)."
+    return (made.__doc__ or "").strip().split("\n")[0]

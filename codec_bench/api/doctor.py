@@ -1,0 +1,173 @@
+"""Checks the installation: the function behind `codec-bench doctor`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+from functools import cache
+from importlib.metadata import requires
+from importlib.resources import files
+
+from codec_bench.api.finding import Finding, State
+from codec_bench.api.gpus import check_gpus
+from codec_bench.environment import ONNXRUNTIMES, machine, package_version, versions
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+_NOT_FOR_USERS = ("dev", "docs", "all")
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[(?P<extras>[^\]]*)\])?[^;]*(;(?P<marker>.*))?")
+_EXTRA = re.compile(r"""extra\s*==\s*["'](?P<extra>[\w.-]+)["']""")
+
+
+def doctor() -> tuple[Finding, ...]:
+    """Checks the installation: Python, torch, the extras, the folders, the embedded speech, the caches and every GPU.
+
+    Returns:
+        What was found, one `Finding` for each thing that was checked. A thing whose state is `wrong` has to be mended first.
+    """
+    return (
+        *_packages(), _onnxruntime(), _folders(), _embedded_speech(), _numba_cache(), *_place(),
+        *check_gpus(embedded_clip, str(machine()["gpu"])),
+    )  # fmt: skip
+
+
+@cache
+def extras() -> dict[str, tuple[str, ...]]:
+    """The packages of each extra that users install, by the metadata of the installed codec-bench."""
+    own: dict[str, list[tuple[str, str]]] = {}
+    for line in requires("codec-bench") or ():
+        found = _REQUIREMENT.match(line)
+        extra = _EXTRA.search(found["marker"] or "") if found else None
+        if found and extra:
+            own.setdefault(extra["extra"], []).append((found["name"], found["extras"] or ""))
+
+    def packages(extra: str) -> list[str]:
+        return [
+            package
+            for name, inner in own.get(extra, ())
+            for package in (
+                [one for part in inner.split(",") for one in packages(part.strip())]
+                if name == "codec-bench"
+                else [name]
+            )
+        ]
+
+    return {extra: tuple(dict.fromkeys(packages(extra))) for extra in own if extra not in _NOT_FOR_USERS}
+
+
+def _packages() -> list[Finding]:
+    found = versions()
+    out = [Finding("python", "ok", found["python"])]
+    torch, torchaudio = found.get("torch"), found.get("torchaudio")
+    same = torch and torchaudio and torch.split("+")[0] == torchaudio.split("+")[0]
+    do = "" if same else "pip install 'torch>=2.11,<2.12' 'torchaudio>=2.11,<2.12'"
+    out.append(Finding("torch and torchaudio match", "ok" if same else "wrong", f"{torch} and {torchaudio}", do))
+    for extra, packages in extras().items():
+        missing = [p for p in packages if package_version(p) is None]
+        state: State = "ok" if not missing else "note"
+        out.append(
+            Finding(
+                f"extra '{extra}'",
+                state,
+                f"without {', '.join(missing)}" if missing else "installed",
+                f"pip install 'codec-bench[{extra}]'" if missing else "",
+            )
+        )
+    return out
+
+
+def _onnxruntime() -> Finding:
+    what = "one onnxruntime"
+    found = {name: version for name in ONNXRUNTIMES if (version := package_version(name))}
+    shown = " and ".join(f"{name} {version}" for name, version in found.items())
+    if len(found) > 1:
+        return Finding(
+            what,
+            "wrong",
+            f"{shown} are both installed and overwrite each other's files, so it is undefined which of them runs",
+            f"pip uninstall -y {' '.join(found)}, then install the one you want; speechmos and faster-whisper ask for "
+            "'onnxruntime' and run with the others too (install them with --no-deps)",
+        )
+    if not found:
+        return Finding(what, "ok", "none is installed; only some features need one")
+    spec = importlib.util.find_spec("onnxruntime")
+    if spec is None or spec.origin is None:  # uninstalling one of two leaves a folder without a module
+        (name,) = found
+        return Finding(
+            what,
+            "wrong",
+            f"the files of {shown} are missing; this happens when another onnxruntime is uninstalled",
+            f"pip install --force-reinstall --no-deps {name}",
+        )
+    return Finding(what, "ok", shown)
+
+
+def _folders() -> Finding:
+    missing = [n for n in ("kernels", "configs", "benchmarks") if not (files("codec_bench") / n).is_dir()]
+    do = "check the repository out with symbolic links (git config core.symlinks true)" if missing else ""
+    return Finding(
+        "kernels, configs, benchmarks",
+        "wrong" if missing else "ok",
+        f"without {', '.join(missing)}" if missing else "found",
+        do,
+    )
+
+
+def _embedded_speech() -> Finding:
+    from codec_bench.data import open_source
+
+    try:
+        source = open_source("embedded")
+    except UserError as error:
+        return Finding("embedded speech", "wrong", error.message, "install codec-bench again")
+    missing = [s.id for s in source if s.audio is None or not os.path.isfile(s.audio)]
+    state: State = "wrong" if missing else "ok"
+    return Finding(
+        "embedded speech",
+        state,
+        f"{len(source) - len(missing)} of {len(source)} utterances",
+        "install codec-bench again" if missing else "",
+    )
+
+
+def _numba_cache() -> Finding:
+    folder = os.environ.get("NUMBA_CACHE_DIR") or str(files("codec_bench") / "kernels")
+    if os.access(folder, os.W_OK):
+        return Finding("compiled kernels are kept", "ok", folder)
+    return Finding(
+        "compiled kernels are kept",
+        "note",
+        f"'{folder}' cannot be written",
+        "numba keeps them in your cache folder; set NUMBA_CACHE_DIR to choose",
+    )
+
+
+def _place() -> list[Finding]:
+    from codec_bench.engine.cache import cache_folder
+
+    facts = machine()
+    folder = cache_folder()
+    there = folder if folder.exists() else next(p for p in folder.parents if p.exists())
+    free = shutil.disk_usage(there).free / 2**30
+    room: State = "ok" if free > 5 else "note"
+    return [
+        Finding("machine", "ok", f"{facts['cpu']}, {facts['cores']} cores, {facts.get('memory_gib', '?')} GiB"),
+        Finding("GPU", "ok" if facts["gpu"] != "none" else "note", str(facts["gpu"])),
+        Finding(
+            "feature cache",
+            room,
+            f"{folder}, {free:.0f} GiB free",
+            "" if free > 5 else "set CODEC_BENCH_CACHE to a folder with room",
+        ),
+    ]
+
+
+def embedded_clip() -> Audio:
+    """The first utterance of the embedded speech."""
+    from codec_bench.data import open_source
+
+    sample = next(iter(open_source("embedded")))
+    assert sample.audio is not None  # every embedded utterance has its sound
+    return Audio.read(sample.audio)

@@ -1,0 +1,83 @@
+"""Writes the scores of a run for other programs: the function behind `codec-bench export`."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from codec_bench.errors import UserError
+from codec_bench.report import harnesses, hugging_face
+from codec_bench.report.opened import Run, open_run
+from codec_bench.report.paper import export_summary
+from codec_bench.store.export import export_run
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What `export` wrote.
+
+    Args:
+        left_out: the metrics that were left out because they have no value.
+        text: what was written, where no file was named; otherwise empty.
+    """
+
+    left_out: tuple[str, ...] = ()
+    text: str = ""
+
+
+def export(
+    run: Run | str | os.PathLike[str],
+    *,
+    form: str = "csv",
+    out: str | os.PathLike[str] | IO[str] | None = None,
+    summary: bool = False,
+    safe_csv: bool = False,
+    system: str | None = None,
+    metric: str | None = None,
+) -> Exported:
+    """Writes every score as a row, the table for a paper, or the results for a model's repository or another harness.
+
+    Args:
+        run: a run, or its folder.
+        form: `csv`, `jsonl` or `parquet`; with `summary`: `csv`, `markdown` or `latex`; for the Hugging Face hub
+            `hf-eval-results` or `model-index`; for other harnesses `lm-eval`, `lmms-eval` or `inspect`.
+        out: a file, or a stream of text; None gives the text back. Parquet needs a file.
+        summary: write the table of systems and metrics in place of the scores.
+        safe_csv: put an apostrophe before texts that a spreadsheet would take for formulas.
+        system: for the hub and other harnesses: the system. Needed where the run has several.
+        metric: for the hub: only this metric.
+
+    Raises:
+        UserError: there is no such format, it does not take one of the other arguments, the run is not finished where that is
+            needed, or the file cannot be written.
+    """
+    if out is None:
+        text = io.StringIO()
+        left = export(
+            run, form=form, out=text, summary=summary, safe_csv=safe_csv, system=system, metric=metric
+        ).left_out
+        return Exported(left, text.getvalue())
+    target = Path(out) if isinstance(out, (str, os.PathLike)) else out
+    if form not in (*hugging_face.FORMATS, *harnesses.FORMATS):
+        if system is not None or metric is not None:
+            raise UserError(
+                f"--system and --metric are for {' and '.join(hugging_face.FORMATS)}", hint="leave them out"
+            )
+        (export_summary if summary else export_run)(_opened(run), form, target, safe=safe_csv)
+        return Exported()
+    if summary or safe_csv:
+        raise UserError(f"--summary and --safe-csv are for tables, and the format is '{form}'", hint="leave them out")
+    if form in hugging_face.FORMATS:
+        return Exported(
+            tuple(hugging_face.export_hugging_face(_opened(run), form, target, system=system, metric=metric))
+        )
+    if metric is not None:
+        raise UserError(f"--metric is for {' and '.join(hugging_face.FORMATS)}", hint="leave it out")
+    return Exported(tuple(harnesses.export_harness(_opened(run), form, target, system=system)))
+
+
+def _opened(run: Run | str | os.PathLike[str]) -> Run:
+    return run if isinstance(run, Run) else open_run(run)

@@ -1,0 +1,114 @@
+"""What `doctor` checks of every GPU: that torch, Triton and CTranslate2 compute on it, and that what they compute is right."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.api.finding import Finding
+
+if TYPE_CHECKING:
+    from codec_bench.types import Audio
+
+_SIZES = ("tiny", "tiny.en", "base", "base.en", "small", "small.en", "medium", "medium.en")
+_LARGE = ("distil-large-v3", "distil-large-v3.5", "large-v3-turbo", "large-v3", "large-v2")
+_SAME = 0.9  # the share of equal characters from which a difference may be rounding that decided between two words
+
+
+def check_gpus(clip: Callable[[], Audio], listed: str) -> list[Finding]:
+    """Checks every GPU that this process may use; no findings on a machine without one.
+
+    Args:
+        clip: gives English speech to transcribe.
+        listed: the GPUs that the driver's own program lists, or `none`.
+    """
+    from codec_bench.engine.device import cuda_count
+
+    count = cuda_count()
+    if not count:
+        if listed == "none":
+            return []
+        return [
+            Finding(
+                "GPU driver", "wrong", f"nvidia-smi lists {listed}, and CUDA gives this process none",
+                "look at CUDA_VISIBLE_DEVICES, and whether the container may use the GPU",
+            )
+        ]  # fmt: skip
+    torch = _torch(count)
+    if torch.state == "wrong":
+        return [torch]
+    devices = [f"cuda:{index}" for index in range(count)]
+    return [torch, *map(_triton, devices), *(_transcript(device, clip) for device in devices)]
+
+
+def _torch(count: int) -> Finding:
+    import torch
+
+    what = "torch computes on the GPU"
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            seen = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        if seen:
+            for index in range(seen):
+                ones = torch.ones(64, 64, device=f"cuda:{index}")
+                if (ones @ ones).sum().item() != 64**3:
+                    return Finding(what, "wrong", f"a product of matrices is wrong on 'cuda:{index}'")
+        reason = " ".join(str(said[0].message).split()) if said else f"it sees {seen} of {count}"
+    except RuntimeError as error:
+        seen, reason = 0, " ".join(str(error).split())
+    if seen == count:
+        return Finding(what, "ok", f"{count} GPU{'s' if count > 1 else ''}, torch {torch.__version__}")
+    return Finding(what, "wrong", reason, "update the driver, or install a torch for the driver's CUDA")
+
+
+def _triton(device: str) -> Finding:
+    from codec_bench.kernels.first_launch import triton_fault
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the reason is shown below
+        fault = triton_fault(device)
+    what = f"Triton on {device}"
+    if fault is None:
+        return Finding(what, "ok", "a first launch gave the right numbers")
+    do = "pip install 'codec-bench[gpu]'; a first launch needs a C compiler and Python's headers"
+    return Finding(what, "note", f"{fault}; torch computes in its place, more slowly", do)
+
+
+def _transcript(device: str, clip: Callable[[], Audio]) -> Finding:
+    """Transcribes a clip on a GPU and on the CPU: a driver that is too old can give empty texts without any error."""
+    from codec_bench.weights import lookup
+
+    what = f"Whisper on {device} and on the CPU"
+    name = next((f"whisper-{size}" for size in (*_SIZES, *_LARGE) if lookup(f"whisper-{size}")), None)
+    if name is None:
+        return Finding(
+            what, "note", "not compared: no Whisper is on this machine", "codec-bench weights fetch whisper-tiny"
+        )
+    try:
+        there, here = (_heard(name, place, clip()) for place in (device, "cpu"))
+    except Exception as error:  # a library that fails on the device raises anything; that is a finding
+        hint = getattr(error, "hint", None) or ""
+        return Finding(what, "wrong", f"{name}: {getattr(error, 'message', error)}", hint)
+    if there == here:
+        return Finding(what, "ok", f"{name} writes the same text: '{here}'")
+    alike = SequenceMatcher(None, there, here, autojunk=False).ratio()
+    return Finding(
+        what,
+        "note" if alike >= _SAME else "wrong",
+        f"{name} writes '{there}' there and '{here}' on the CPU",
+        "" if alike >= _SAME else "update the driver, or install a ctranslate2 that is not newer than it",
+    )
+
+
+def _heard(name: str, device: str, clip: Audio) -> str:
+    from codec_bench.audio.resample import prepare
+    from codec_bench.features import load_feature
+
+    feature: Any = load_feature(name, device=device)
+    (result,) = feature.compute([prepare(clip, feature.rate_hz)], ["en"])
+    if isinstance(result, Exception):
+        raise result
+    return str(result["transcript"]).strip()

@@ -1,0 +1,97 @@
+"""Lists the names of one kind of thing: the function behind `codec-bench list`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec_bench.api import benchmark_names
+from codec_bench.api.metric_names import group_rows, metric_rows
+from codec_bench.errors import UnknownName, UserError
+
+
+def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = None) -> list[dict[str, Any]]:
+    """Lists the names of one kind of thing, each with what is known of it.
+
+    Args:
+        what: `codecs`, `metrics`, `benchmarks`, `models`, `suites`, `prompts`, `rubrics`, `steps`, `features`, `rules`, `data`,
+            `presets`, `recipes` or `plugins`.
+        groups: of metrics: the groups that `metrics` takes, with their metrics, in place of the metrics.
+        by: of metrics: their order, `about`, `needs` or `cost`.
+
+    Returns:
+        A row for each name, as JSON values; `name` is in each.
+
+    Raises:
+        UnknownName: there is no such kind or order.
+        UserError: groups or an order of something else than metrics are asked for, or both.
+    """
+    for asked, option in ((groups, "--groups"), (by, "--by")):
+        if asked and what != "metrics":
+            raise UserError(f"{option} is for metrics, and the list is of {what}", hint="codec-bench list metrics")
+    if groups and by:
+        raise UserError("--by is the order of metrics, and --groups lists groups", hint="leave one of them out")
+    return group_rows() if groups else metric_rows(by or "about") if what == "metrics" else _listing(what)
+
+
+def _listing(what: str) -> list[dict[str, Any]]:
+    from codec_bench import codecs, features, registry
+    from codec_bench.config import config_names, read_config
+    from codec_bench.data import REGISTERED, open_source
+    from codec_bench.text.rules import get_rule, rule_names
+
+    if what in benchmark_names.KINDS:
+        return benchmark_names.listing(what)
+    if what == "codecs":
+        return [_codec_row(row) for row in codecs.list_codecs()]
+    if what == "features":
+        return [_feature_row(n, p) for n, p in sorted(features.REGISTRY.table().items())]
+    if what == "rules":
+        rules = [get_rule(n) for n in rule_names()]
+        return [
+            {"name": r.name, "languages": list(r.languages) or "any", "over a set": r.aggregate, "what": r.summary}
+            for r in rules
+        ]
+    if what == "data":
+        return [{"name": n, "samples": len(open_source(n)), "folder": str(p)} for n, p in REGISTERED.items()]
+    if what == "presets":
+        return [{"name": n, "summary": read_config("preset", n)["summary"]} for n in config_names("preset")]
+    if what == "recipes":
+        return [{"name": n, "summary": read_config("recipe", n)["summary"]} for n in config_names("recipe")]
+    if what == "plugins":
+        return [
+            {
+                "name": p.name,
+                "module": p.target,
+                "adds": ", ".join(n for t in p.tables.values() for n in t),
+                "error": p.error,
+            }
+            for p in registry.plugins()
+        ]
+    kinds = ["codecs", "metrics", "features", "rules", "data", "presets", "recipes", "plugins", *benchmark_names.KINDS]
+    raise UnknownName("list", what, kinds)
+
+
+def _codec_row(row: Any) -> dict[str, Any]:
+    info = row.info
+    here = {None: "", True: "here", False: "not here"}[row.weights_here]
+    facts = {} if info is None else {
+        "rates_hz": list(info.sample_rates_hz), "channels": list(info.channels), "frame_rate_hz": info.frame_rate_hz,
+        "bitrate_bps": info.nominal_bitrate_bps, "code": info.code_licence, "weights": info.weights_licence,
+    }  # fmt: skip
+    return {"name": row.name, **facts, "weights are": here, "points_kbps": row.points, "what": row.summary}
+
+
+def _feature_row(name: str, path: str) -> dict[str, Any]:
+    """The row of a feature: whether its weights are here, and its languages, or their number if they are many."""
+    from codec_bench import features, weights
+
+    try:
+        made = features.REGISTRY.resolve(name)
+    except UserError as error:  # from a broken package; the other rows are not affected
+        return {"name": name, "what": f"broken: {error.message}"}
+    entries = [n for n in weights.checkpoint_names() if n == name or name in weights.checkpoint(n).used_by]
+    here = "" if not entries else "here" if weights.lookup(entries[0]) else "not here"
+    known = made.languages_of(name) if hasattr(made, "languages_of") else getattr(made, "languages", ())
+    languages = list(known) if len(known) < 6 else f"{len(known)}"
+    summary = (made.__doc__ or "").strip().split("\n")[0]
+    return {"name": name, "languages": languages, "weights are": here, "what": summary, "code": path}

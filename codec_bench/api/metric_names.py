@@ -1,0 +1,78 @@
+"""The rows of `codec-bench list metrics`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec_bench.errors import UnknownName, UserError
+
+BETTER = {True: "higher", False: "lower", None: "neither"}
+COST = "s an hour"
+"""The column of what a metric costs: processor seconds for an hour of sound."""
+ORDERS = ("about", "needs", "cost")
+
+
+def metric_row(name: str) -> dict[str, Any]:
+    """The row of a metric, or of a group that one model gives, in the list of metrics."""
+    from codec_bench import metrics
+    from codec_bench.metrics.costs import cost_of
+
+    if name in metrics.GROUPS:
+        return {
+            "name": name,
+            "about": metrics.topic_of(name),
+            "kind": "group",
+            "needs": metrics.weights_of(name),
+            COST: cost_of(metrics.GROUPS[name][0]),
+            "better": "",
+            "unit": "",
+            "measures": ", ".join(metrics.GROUPS[name]),
+        }
+    try:
+        made = metrics.REGISTRY.resolve(name)
+    except UserError as error:  # from a broken package; the other rows are not affected
+        return {"name": name, "measures": f"broken: {error.message}"}
+    given = {"pair": "reference", "text": "text"}.get(made.kind, "")
+    return {
+        "name": name, "about": metrics.topic_of(name), "kind": made.kind,
+        "needs": ", ".join(filter(None, [given, metrics.weights_of(name)])),
+        COST: cost_of(name), "better": BETTER[made.higher_is_better], "unit": made.unit,
+        "variants": ", ".join(filter(None, getattr(made, "variants", ()))), "measures": (made.__doc__ or "").strip().split("\n")[0],
+    }  # fmt: skip
+
+
+def metric_rows(by: str) -> list[dict[str, Any]]:
+    """The rows of all metrics, and of the groups that one model gives.
+
+    Args:
+        by: their order: `about`, `needs` (what needs least first) or `cost` (the cheapest first; what was not measured last).
+
+    Raises:
+        UnknownName: there is no such order.
+    """
+    from codec_bench import metrics
+
+    if by not in ORDERS:
+        raise UnknownName("order of metrics", by, ORDERS)
+    topics = [*metrics.TOPICS, ""]
+    found = sorted(
+        [*metrics.REGISTRY.names(), *metrics.GROUPS], key=lambda name: (topics.index(metrics.topic_of(name)), name)
+    )
+    rows = [metric_row(name) for name in found]
+    if by == "needs":
+        rows.sort(key=lambda row: (row.get("needs", "").count(","), row.get("needs", "")))
+    if by == "cost":
+        rows.sort(key=lambda row: (row.get(COST) is None, row.get(COST) or 0.0))
+    return rows
+
+
+def group_rows() -> list[dict[str, Any]]:
+    """The groups of metrics by topic, each with all metrics that it may stand for."""
+    from codec_bench.metrics import OFFLINE, group_names
+    from codec_bench.metrics.groups import group_metrics
+
+    # Its metrics are those of all other groups, and a table that names them again is no table.
+    return [
+        {"name": name, "metrics": "all, as far as they need no download" if name == OFFLINE else group_metrics(name)}
+        for name in group_names()
+    ]

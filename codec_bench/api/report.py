@@ -1,0 +1,69 @@
+"""Writes the page of a run again, or one page for several: the function behind `codec-bench report`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codec_bench.errors import UserError
+from codec_bench.registry import names
+from codec_bench.report.figures import Figures, write_figures
+from codec_bench.report.opened import Run, open_run
+from codec_bench.report.page import write_page
+from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import Summary
+from codec_bench.store.files import write_json
+from codec_bench.store.folders import run_folders
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What `report` wrote.
+
+    Args:
+        page: the page.
+        runs: the runs on it, opened for reading.
+        summaries: of each run; `as_dict()` gives what `summary.json` holds.
+        figures: the figures, if a folder was named for them.
+    """
+
+    page: Path
+    runs: tuple[Run, ...]
+    summaries: tuple[Summary, ...]
+    figures: Figures | None = None
+
+
+def report(
+    runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    out: str | os.PathLike[str] | None = None,
+    audio_mb: float = 25.0,
+    by: str | Sequence[str] | None = None,
+    figures: str | os.PathLike[str] | None = None,
+) -> Report:
+    """Writes the page of a run again, or one page for several runs, and of one run `summary.json` too.
+
+    Args:
+        runs: a run folder or a folder that holds some, or several of them; several runs are shown side by side.
+        out: the page; None for `report.html` in the first folder. A page that is named changes nothing in the run folder.
+        audio_mb: megabytes of audio to put into the page.
+        by: columns to break the results down by; None for those that the run was made with.
+        figures: a folder for every plot, as SVG, as PDF, and its data as CSV; None for none.
+
+    Raises:
+        UserError: a folder holds no run, there is no such column, or a file cannot be written.
+    """
+    folders = [Path(one) for one in ([runs] if isinstance(runs, (str, os.PathLike)) else runs)]
+    opened = [open_run(found) for folder in folders for found in run_folders(folder)]
+    summaries = [summarise(run, None if by is None else names(by)) for run in opened]
+    page = folders[0] / "report.html" if out is None else Path(out)
+    try:
+        write_page(opened, page, audio_mb=audio_mb, summaries=summaries)
+    except OSError as error:
+        raise UserError(f"'{page}' cannot be written: {error.strerror}", hint="give another --out") from error
+    if out is None and len(opened) == 1:
+        write_json(opened[0].folder / "summary.json", summaries[0].as_dict())
+    drawn = None if figures is None else write_figures(opened, figures, summaries=summaries)
+    return Report(page, tuple(opened), tuple(summaries), drawn)

@@ -1,0 +1,167 @@
+"""Says everything about one name: the function behind `codec-bench show`."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from codec_bench.api.benchmark_names import describe
+from codec_bench.api.metric_names import BETTER, COST
+from codec_bench.errors import UnknownName, UserError
+
+
+def show(
+    name: str,
+    *,
+    model: str | None = None,
+    data: str | os.PathLike[str] | None = None,
+    data_statistics: bool = False,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """Says everything about one name.
+
+    Args:
+        name: a codec, metric, benchmark, model, feature, data set, preset, suite or run folder.
+        model: of a benchmark: say which prompt this model would get.
+        data: with `model` or `data_statistics`: a folder with the data sets, used in place of the hub.
+        data_statistics: of a benchmark: read its data, and say how many questions and hours of sound it has and what is wrong in it.
+        limit: with `data_statistics`: read at most so many questions.
+
+    Returns:
+        JSON values by what they are. The first says which kind of thing has the name. With `model` there are `prompt`, its
+        `steps`, the `text` that is sent, and why that is a template (`reason`), or None.
+
+    Raises:
+        UnknownName: nothing has this name.
+        UserError: the data cannot be found.
+    """
+    mirror = None if data is None else os.fspath(data)
+    if data_statistics:
+        return _statistics(name, mirror, limit)
+    return _described(name) if model is None else _prompt(name, model, mirror)
+
+
+def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
+    """The prompt that the first question of a benchmark would get from a model."""
+    from codec_bench.benchmark import load_benchmark
+    from codec_bench.benchmark.asking.asking import shown
+    from codec_bench.models import model_info
+
+    one = load_benchmark(benchmark)
+    prompt = one.prompt_for(model_info(model))
+    question, reason = None, None
+    try:
+        question = next((q for q in one.questions(limit=3, mirror=mirror) if q.problem is None), None)
+    except UserError as error:
+        reason = str(error)
+    template = json.dumps(prompt.identity, ensure_ascii=False, indent=2)
+    return {
+        "benchmark": one.name, "model": model, "prompt": prompt.name, "steps": [*prompt.process, *one.process],
+        "text": shown(prompt.render(question)) if question is not None else template, "reason": reason,
+    }  # fmt: skip
+
+
+def _statistics(benchmark: str, mirror: str | None, limit: int | None) -> dict[str, Any]:
+    """How many questions and hours of sound a benchmark's data hold, and what is wrong in them."""
+    from codec_bench.benchmark import load_benchmark
+    from codec_bench.benchmark.definition.statistics import data_statistics
+
+    one = load_benchmark(benchmark)
+    return {"benchmark": one.name, "declared": one.size, **asdict(data_statistics(one, mirror=mirror, limit=limit))}
+
+
+def _described(name: str) -> dict[str, Any]:
+    """Everything about one name."""
+    from codec_bench import codecs, features, metrics
+    from codec_bench.benchmark import benchmark_names
+    from codec_bench.config import config_names, read_config
+    from codec_bench.data import REGISTERED
+    from codec_bench.metrics import group_names
+    from codec_bench.metrics.groups import group_metrics
+    from codec_bench.models import model_names
+    from codec_bench.registry import Spec, is_own_code
+    from codec_bench.report.opened import open_run
+    from codec_bench.store.record import DATABASE
+
+    if (Path(name) / DATABASE).is_file():
+        run = open_run(name)
+        return {"run": name, **run.counts(), **{k: v for k, v in run.meta.items() if k not in ("timings", "schema")}}
+    base = Spec.parse(name).name
+    if base in metrics.GROUPS or base in metrics.REGISTRY.names():
+        members = metrics.expand([name])
+        facts = [_metric_facts(m) for m in members]
+        return facts[0] if len(facts) == 1 else {"group": name, **{f["metric"]: f["protocol"] for f in facts}}
+    if base in features.REGISTRY.names():
+        return _feature_facts(name)
+    if name in group_names():
+        return {"group": name, "stands for": "those that can be measured here", "metrics": group_metrics(name)}
+    if name in REGISTERED:
+        return _data_facts(name)
+    if name in config_names("preset"):
+        return {"preset": name, **read_config("preset", name)}
+    if is_own_code(name) or codecs.has_codec(name):
+        from dataclasses import asdict
+
+        return {"codec": name, **asdict(codecs.load_codec(name).info)}
+    found = describe(name)
+    if found is not None:
+        return found
+    known = [
+        *benchmark_names(),
+        *model_names(),
+        *codecs.codec_names(),
+        *metrics.REGISTRY.names(),
+        *metrics.GROUPS,
+        *group_names(),
+        *features.REGISTRY.names(),
+        *REGISTERED,
+        *config_names("preset"),
+    ]
+    raise UnknownName("codec, metric, feature, benchmark, model, suite, data set, preset or run", name, known)
+
+
+def _feature_facts(name: str) -> dict[str, Any]:
+    from codec_bench.features import load_feature
+
+    feature = load_feature(name)
+    return {
+        "feature": name,
+        "protocol": feature.protocol,
+        "rate_hz": feature.rate_hz,
+        "runs on": feature.where,
+        "what": (type(feature).__doc__ or "").strip(),
+    }
+
+
+def _data_facts(name: str) -> dict[str, Any]:
+    from codec_bench.data import REGISTERED, open_source
+
+    source = open_source(name)
+    folder = str(REGISTERED[name])
+    return {"data": name, "samples": len(source), "fingerprint": source.fingerprint, "folder": folder}
+
+
+def _metric_facts(name: str) -> dict[str, Any]:
+    from codec_bench import metrics
+    from codec_bench.metrics.costs import cost_of
+
+    try:
+        made = metrics.build_metric(name)
+    except UserError as error:  # a metric that needs a variant; its class is described
+        kind = metrics.REGISTRY.resolve(name)
+        return {
+            "metric": name,
+            "protocol": f"none yet: {error.message}",
+            "hint": error.hint,
+            "what": (kind.__doc__ or "").strip(),
+        }
+    return {
+        "metric": made.name, "protocol": made.protocol, "kind": made.kind, "better": BETTER[made.higher_is_better],
+        "unit": made.unit or "none", "range": list(made.range), "aggregate": made.aggregate, "rate_hz": made.rate_hz,
+        "features": [*made.estimate_features], "paper": made.paper, "agrees with": made.source,
+        "licence of the weights": ", ".join(metrics.licences_of(name)), COST: cost_of(name),
+        "what": (type(made).__doc__ or "").strip(),
+    }  # fmt: skip

@@ -1,0 +1,182 @@
+"""Checks what a long run would be given: the function behind `codec-bench validate`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+from codec_bench.api.doctor import embedded_clip
+from codec_bench.api.finding import Finding, State
+from codec_bench.codecs.checks.steps import Limits
+from codec_bench.errors import UserError
+from codec_bench.registry import names as listed
+from codec_bench.types import Audio
+
+
+def validate(
+    names: str | Sequence[str],
+    *,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    settings: Limits | None = None,
+) -> tuple[Finding, ...]:
+    """Checks data, codecs, metrics, benchmarks, prompts and models before a long run.
+
+    Args:
+        names: manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (`./mine.py:MyCodec`), or one
+            string with commas.
+        options: further arguments of codecs by name.
+        settings: how long one call of a codec may take, and how much memory its process.
+
+    Returns:
+        What was found, one `Finding` for each thing that was checked. What is wrong is found and not raised.
+    """
+    return tuple(
+        found
+        for name in (listed(names) if isinstance(names, str) else names)
+        for found in _check(name, settings, options or {})
+    )
+
+
+def _check(
+    name: str, how: Limits | None = None, options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> list[Finding]:
+    """Checks one name, with the arguments of `validate`."""
+    from codec_bench import metrics
+    from codec_bench.benchmark import benchmark_names, canonical
+    from codec_bench.benchmark.definition.loader import is_path
+    from codec_bench.benchmark.definition.prompt import prompt_names
+    from codec_bench.codecs import is_command_file
+    from codec_bench.models import model_names
+    from codec_bench.registry import Spec, declared_methods, is_own_code, load_attribute
+    from codec_bench.report.opened import open_run
+    from codec_bench.store.record import DATABASE
+
+    try:
+        if os.path.isfile(os.path.join(name, DATABASE)):
+            run = open_run(name)
+            counts = run.counts()
+            whole = counts["finished"] == counts["items"]
+            return [
+                Finding(name, "ok" if whole else "note", f"{counts['finished']} of {counts['items']} items finished")
+            ]
+        if canonical(name) in benchmark_names() or (is_path(name) and _defines_a_benchmark(name)):
+            return _check_benchmark(name)
+        if name in model_names() or _configures_a_model(name):
+            return _check_model(name)
+        if is_own_code(name):
+            if {"encode", "decode"} & declared_methods(name):  # nothing of it runs in this process
+                return _check_codec(name, how, options)
+            made = load_attribute(name)
+            if hasattr(made, "ask"):
+                return _check_model(name)
+            return _check_metric(name) if hasattr(made, "compute") else _check_codec(name, how, options)
+        if is_command_file(name):
+            return _check_codec(name, how, options)
+        if name in prompt_names() and not os.path.exists(name):
+            return _check_prompt(name)
+        if name not in ("embedded",) and not os.path.exists(name):
+            base = Spec.parse(name).name
+            if base in metrics.REGISTRY.names() or base in metrics.GROUPS:
+                return [f for member in metrics.expand([name]) for f in _check_metric(member)]
+            return _check_codec(name, how, options)
+        return _check_data(name)
+    except UserError as error:
+        return [Finding(name, "wrong", error.message, error.hint or "")]
+
+
+def _defines_a_benchmark(path: str) -> bool:
+    return os.path.basename(path) == "benchmark.yaml" or os.path.isfile(os.path.join(path, "benchmark.yaml"))
+
+
+def _configures_a_model(path: str) -> bool:
+    from codec_bench.config import load_yaml
+    from codec_bench.models import is_own_file
+
+    if not is_own_file(path) or not os.path.isfile(path):
+        return False
+    document = load_yaml(path)
+    return isinstance(document, dict) and "kind" in document  # the file of a codec made of programs has no kind
+
+
+def _check_benchmark(name: str) -> list[Finding]:
+    from codec_bench.benchmark.definition.validate import validate_benchmark
+
+    found = validate_benchmark(name)
+    wrong = [Finding(name, "wrong", str(replace(f, hint=None)), f.hint or "") for f in found]
+    return wrong or [Finding(name, "ok", "the definition, its prompts, steps and metrics fit together")]
+
+
+def _check_prompt(name: str) -> list[Finding]:
+    from codec_bench.benchmark.definition.validate import validate_prompt
+
+    wrong = [Finding(name, "wrong", str(replace(f, hint=None)), f.hint or "") for f in validate_prompt(name)]
+    return wrong or [Finding(f"prompt {name}", "ok", "its templates can be filled and its steps exist")]
+
+
+def _check_model(name: str) -> list[Finding]:
+    from codec_bench.models import load_model, served_words
+    from codec_bench.registry import is_own_code
+
+    info = load_model(name).info
+    facts = f"takes {' and '.join(info.inputs)}, gives {' and '.join(info.outputs)}; it was not started"
+    ends = "" if is_own_code(name) else served_words(name)
+    found = [Finding(f"model {name}", "ok", facts)]
+    return [*found, Finding(f"model {name}", "note", f"its service: {ends}", "see list models")] if ends else found
+
+
+def _check_data(name: str) -> list[Finding]:
+    from codec_bench.data import open_source
+    from codec_bench.types import Audio
+
+    source = open_source(name)
+    out = [Finding(f"{name}: {id}", "wrong", reason) for id, reason in source.problems.items()]
+    seconds, readable = 0.0, 0
+    for sample in source:
+        if sample.id in source.problems or sample.audio is None:
+            continue
+        try:
+            seconds += Audio.read(sample.audio).duration_s
+            readable += 1
+        except UserError as error:
+            out.append(Finding(f"{name}: {sample.id}", "wrong", error.message))
+    texts = sum(s.text is not None for s in source)
+    speakers = len({s.speaker for s in source if s.speaker})
+    out.append(
+        Finding(
+            name,
+            "ok",
+            f"{readable} of {len(source)} samples can be read, {seconds / 60:.1f} min, {texts} transcripts, {speakers} speakers",
+        )
+    )
+    return out
+
+
+def _check_metric(name: str) -> list[Finding]:
+    from codec_bench.api.load_metric import load_metric
+
+    metric = load_metric(name, device="cpu")
+    clip = embedded_clip()
+    quiet = Audio(clip.samples * 0.5, clip.sample_rate_hz)
+    scores = metric(reference=[clip], estimate=[quiet], text=["a sentence"], language="en")[0]
+    out = []
+    for each, score in scores.items():
+        bad = score.status == "failed"
+        out.append(
+            Finding(
+                f"metric {each}",
+                "wrong" if bad else "ok",
+                f"{score.value:.4g}" if score.status == "ok" else f"{score.status}: {score.reason}",
+            )
+        )
+    return out
+
+
+def _check_codec(name: str, how: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
+    from codec_bench.api.check_codec import check_codec
+
+    states: dict[str, State] = {"ok": "ok", "not applicable": "note", "suspect": "suspect", "failed": "wrong"}
+    found = check_codec(codec=name, options=options.get(name), settings=how)
+    return [Finding(f"codec {name}: {f['check']}", states[f["state"]], f["found"]) for f in found]

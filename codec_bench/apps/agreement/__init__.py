@@ -1,0 +1,28 @@
+"""Agreement: how well judges, people who rated, and metrics agree with one another.
+
+Which file to open
+    `api.py`, `metrics_api.py`   the verbs: raters of the same items, and metrics over the same runs.
+    `ratings.py`                 files of people's ratings. `material.py`, `raters.py` and `chosen_options.py` read what runs hold.
+    `panel.py`, `consensus.py`   all pairs of raters, by subset, and what they say together.
+    `coefficients.py`            correlations, kappas and shares of two raters, with their intervals.
+    `score_columns.py`, `metric_correlations.py`   the values of metrics as columns, and which say the same.
+    `words.py`, `metric_words.py`, `page/`         tables and notes for the terminal, and the page.
+    `command.py`                 what is typed.
+"""
+
+from __future__ import annotations
+
+from codec_bench.registry import Command
+
+COMMANDS = {
+    "agreement": Command(
+        "Benchmarks",
+        "Say how well judges agree with each other, or with people who rated the same answers or sounds.",
+        "codec_bench.apps.agreement.command:agreement",
+    ),
+    "metrics": Command(
+        "Look at results",
+        "Say which metrics of runs say the same, and how well they agree with listeners.",
+        "codec_bench.apps.agreement.command:metrics",
+    ),
+}

@@ -1,0 +1,282 @@
+"""How well judges agree with each other, or with people who rated the same answers or sounds."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench.apps.agreement.chosen_options import Options
+from codec_bench.apps.agreement.consensus import TIES, preference, undecided
+from codec_bench.apps.agreement.material import Material
+from codec_bench.apps.agreement.panel import Agreement, Compared, Panel, Rater, compare_raters, farthest, with_consensus
+from codec_bench.apps.agreement.raters import Item, Scale
+from codec_bench.apps.agreement.ratings import (
+    KINDS,
+    UNCLEAR,
+    UNKNOWN_ID,
+    UNKNOWN_SYSTEM,
+    Kind,
+    Problems,
+    Ratings,
+    Row,
+    read_ratings,
+)
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.registry import names
+from codec_bench.report.opened import open_run
+from codec_bench.store.folders import run_folders
+from codec_bench.store.record import Run
+
+APART = 20
+MOST_AMONG = 6
+
+
+def agreement(
+    *,
+    runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]],
+    human: str | os.PathLike[str] | None = None,
+    judges: str | Sequence[str] | None = None,
+    metrics: str | Sequence[str] | None = None,
+    kind: Kind | None = None,
+    scale: tuple[float, float] | None = None,
+    ties: str = "left-out",
+    equal_within: float = 0.0,
+    by: str | Sequence[str] | None = None,
+    most_apart: int = APART,
+) -> Agreement:
+    """Compares raters of the same items: the judges of runs with each other, or with people.
+
+    Without `human`, the first judge is the reference, and every other judge is compared with it. With `human`, each judge is
+    compared with the majority of the people, with their mean, and with each of them; up to six people are also compared with
+    each other.
+
+    Args:
+        runs: runs or their folders; a folder that holds several stands for all of them. Items are matched by benchmark,
+            system and id, so that the judges may have worked in different runs.
+        human: a CSV file with the columns `id`, `rater` and `score`, and where needed `system`, `other`, `choice`, `subset`
+            and `benchmark` (see `codec_bench.apps.agreement.ratings`).
+        judges: only these judges, as the record calls them; the first one is the reference. None for all.
+        metrics: what is compared. `rating[RUBRIC]` stands for the verdicts by this rubric; any other metric of the runs, such
+            as `dnsmos_ovrl`, is a rater of its own. None for the rubric of the primary metric, or the only one.
+        kind: what the people gave: `rating` (numbers), `preference` (which of two systems is better), or `option` (the option
+            that is closest to an answer); None finds it out from the file. Preferences are compared with those that
+            follow from the judges' scores, and options with what the runs read of the answers.
+        scale: the lowest and the highest rating of the people; None for the judges' scale.
+        ties: what counts where the people have no majority: `left-out`, `any` (whoever gives one of the most frequent values
+            agrees), or `equal` (of preferences: neither system is preferred).
+        equal_within: scores of a judge that differ by no more than this prefer neither system.
+        by: columns to break the results down by, beside the benchmarks' own subsets.
+        most_apart: how many items to name on which the raters differ most.
+
+    Returns:
+        An `Agreement`. Its numbers have intervals over independent units (speakers, or the answers to one question) where the
+        method holds, and otherwise the reason why not.
+
+    Raises:
+        UserError: a run, a judge, a metric or the file is not what it should be, or there are not two raters to compare.
+    """
+    if kind is not None and kind not in KINDS:
+        raise UnknownName("kind of rating", kind, KINDS)
+    if ties not in TIES:
+        raise UnknownName("rule for ties", ties, TIES)
+    if scale is not None and not scale[0] < scale[1]:
+        raise UserError(f"the scale is {scale[0]:g} to {scale[1]:g}; expected the lower end first")
+    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
+    opened = [
+        run for one in given for run in ([one] if isinstance(one, Run) else map(open_run, run_folders(Path(one))))
+    ]
+    material = Material.of(opened, kind, names(judges or ""), names(metrics or ""), by)
+    if human is None:
+        panel, problems = _of_judges(material), material.problems
+    else:
+        people = read_ratings(human, kind=kind, scale=scale, otherwise=material.scale)
+        panel, problems = _with_people(material, people, equal_within)
+        scale = people.scale
+        if not panel.items:
+            raise UserError(f"none of the ratings in '{human}' can be used: {_told(problems)}")
+    if ties == "equal" and panel.kind != "preference":
+        raise UserError(f"the rule 'equal' is for preferences, and these are of the kind '{panel.kind}'")
+    notes = _notes(panel, ties, human is not None and scale is None)
+    with_consensus(panel, ties)
+    _tell_apart(panel.raters)
+    pairs = _pairs(panel)
+    if not pairs:
+        have = ", ".join(rater.name for rater in panel.raters) or "none"
+        raise UserError(
+            f"there are not two raters to compare: {have}",
+            hint="run the benchmark with --judge a,b, or give --with FILE with the ratings of people",
+        )
+    compared: tuple[Compared, ...] = tuple(compare_raters(panel, a, b, ties=ties) for a, b in pairs)
+    apart = farthest(panel, _headed(panel, pairs), most_apart)
+    rated = ~np.all([np.isnan(rater.values) for rater in panel.raters], axis=0)
+    return Agreement(
+        panel.kind,
+        int(rated.sum()),
+        tuple(panel.raters),
+        compared,
+        apart,
+        tuple(asdict(p) for p in problems.all()),
+        tuple(notes),
+    )
+
+
+def _of_judges(material: Material) -> Panel:
+    items = sorted({item for name in material.roles for item in material.ratings[name]})
+    return material.panel("rating", items, material.raters(items), {})
+
+
+def _with_people(material: Material, people: Ratings, equal_within: float) -> tuple[Panel, Problems]:
+    """The people and the runs as raters of what the people rated."""
+    problems = people.problems
+    for problem in material.problems.all():
+        problems.add(problem.what, *problem.examples[:1], rater=problem.rater, count=problem.count)
+    options = Options.of(material.runs) if people.kind == "option" else Options()
+    rated: dict[Item, dict[str, float]] = defaultdict(dict)
+    labels: dict[str, int] = {}
+    groups: dict[str, set[Item]] = defaultdict(set)
+    for row in people.rows:
+        item = _item_of(row, material, problems, people.kind)
+        if item is None:
+            continue
+        value = row.value
+        if people.kind == "option":
+            value = float(labels.setdefault(options.named(row.chosen, item), len(labels)))
+        elif item.other and item.system != row.system:
+            value = -(value or 0.0)
+        rated[item][row.rater] = float(value or 0.0)
+        if row.subset:
+            groups[row.subset].add(item)
+    items = sorted(rated)
+    at = {item: place for place, item in enumerate(items)}
+    raters = _persons(people.raters, items, rated, people.scale, list(material.units))
+    if people.kind == "option":
+        raters += options.raters(items, labels)
+    elif people.kind == "preference":
+        raters += _preferences(material, items, equal_within)
+    else:
+        raters += material.raters(items)
+    given = (
+        {"subset": {name: sorted(at[item] for item in held) for name, held in sorted(groups.items())}} if groups else {}
+    )
+    panel = material.panel(people.kind, items, raters, given)
+    panel.labels = list(labels)
+    return panel, problems
+
+
+def _item_of(row: Row, material: Material, problems: Problems, kind: Kind) -> Item | None:
+    """What a row is about, or None; the problem is then noted."""
+    where = f"line {row.line}: {row.id}"
+    known = [
+        name
+        for name in ([row.benchmark] if row.benchmark else material.units)
+        if row.id in material.units.get(name, {})
+    ]
+    if not known:
+        problems.add(UNKNOWN_ID, where, rater=row.rater)
+        return None
+    wanted = [name for name in (row.system, row.other) if name]
+    fitting = [name for name in known if all(system in material.systems[name] for system in wanted)]
+    if not fitting:
+        problems.add(UNKNOWN_SYSTEM, f"{where} of {' and '.join(wanted)}", rater=row.rater)
+        return None
+    if len(fitting) > 1:
+        problems.add(UNCLEAR, f"{where} is in {', '.join(fitting)}; a column 'benchmark' would tell", rater=row.rater)
+        return None
+    (benchmark,) = fitting
+    systems = material.systems[benchmark]
+    if kind == "preference":
+        first, second = sorted((row.system, row.other), key=systems.index)
+        return Item(benchmark, first, row.id, second)
+    if not row.system and len(systems) > 1:
+        problems.add(UNKNOWN_SYSTEM, f"{where} names none of {', '.join(systems[:5])}", rater=row.rater)
+        return None
+    return Item(benchmark, row.system or systems[0], row.id)
+
+
+def _persons(
+    names: Sequence[str],
+    items: Sequence[Item],
+    rated: Mapping[Item, Mapping[str, float]],
+    scale: Scale | None,
+    over: Sequence[str],
+) -> list[Rater]:
+    made = []
+    for name in names:
+        values = np.array([rated[item].get(name, np.nan) for item in items], np.float64)
+        lacking = int(np.isnan(values).sum())
+        made.append(
+            Rater(name, "person", values, dict.fromkeys(over, scale), {"not rated": lacking} if lacking else {})
+        )
+    return made
+
+
+def _preferences(material: Material, items: Sequence[Item], equal_within: float) -> list[Rater]:
+    """The judges' preferences, from their scores of both systems."""
+    firsts = material.raters([Item(item.benchmark, item.system, item.id) for item in items])
+    seconds = material.raters([Item(item.benchmark, item.other, item.id) for item in items])
+    made = []
+    for one, other in zip(firsts, seconds):
+        values = material.signs[one.name] * preference(one.values, other.values, equal_within=equal_within)
+        lacking = int(np.isnan(values).sum())
+        made.append(Rater(one.name, one.role, values, {}, {"no score of one of the two": lacking} if lacking else {}))
+    return made
+
+
+def _told(problems: Problems) -> str:
+    """The problems in one line."""
+    return "; ".join(f"{one.count:,} {one.what} (such as {one.examples[0]})" for one in problems.all() if one.examples)
+
+
+def _tell_apart(raters: Sequence[Rater]) -> None:
+    """Gives raters of one name, such as a person who is called like a judge, names of their own."""
+    seen: set[str] = set()
+    for rater in raters:
+        name, count = rater.name, 1
+        while rater.name in seen:
+            count += 1
+            rater.name = f"{name} ({rater.role}{f' {count - 1}' if count > 2 else ''})"
+        seen.add(rater.name)
+
+
+def _pairs(panel: Panel) -> list[tuple[Rater, Rater]]:
+    """Which raters are compared: (reference, rater)."""
+    persons, machines = panel.of_role("person"), panel.of_role("judge", "metric", "run")
+    if not persons:
+        return [(machines[0], other) for other in machines[1:]]
+    together = panel.of_role("majority", "mean")
+    among = combinations(persons, 2) if len(persons) <= MOST_AMONG else ()
+    return [*((one, machine) for machine in machines for one in (*together, *persons)), *among]
+
+
+def _headed(panel: Panel, pairs: Sequence[tuple[Rater, Rater]]) -> list[tuple[Rater, Rater]]:
+    """The pairs by which the items that lie farthest apart are found: with the people together, where there are several."""
+    together = "mean" if panel.of_role("mean") else "majority" if panel.of_role("majority") else None
+    chosen = [(a, b) for a, b in pairs if a.role == together]
+    return chosen or list(pairs)
+
+
+def _notes(panel: Panel, ties: str, scale_is_open: bool) -> list[str]:
+    notes = []
+    persons = panel.of_role("person")
+    if len(persons) > 1:
+        count = undecided(np.stack([person.values for person in persons]))
+        if count:
+            rule = {
+                "left-out": "they are left out of the comparisons with the majority",
+                "any": "a rater who gives one of the most frequent values agrees",
+                "equal": "neither system counts as preferred",
+            }[ties]
+            notes.append(f"{count:,} items have no majority; by the rule '{ties}', {rule}")
+        if len(persons) > MOST_AMONG:
+            notes.append(f"{len(persons)} people rated, so they are not compared with each other one by one")
+    if scale_is_open and panel.kind == "rating":
+        notes.append(
+            "the scale of the people is not known, so no rating counts as out of range; --scale LOW-HIGH says it"
+        )
+    return notes

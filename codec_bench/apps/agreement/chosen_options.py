@@ -1,0 +1,76 @@
+"""The options that people choose as closest to an answer, beside those that the runs and their judges read of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from codec_bench.apps.agreement.panel import Rater
+from codec_bench.apps.agreement.raters import READ, Item, letters_in, name_of
+from codec_bench.benchmark.reading.choices import choices_of, named
+from codec_bench.errors import UserError
+from codec_bench.store.answers import exchanges, has_answers
+from codec_bench.store.record import Run
+
+NO_OPTION = "(none)"
+UNREAD = "no option could be read"
+
+
+@dataclass(slots=True)
+class Options:
+    """What was read of the answers of runs.
+
+    Args:
+        choices: by item, the options of its question by letter.
+        read: by reader, the option that it read of each item; None where it read none.
+    """
+
+    choices: dict[Item, Mapping[str, str]] = field(default_factory=dict)
+    read: dict[str, dict[Item, str | None]] = field(default_factory=lambda: defaultdict(dict))
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Options:
+        """Reads the runs.
+
+        Raises:
+            UserError: a run holds no answers.
+        """
+        made = cls()
+        for run in runs:
+            if not has_answers(run):
+                raise UserError(
+                    f"'{run.folder}' holds no answers, so no option was read", hint="name a run of a benchmark"
+                )
+            name = name_of(run)
+            (system,) = run.systems
+            for exchange in exchanges(run):
+                item = Item(name, system, exchange.question.id)
+                made.choices[item] = choices_of(exchange.question.fields)
+                parsed = exchange.reading.parsed if exchange.reading is not None else None
+                made.read[READ][item] = None if parsed is None else made.named(parsed, item)
+            for judge, id, letter in letters_in(run, system):
+                made.read[judge][Item(name, system, id)] = letter
+        return made
+
+    def named(self, text: str, item: Item) -> str:
+        """One name for an option, whether its letter or its text is given: its letter, where the options are known."""
+        plain = " ".join(text.split()).casefold()
+        choices = self.choices.get(item, {})
+        found = named(text, choices)
+        if found:
+            return min(found)
+        return NO_OPTION if plain in ("none", "no option", "-") else plain.upper() if len(plain) == 1 else plain
+
+    def raters(self, items: Sequence[Item], labels: dict[str, int]) -> list[Rater]:
+        """The judges that aligned answers, and the runs' own reading; new options are added to `labels`."""
+        made = []
+        for reader in sorted(self.read, key=lambda name: name == READ):
+            found = [self.read[reader].get(item) for item in items]
+            values = [np.nan if label is None else float(labels.setdefault(label, len(labels))) for label in found]
+            unread = sum(label is None for label in found)
+            missing = {UNREAD: unread} if unread else {}
+            made.append(Rater(reader, "run" if reader == READ else "judge", np.array(values, np.float64), {}, missing))
+        return made

@@ -1,0 +1,166 @@
+"""`codec-bench agreement`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.terminal.options import By, Json
+from codec_bench.terminal.request import columns
+
+if TYPE_CHECKING:
+    from codec_bench.apps.agreement.metric_correlations import MetricAgreement
+    from codec_bench.apps.agreement.panel import Agreement
+    from codec_bench.apps.agreement.ratings import Kind
+
+METRIC_FORMATS = ("table", "json", "csv")
+_MOST_PAIRS = 40
+_SCALE = re.compile(r"(-?\d+(?:\.\d+)?)\s*(?:-|to|,|\.\.)\s*(-?\d+(?:\.\d+)?)")
+_SHOWN, _MOST_ROWS = 8, 40
+
+
+def agreement(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")],
+    human: Annotated[Path | None, typer.Option("--with", help="A CSV file with the ratings of people: columns id, rater, score, and where needed system, other, choice, subset, benchmark.")] = None,
+    judges: Annotated[str | None, typer.Option("--judges", help="Only these judges A,B,...; the first is the reference. Default: all of the runs.")] = None,
+    metrics: Annotated[str | None, typer.Option("--metric", help="What is compared: rating[RUBRIC], or any metric of the runs. Default: the rubric of the primary metric.")] = None,
+    kind: Annotated[str | None, typer.Option("--kind", help="What the people gave: rating, preference or option. Default: as the file looks.")] = None,
+    scale: Annotated[str | None, typer.Option("--scale", help="The scale of the people, such as 1-5. Default: that of the judges.")] = None,
+    ties: Annotated[str, typer.Option("--ties", help="Where people have no majority: left-out, any (whoever gives one of the most frequent values agrees), or equal (of preferences: neither).")] = "left-out",
+    equal_within: Annotated[float, typer.Option("--equal-within", help="Scores of a judge that differ by no more prefer neither of two systems.")] = 0.0,
+    by: By = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The page. Default: agreement.html in the first folder.")] = None,
+    audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of audio to put into the page.")] = 25.0,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Say how well judges agree with each other, or with people who rated the same answers or sounds."""
+    from codec_bench.apps.agreement.api import agreement as agreement_of
+    from codec_bench.apps.agreement.page import write_agreement_page
+    from codec_bench.report.opened import open_run
+    from codec_bench.store.folders import run_folders
+
+    opened = [open_run(found) for folder in runs for found in run_folders(folder)]
+    found = agreement_of(
+        runs=opened,
+        human=human,
+        judges=judges,
+        metrics=metrics,
+        kind=cast("Kind | None", kind),  # `agreement` refuses what is no kind
+        scale=_scale(scale),
+        ties=ties,
+        equal_within=equal_within,
+        by=columns(by),
+    )
+    target = out or runs[0] / "agreement.html"
+    try:
+        write_agreement_page(found, opened, target, audio_mb=audio_mb)
+    except OSError as error:
+        raise UserError(f"'{target}' cannot be written: {error.strerror}", hint="give another --out") from error
+    if as_json:
+        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+    else:
+        _print(found)
+        sys.stdout.write(f"{target}\n")
+
+
+def _scale(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    match = _SCALE.fullmatch(text.strip())
+    if match is None:
+        raise UserError(f"--scale got '{text}'; expected two numbers", hint="for example --scale 1-5")
+    return float(match[1]), float(match[2])
+
+
+def _print(found: Agreement) -> None:
+    from codec_bench.apps.agreement import words as written
+    from codec_bench.report.table import wide_table
+    from codec_bench.terminal.output import console, talk
+
+    out = console()
+    show = lambda made: out.print(wide_table(made[0], made[1], out.width))  # noqa: E731
+    show(written.rater_rows(found))
+    (reference, rater, *heads), rows = written.pair_rows(found)
+    # Where the table is broken, its first column stands in every part, so it names both.
+    show(([f"{reference} and {rater}", *heads], [[f"{a} and {b}", *cells] for a, b, *cells in rows]))
+    for note in written.agreement_notes(found):
+        out.print(note, markup=False)
+    for column in written.columns_of(found):
+        heads, rows = written.subset_rows(found, column)
+        show((heads, rows[:_MOST_ROWS]))
+        if len(rows) > _MOST_ROWS:
+            talk(f"{len(rows) - _MOST_ROWS:,} more rows by {column} are on the page")
+    for note in written.subset_notes(found):
+        out.print(note, markup=False)
+    first = written.crossed(found)[0]
+    out.print(f"rows: {first.reference}; columns: {first.rater}", markup=False)
+    show(written.confusion_rows(first))
+    if found.apart:
+        heads, rows = written.apart_rows(found)
+        out.print(
+            f"the items on which they differ most ({len(rows[:_SHOWN])} of {len(rows)} that the page shows)",
+            markup=False,
+        )
+        show((heads, rows[:_SHOWN]))
+    if found.problems:
+        show(written.problem_rows(found))
+        count = sum(one["count"] for one in found.problems)
+        talk(f"{count:,} ratings of the file were not used or need a look; the table above says which")
+
+
+def metrics(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")],
+    agree: Annotated[bool, typer.Option("--agree", help="Correlate the metrics of the runs with each other.")] = False,
+    only: Annotated[str | None, typer.Option("--metrics", help="Only these, with commas. Default: all of the runs.")] = None,
+    human: Annotated[Path | None, typer.Option("--with", help="A CSV file of listeners' ratings, as listen import writes it (ratings.csv): one more column, by sample and system.")] = None,
+    least: Annotated[float, typer.Option("--least", help="Spearman's correlation over items from which two metrics say the same.")] = 0.9,
+    form: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",
+) -> None:  # fmt: skip
+    """Say which metrics of runs say the same, and how well they agree with listeners."""
+    from codec_bench.apps.agreement.metric_words import metric_agreement_csv
+    from codec_bench.apps.agreement.metrics_api import metric_agreement
+
+    if not agree:
+        raise UserError(
+            "it is not said what about the metrics of these runs is wanted",
+            hint="codec-bench metrics --agree RUN; codec-bench list metrics lists all metrics",
+        )
+    if form not in METRIC_FORMATS:
+        raise UnknownName("format", form, METRIC_FORMATS)
+    found = metric_agreement(runs=runs, metrics=only, human=human, least=least)
+    if form == "json":
+        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+    elif form == "csv":
+        sys.stdout.write(metric_agreement_csv(found))
+    else:
+        _print_metrics(found)
+    if found.problems:
+        from codec_bench.terminal.output import talk
+
+        told = "; ".join(f"{one['count']:,} {one['what']} (such as {one['examples'][0]})" for one in found.problems)
+        talk(f"ratings that were not used or need a look: {told}")
+
+
+def _print_metrics(found: MetricAgreement) -> None:
+    from codec_bench.apps.agreement import metric_words as written
+    from codec_bench.report.table import wide_table
+    from codec_bench.terminal.output import console, talk
+
+    out = console()
+    for heads, rows in (written.metric_rows(found), written.matrix_rows(found)):
+        out.print(wide_table(heads, rows, out.width))
+    heads, rows = written.pair_rows(found)
+    out.print(wide_table(heads, rows[:_MOST_PAIRS], out.width))
+    if len(rows) > _MOST_PAIRS:
+        talk(f"{len(rows) - _MOST_PAIRS:,} more pairs, which agree less, are in --format csv")
+    for cluster in found.clusters:
+        if len(cluster) > 1:
+            out.print(f"say the same (from {found.least:g}): {', '.join(cluster)}", markup=False)
+    for note in written.metric_agreement_notes(found):
+        out.print(note, markup=False)

@@ -1,0 +1,152 @@
+"""What runs hold that raters can be compared on: ratings by item, scales, systems, units and subsets."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from codec_bench.apps.agreement.panel import Panel, Rater
+from codec_bench.apps.agreement.raters import Column, Item, Scale, columns_of, is_called, judged_by, name_of, ratings_in
+from codec_bench.apps.agreement.ratings import Kind, Problems
+from codec_bench.errors import UnknownName
+from codec_bench.stats.breakdown import subsets_of
+from codec_bench.store.record import Run
+
+JUDGED_TWICE = "judged in several runs, differently"
+NOT_IN_RUN = "not in the runs"
+
+
+@dataclass(slots=True)
+class Material:
+    """What the runs hold.
+
+    Args:
+        runs: the runs. problems: what is wrong with their ratings.
+        ratings: by rater and item, a rating or the status of the score that has none.
+        roles, scales, signs: by rater, whether it is a judge, its scale by benchmark, and -1 if lower ratings are better.
+        units, systems, groups: by benchmark, the independent unit of each id, the systems, and the ids by column and value.
+    """
+
+    runs: Sequence[Run]
+    problems: Problems = field(default_factory=Problems)
+    ratings: dict[str, dict[Item, float | str]] = field(default_factory=lambda: defaultdict(dict))
+    roles: dict[str, bool] = field(default_factory=dict)
+    scales: dict[str, dict[str, Scale | None]] = field(default_factory=lambda: defaultdict(dict))
+    signs: dict[str, float] = field(default_factory=dict)
+    units: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    systems: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    groups: dict[str, dict[str, dict[str, set[str]]]] = field(default_factory=lambda: defaultdict(dict))
+
+    @classmethod
+    def of(
+        cls,
+        runs: Sequence[Run],
+        kind: Kind | None,
+        judges: Sequence[str],
+        metrics: Sequence[str],
+        by: str | Sequence[str] | None,
+    ) -> Material:
+        """Reads the runs; the ratings are not needed for options."""
+        material = cls(runs)
+        _check_known(runs, judges, metrics)
+        for run in runs:
+            material._add(run, [] if kind == "option" else columns_of(run, judges, metrics), by)
+        material.roles = {name: material.roles[name] for name in _in_order(material.roles, judges)}
+        return material
+
+    def _add(self, run: Run, columns: Sequence[Column], by: str | Sequence[str] | None) -> None:
+        benchmark = name_of(run)
+        self.units[benchmark] |= {id: unit or id for id, unit in run.units().items()}
+        ids = dict(run.query("SELECT number, id FROM samples"))
+        for group, values in subsets_of(run, by).items():
+            groups = self.groups[benchmark].setdefault(group, {})
+            for value, numbers in values.items():
+                groups.setdefault(value, set()).update(ids[number] for number in numbers)
+        for system in run.systems:
+            if system not in self.systems[benchmark]:
+                self.systems[benchmark].append(system)
+            for column in columns:
+                self.roles[column.rater] = column.is_judge
+                self.signs[column.rater] = column.sign
+                self.scales[column.rater][benchmark] = column.scale
+                self._take(column.rater, benchmark, system, ratings_in(run, system, column.metric))
+
+    def _take(self, rater: str, benchmark: str, system: str, found: Iterator[tuple[str, float | None, str]]) -> None:
+        mine = self.ratings[rater]
+        for id, value, status in found:
+            item, rating = Item(benchmark, system, id), status if value is None else float(value)
+            before = mine.get(item)
+            if isinstance(before, float) and isinstance(rating, float) and before != rating:
+                self.problems.add(
+                    JUDGED_TWICE, f"{benchmark} {system} {id}: {before:g} and {rating:g}; the first counts", rater=rater
+                )
+            if not isinstance(before, float):
+                mine[item] = rating
+
+    @property
+    def scale(self) -> Scale | None:
+        """The scale of all judges, if they have one."""
+        found = {scale for name, is_judge in self.roles.items() if is_judge for scale in self.scales[name].values()}
+        return next(iter(found)) if len(found) == 1 else None
+
+    def raters(self, items: Sequence[Item]) -> list[Rater]:
+        """The judges and metrics as raters of these items."""
+        made = []
+        for name, is_judge in self.roles.items():
+            held = [self.ratings[name].get(item, NOT_IN_RUN) for item in items]
+            values = np.array([one if isinstance(one, float) else np.nan for one in held], np.float64)
+            missing = Counter(one for one in held if isinstance(one, str))
+            made.append(Rater(name, "judge" if is_judge else "metric", values, self.scales[name], dict(missing)))
+        return made
+
+    def panel(
+        self, kind: str, items: Sequence[Item], raters: list[Rater], given: Mapping[str, Mapping[str, list[int]]]
+    ) -> Panel:
+        """A panel of these items, with the subsets of the runs and those that the people's file names."""
+        units = [f"{item.benchmark}\0{self.units[item.benchmark].get(item.id, item.id)}" for item in items]
+        return Panel(kind, items, units, raters, {**self._subsets(items), **given})
+
+    def _subsets(self, items: Sequence[Item]) -> dict[str, dict[str, list[int]]]:
+        """The places of the items by column and value; a column with one value is the whole set."""
+        found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        of_id: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+        for benchmark, columns in self.groups.items():
+            for column, values in columns.items():
+                for value, ids in values.items():
+                    for id in ids:
+                        of_id[benchmark, id].append((column, value))
+        for place, item in enumerate(items):
+            found["benchmark"][item.benchmark].append(place)
+            found["pair" if item.other else "system"][
+                f"{item.system} | {item.other}" if item.other else item.system
+            ].append(place)
+            for column, value in of_id.get((item.benchmark, item.id), ()):
+                found[column][value].append(place)
+        return {column: dict(sorted(values.items())) for column, values in found.items() if len(values) > 1}
+
+
+def _check_known(runs: Sequence[Run], judges: Sequence[str], metrics: Sequence[str]) -> None:
+    """Checks that every judge and metric that was named is in one of the runs.
+
+    Raises:
+        UnknownName: one is in none of them.
+    """
+    judged = [judged_by(run) for run in runs]
+    known = {judge for found in judged for _, judge in found.values()}
+    for name in judges:
+        if not any(is_called(judge, name) for judge in known):
+            raise UnknownName("judge in these runs", name, known)
+    there = {name for run in runs for name in run.metrics}
+    there |= {f"rating[{rubric}]" for found in judged for rubric, _ in found.values()}
+    for name in metrics:
+        if name not in there:
+            raise UnknownName("metric in these runs", name, there)
+
+
+def _in_order(known: Mapping[str, bool], asked: Sequence[str]) -> list[str]:
+    """The raters: those that were asked for in that order, then the others in the order of the runs."""
+    place = lambda name: next((n for n, one in enumerate(asked) if is_called(name, one)), len(asked))  # noqa: E731
+    return sorted(known, key=place)

@@ -1,0 +1,87 @@
+"""The agreement of metrics in words: tables as heads and rows, notes, and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from typing import Any
+
+from codec_bench.apps.agreement.coefficients import Coefficient
+from codec_bench.apps.agreement.metric_correlations import COEFFICIENTS, MetricAgreement, MetricPair
+from codec_bench.apps.agreement.words import NAMES, PLACES, Rows
+from codec_bench.report.numbers import interval_notes, number, plain, spread
+from codec_bench.stats.summary_types import Counted
+
+_ENDS = ("", "_low", "_high")
+
+
+def metric_rows(found: MetricAgreement) -> Rows:
+    """One row for each metric, in clusters that say the same."""
+    cluster = {name: number for number, names in enumerate(found.clusters, 1) for name in names}
+    rows = [[plain(c.name), str(cluster[c.name]), c.better, f"{c.n:,}", f"{c.without:,}"] for c in found.columns]
+    return ["metric", "cluster", "better", "items", "without a value"], rows
+
+
+def matrix_rows(found: MetricAgreement) -> Rows:
+    """Spearman's correlation over items of every two metrics."""
+    values = {frozenset((p.first, p.second)): p.items.coefficients["spearman"].value for p in found.pairs}
+    names = [column.name for column in found.columns]
+    cell = lambda a, b: "" if a == b else number(values[frozenset((a, b))], 2)  # noqa: E731
+    return ["Spearman over items", *map(plain, names)], [[plain(a), *(cell(a, b) for b in names)] for a in names]
+
+
+def pair_rows(found: MetricAgreement) -> Rows:
+    """One row for each two metrics, those that agree most first."""
+    over = [f"{NAMES[name]} over {what}" for what in ("items", "systems") for name in COEFFICIENTS]
+    heads = ["metrics", "say the same", "items", "units", "left out", over[0], over[1], "systems", over[2], over[3]]
+    size = lambda pair: pair.items.coefficients["spearman"].value  # noqa: E731
+    ordered = sorted(found.pairs, key=lambda pair: -2.0 if size(pair) is None else size(pair), reverse=True)
+    return heads, [_cells(pair) for pair in ordered]
+
+
+def _cells(pair: MetricPair) -> list[str]:
+    items = [_cell(pair.items.coefficients[name]) for name in COEFFICIENTS]
+    systems = [_cell(pair.of_systems[name]) for name in COEFFICIENTS]
+    return [
+        f"{plain(pair.first)} and {plain(pair.second)}", "yes" if pair.is_same else "", f"{pair.items.n:,}", f"{pair.items.units:,}",
+        f"{pair.left_out:,}", *items, str(pair.systems), *systems,
+    ]  # fmt: skip
+
+
+def _cell(found: Coefficient) -> str:
+    return " ".join(filter(None, (number(found.value, PLACES), spread(Counted.from_dict(found.as_dict()), PLACES))))
+
+
+def metric_agreement_notes(found: MetricAgreement) -> list[str]:
+    """Why numbers or intervals are missing, and which metrics are not turned; one sentence each."""
+    entries = [
+        (f"{pair.first} and {pair.second}", f"{NAMES[name]} over {what}", Counted.from_dict({**one.as_dict(), "n": n}))
+        for pair in found.pairs
+        for what, held, n in (
+            ("items", pair.items.coefficients, pair.items.n),
+            ("systems", pair.of_systems, pair.systems),
+        )
+        for name, one in held.items()
+    ]
+    undirected = [plain(column.name) for column in found.columns if column.better == "neither"]
+    told = [
+        f"neither more nor less is better, so that the sign of their correlations says nothing: {', '.join(undirected)}"
+    ]
+    return [*interval_notes(entries), *(told if undirected else [])]
+
+
+def metric_agreement_csv(found: MetricAgreement) -> str:
+    """One line for each two metrics, in the order of the clusters."""
+    out = io.StringIO()
+    columns = [f"{name}_{what}{end}" for what in ("items", "systems") for name in COEFFICIENTS for end in _ENDS]
+    written = csv.writer(out, lineterminator="\n")
+    written.writerow(["first", "second", "same", "items", "units", "left_out", "systems", *columns])
+    for pair in found.pairs:
+        numbers = [_ends(held[name]) for held in (pair.items.coefficients, pair.of_systems) for name in COEFFICIENTS]
+        counts = (int(pair.is_same), pair.items.n, pair.items.units, pair.left_out, pair.systems)
+        written.writerow([pair.first, pair.second, *counts, *(value for three in numbers for value in three)])
+    return out.getvalue()
+
+
+def _ends(found: Coefficient) -> tuple[Any, ...]:
+    return tuple("" if value is None else repr(value) for value in (found.value, found.low, found.high))

@@ -1,0 +1,123 @@
+"""Which metrics say the same over runs, and which agree with people who listened."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench.apps.agreement.metric_correlations import LEAST, MetricAgreement, metric_agreement_of
+from codec_bench.apps.agreement.ratings import UNCLEAR, UNKNOWN_ID, UNKNOWN_SYSTEM, Problems, Ratings, Row, read_ratings
+from codec_bench.apps.agreement.score_columns import Scored, scored
+from codec_bench.errors import UserError
+from codec_bench.registry import names
+from codec_bench.report.opened import open_run
+from codec_bench.store.folders import run_folders
+from codec_bench.store.record import Run
+
+LISTENERS = "listeners"
+"""The name of the column of people's ratings."""
+
+
+def metric_agreement(
+    *,
+    runs: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]],
+    metrics: str | Sequence[str] | None = None,
+    human: str | os.PathLike[str] | None = None,
+    least: float = LEAST,
+) -> MetricAgreement:
+    """Correlates the metrics of runs with each other, over items and over systems.
+
+    Metrics of which less is better are turned, so that a positive correlation means agreement. Items that lack a value of one of
+    two metrics are left out of this pair, and counted.
+
+    Args:
+        runs: runs or their folders; a folder that holds several stands for all of them. Items are matched by benchmark or
+            data, system and id, so that the metrics may be in different runs.
+        metrics: only these, as names or one string with commas; None for all that the runs have.
+        human: a CSV file of ratings as `codec-bench listen import` writes it, with the columns `id`, `rater` and `score` and
+            where needed `system` and `benchmark`. The mean of each item's ratings is one more column, `listeners`.
+        least: Spearman's correlation over items from which two metrics say the same, between -1 and 1.
+
+    Returns:
+        A `MetricAgreement`. Its correlations have intervals where the method holds, and otherwise the reason why not.
+
+    Raises:
+        UserError: a run, a metric or the file is not what it should be, or there are not two columns to compare.
+    """
+    if not -1 <= least <= 1:
+        raise UserError(f"the least correlation is {least:g}; expected a number between -1 and 1, such as {LEAST:g}")
+    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
+    opened = [
+        run for one in given for run in ([one] if isinstance(one, Run) else map(open_run, run_folders(Path(one))))
+    ]
+    people = None if human is None else _rated(human)
+    columns = scored(opened, names(metrics or ""), {} if people is None else {LISTENERS: True})
+    if len(columns.names) < 2:
+        have = ", ".join(columns.names) or "none"
+        raise UserError(
+            f"there are not two columns to compare: {have}",
+            hint="name runs with two metrics or more, or give --with FILE",
+        )
+    if people is not None:
+        _add_people(columns, people, Path(human or ""))
+    problems = [] if people is None else [asdict(problem) for problem in people.problems.all()]
+    return metric_agreement_of(columns, least=least, problems=problems)
+
+
+def _rated(path: str | os.PathLike[str]) -> Ratings:
+    """The ratings of a file.
+
+    Raises:
+        UserError: the file is not what it should be, or holds preferences or options.
+    """
+    people = read_ratings(path)
+    if people.kind != "rating":
+        raise UserError(
+            f"'{path}' holds {people.kind}s, which are no values of a sound that metrics could be correlated with",
+            hint="codec-bench agreement RUN --with FILE compares preferences and options",
+        )
+    return people
+
+
+def _add_people(columns: Scored, people: Ratings, path: Path) -> None:
+    """Fills the last column with the means of people's ratings.
+
+    Raises:
+        UserError: none of them is about an item of the runs.
+    """
+    place = columns.names.index(LISTENERS)
+    sums, counts = np.zeros((2, len(columns.systems), len(columns.samples)))
+    for row in people.rows:
+        at = _item(columns, row, people.problems)
+        if at is not None and row.value is not None:
+            sums[at] += row.value
+            counts[at] += 1
+    if not counts.any():
+        told = "; ".join(
+            f"{one.count:,} {one.what} (such as {one.examples[0]})" for one in people.problems.all() if one.examples
+        )
+        raise UserError(f"none of the ratings in '{path}' can be used: {told}")
+    rated = counts > 0
+    means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=rated)
+    columns.values[place] = means
+    for row_of, (values, there) in enumerate(zip(means, rated)):
+        if there.any():
+            columns.of_systems[row_of, place] = values[there].mean()
+
+
+def _item(columns: Scored, row: Row, problems: Problems) -> tuple[int, int] | None:
+    """The system and the sample that a rating is about, or None; the problem is then noted."""
+    where = f"line {row.line}: {row.id}"
+    held = [row.benchmark] if row.benchmark else columns.benchmarks
+    found = [columns.samples[benchmark, row.id] for benchmark in held if (benchmark, row.id) in columns.samples]
+    if len(found) != 1:
+        problems.add(UNCLEAR if found else UNKNOWN_ID, where, rater=row.rater)
+        return None
+    if row.system not in columns.systems and (row.system or len(columns.systems) > 1):
+        problems.add(UNKNOWN_SYSTEM, f"{where} of {row.system or 'no system'}", rater=row.rater)
+        return None
+    return columns.systems.index(row.system) if row.system else 0, found[0]

@@ -1,0 +1,161 @@
+"""What the page of an agreement shows: the variables of its template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.agreement.panel import Agreement, Apart
+from codec_bench.apps.agreement.raters import name_of
+from codec_bench.apps.agreement.words import (
+    agreement_notes,
+    columns_of,
+    confusion_rows,
+    crossed,
+    pair_rows,
+    problem_rows,
+    rater_rows,
+    subset_notes,
+    subset_rows,
+)
+from codec_bench.report.page.sound import is_sound
+from codec_bench.store.answers import exchanges, has_answers
+from codec_bench.store.record import Run
+
+LONGEST = 2_000
+_TYPES = ((b"fLaC", "audio/flac"), (b"OggS", "audio/ogg"), (b"RIFF", "audio/wav"), (b"ID3", "audio/mpeg"))
+Texts = list[tuple[str, str]]
+
+
+def collect(found: Agreement, runs: Sequence[Run], audio_bytes: int) -> dict[str, Any]:
+    """Gathers everything that the page shows; `audio_bytes` is how much of it may be sound in base64."""
+    return {
+        "kind": found.kind,
+        "items": found.items,
+        "benchmarks": sorted({name_of(run) for run in runs}),
+        "raters": _table(rater_rows(found)),
+        "pairs": _table(pair_rows(found)),
+        "notes": agreement_notes(found),
+        "subset_notes": subset_notes(found),
+        "subsets": [(column, _table(subset_rows(found, column))) for column in columns_of(found)],
+        "confusions": [
+            (pair.reference, pair.rater, pair.whole.n, _table(confusion_rows(pair))) for pair in crossed(found)
+        ],
+        "apart": _items(found.apart, runs, audio_bytes),
+        "problems": _table(problem_rows(found)),
+        "unusable": sum(problem["count"] for problem in found.problems),
+    }
+
+
+def _table(made: tuple[list[str], list[list[str]]]) -> dict[str, Any]:
+    """A table for the template: its heads and rows."""
+    heads, rows = made
+    return {"heads": heads, "rows": rows}
+
+
+def _items(apart: Sequence[Apart], runs: Sequence[Run], left_bytes: int) -> list[dict[str, Any]]:
+    """Each item with its texts and as many sounds as fit."""
+    texts: dict[tuple[str, str, str], Texts] = {}
+    sounds: dict[tuple[str, str, str], list[tuple[str, Path]]] = {}
+    for run in runs:
+        name = name_of(run)
+        for system in run.systems:
+            ids = {
+                one.item.id
+                for one in apart
+                if one.item.benchmark == name and system in (one.item.system, one.item.other)
+            }
+            for id, told, heard in _of_run(run, system, ids):
+                texts.setdefault((name, system, id), []).extend(told)
+                sounds.setdefault((name, system, id), []).extend(heard)
+    made = []
+    for one in apart:
+        item, told, players = one.item, [], []
+        for system in filter(None, (item.system, item.other)):
+            key = (item.benchmark, system, item.id)
+            prefix = f"{system}: " if item.other else ""
+            told += [(f"{prefix}{head}", _cut(text)) for head, text in dict.fromkeys(texts.get(key, ()))]
+            for head, path in dict.fromkeys(sounds.get(key, ())):
+                size = 4 * -(-path.stat().st_size // 3) if is_sound(path) else left_bytes + 1
+                if size <= left_bytes:
+                    left_bytes -= size
+                    players.append((f"{prefix}{head}", path, _type_of(path)))
+        system = f"{item.system} and {item.other}" if item.other else item.system
+        made.append({
+            "id": item.id, "system": system, "benchmark": item.benchmark, "gap": f"{one.gap:.3g}", "ratings": dict(one.ratings),
+            "texts": told, "sounds": players,
+        })  # fmt: skip
+    return made
+
+
+def _of_run(run: Run, system: str, ids: set[str]) -> Iterable[tuple[str, Texts, list[tuple[str, Path]]]]:
+    """The texts and sounds of some items of one system."""
+    if not ids:
+        return
+    replies = _replies(run, system, ids)
+    if has_answers(run):
+        marks = ",".join("?" * len(ids))
+        numbers = [n for (n,) in run.query(f"SELECT number FROM samples WHERE id IN ({marks})", sorted(ids))]
+        for exchange in exchanges(run, numbers):
+            question, answer = exchange.question, exchange.answer
+            told = [
+                ("Question", question.prompt or ""),
+                ("Expected", " / ".join(question.expected)),
+                ("Answer", answer.text or ""),
+            ]
+            if exchange.reading is not None and exchange.reading.parsed not in (None, answer.text):
+                told.append(("Read as", exchange.reading.parsed or ""))
+            heard = [("Question", exchange.audio_path), ("Answer", exchange.answer_path)]
+            yield (
+                question.id,
+                _given([*told, *replies.get(question.id, ())]),
+                [(head, path) for head, path in heard if path],
+            )
+        return
+    said = {sample.id: sample.text or "" for sample in run.samples() if sample.id in ids}
+    for item in run.items(system):
+        if item.id in ids:
+            places = [("Reference", run.reference_audio(item.id)), (system, item.audio)]
+            yield item.id, _given([("Text", said.get(item.id, ""))]), [(head, path) for head, path in places if path]
+
+
+def _replies(run: Run, system: str, ids: set[str]) -> Mapping[str, Texts]:
+    """What the judges wrote about some items."""
+    heads = {
+        name: f"Reply of {facts.get('judge') or name}"
+        for name, facts in run.metrics.items()
+        if facts.get("kind") == "rating"
+    }
+    found: dict[str, Texts] = {}
+    for id, metric, detail in run.query(
+        "SELECT p.id, m.name, c.detail FROM scores c JOIN samples p ON p.number = c.sample JOIN metrics m ON m.number = c.metric "
+        f"JOIN systems s ON s.number = c.system WHERE s.name = ? AND p.id IN ({','.join('?' * len(ids))}) ORDER BY m.number",
+        (system, *sorted(ids)),
+    ):
+        if metric in heads and detail is not None:
+            replies = run.json(detail, f"the detail of '{id}'").get("replies", ())
+            found.setdefault(id, []).extend((heads[metric], str(reply)) for reply in replies)
+    return found
+
+
+def _given(texts: Iterable[tuple[str, str]]) -> Texts:
+    return [(head, text) for head, text in texts if text.strip()]
+
+
+def _cut(text: str) -> str:
+    return (
+        text
+        if len(text) <= LONGEST
+        else f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters are in the record)"
+    )
+
+
+def _type_of(path: Path) -> str:
+    """The media type of a sound, by its first bytes; `is_sound` has looked at them."""
+    with path.open("rb") as file:
+        head = file.read(12)
+    return next(
+        (name for begin, name in _TYPES if head.startswith(begin)),
+        "audio/mp4" if head[4:8] == b"ftyp" else "audio/mpeg",
+    )

@@ -1,0 +1,342 @@
+"""A panel: several raters of the same items, and how well each pair of them agrees, in all and by subset.
+
+Conventions
+    A panel holds one number for each rater and item, NaN where there is none. An option or another label is a number, too;
+    `Panel.labels` names it.
+    Two raters are compared on the items that both rated. Items of one unit (a speaker, or the answers to one question)
+    count as one for intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+
+from codec_bench.apps.agreement.coefficients import (
+    CORRELATIONS,
+    KAPPAS,
+    OF_LABELS,
+    OF_RATINGS,
+    SHARES,
+    PairAgreement,
+    agreement_of,
+    confusion,
+    middle_ranks,
+)
+from codec_bench.apps.agreement.consensus import EQUAL, OTHER, PREFERRED, majority, mean_rating
+from codec_bench.apps.agreement.raters import Item, Scale
+from codec_bench.stats.intervals import unit_codes
+
+Role = Literal["judge", "metric", "person", "run", "majority", "mean"]
+COEFFICIENTS = {"rating": OF_RATINGS, "option": OF_LABELS, "preference": ("kappa_linear", "kappa", "exact")}
+"""The coefficients of each kind of rating. Preferences are ordered: the first system, neither, the second."""
+PREFERENCES = {PREFERRED: "first", EQUAL: "equal", OTHER: "second"}
+MOST_LEVELS = 21
+MIXED = "the benchmarks are rated on different scales, so they are compared one by one only"
+OF_MEAN = "the mean of several raters is rarely a value of the scale"
+_BINS = 10
+
+
+@dataclass(slots=True)
+class Rater:
+    """One rater of a panel.
+
+    Args:
+        name: as tables call it. role: what it is.
+        values: the ratings, float64 `(items,)`, NaN where there is none.
+        scales: by benchmark, the lowest and the highest rating; None if unknown.
+        missing: how many items have no rating, by reason.
+    """
+
+    name: str
+    role: Role
+    values: np.ndarray
+    scales: Mapping[str, Scale | None] = field(default_factory=dict)
+    missing: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def rated(self) -> int:
+        """How many items it rated."""
+        return int((~np.isnan(self.values)).sum())
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values, without the ratings."""
+        return {"name": self.name, "role": self.role, "rated": self.rated, "missing": dict(self.missing)}
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """How often each pair of ratings occurs.
+
+    Args:
+        rows: the values of the reference. columns: of the rater. counts: by row and column.
+    """
+
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two raters of a panel.
+
+    Args:
+        reference, rater: their names.
+        whole: how well they agree over all items. subsets: the same by column and value.
+        confusion: how often each pair of ratings occurs.
+    """
+
+    reference: str
+    rater: str
+    whole: PairAgreement
+    subsets: Mapping[str, Mapping[str, PairAgreement]]
+    confusion: Confusion
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "reference": self.reference,
+            "rater": self.rater,
+            **self.whole.as_dict(),
+            "subsets": {
+                column: {value: found.as_dict() for value, found in values.items()}
+                for column, values in self.subsets.items()
+            },
+            "confusion": {
+                "rows": list(self.confusion.rows),
+                "columns": list(self.confusion.columns),
+                "counts": [list(row) for row in self.confusion.counts],
+            },
+        }
+
+
+@dataclass(slots=True)
+class Panel:
+    """Items and their raters.
+
+    Args:
+        kind: `rating`, `option` or `preference`. items: in a fixed order. units: the independent unit of each.
+        raters: in the order of the tables.
+        subsets: by column and value, the places of the items.
+        labels: the names of the values, where they are labels.
+    """
+
+    kind: str
+    items: Sequence[Item]
+    units: Sequence[str]
+    raters: list[Rater]
+    subsets: Mapping[str, Mapping[str, Sequence[int]]] = field(default_factory=dict)
+    labels: Sequence[str] = ()
+
+    def of_role(self, *roles: Role) -> list[Rater]:
+        """The raters with one of these roles."""
+        return [rater for rater in self.raters if rater.role in roles]
+
+    def written(self, value: float) -> str:
+        """A rating in words."""
+        if self.kind == "preference":
+            return PREFERENCES.get(value, f"{value:g}")
+        return self.labels[int(value)] if self.kind == "option" else f"{value:.4g}"
+
+
+def with_consensus(panel: Panel, ties: str) -> None:
+    """Adds what the persons of a panel say together: the majority, and of ratings the mean."""
+    persons = panel.of_role("person")
+    if len(persons) < 2:
+        return
+    table = np.stack([person.values for person in persons])
+    scales = persons[0].scales
+    of = f"of {len(persons)} raters"
+    if panel.kind == "rating":
+        panel.raters.append(Rater(f"mean {of}", "mean", mean_rating(table), scales))
+    panel.raters.append(Rater(f"majority {of}", "majority", majority(table, ties=ties), scales))
+
+
+def compare_raters(panel: Panel, reference: Rater, rater: Rater, *, ties: str = "left-out") -> Compared:
+    """How well two raters of a panel agree.
+
+    Args:
+        panel: that both belong to. reference, rater: the two.
+        ties: how the majority decides; see `consensus.TIES`.
+    """
+    against = reference.values
+    if reference.role == "majority" and ties == "any":
+        table = np.stack([person.values for person in panel.of_role("person")])
+        against = majority(table, ties=ties, against=rater.values)
+    both = ~(np.isnan(against) | np.isnan(rater.values))
+    codes = unit_codes(panel.units, len(panel.units))
+    assert codes is not None  # there are units
+    names = COEFFICIENTS[panel.kind]
+
+    def over(places: np.ndarray) -> PairAgreement:
+        return agreement_of(
+            reference=against[places], rater=rater.values[places], codes=np.unique(codes[places], return_inverse=True)[1],
+            names=names, without=_refused(panel, reference, rater, places),
+        )  # fmt: skip
+
+    subsets = {
+        column: {
+            value: over(chosen[both[chosen]])
+            for value, places in values.items()
+            for chosen in [np.asarray(places, int)]
+        }
+        for column, values in panel.subsets.items()
+    }
+    whole = np.flatnonzero(both)
+    return Compared(
+        reference.name, rater.name, over(whole), subsets, _confusion(panel, against[whole], rater.values[whole])
+    )
+
+
+def _refused(panel: Panel, reference: Rater, rater: Rater, places: np.ndarray) -> dict[str, str]:
+    """The coefficients that make no sense for these two raters on these items, each with the reason."""
+    if panel.kind != "rating":
+        return {}
+    over = (
+        {panel.items[place].benchmark for place in places.tolist()}
+        if len(_benchmarks(panel)) > 1
+        else _benchmarks(panel)
+    )
+    scales = [{one.scales.get(benchmark) for benchmark in over} for one in (reference, rater)]
+    if any(len(found) > 1 for found in scales):
+        return dict.fromkeys(OF_RATINGS, MIXED)
+    if scales[0] != scales[1]:
+        (first,), (second,) = (sorted(map(_scale_words, found)) or ["an unknown scale"] for found in scales)
+        why = f"the two rate on different scales: {first} and {second}"
+        return {name: why for name in OF_RATINGS if name not in CORRELATIONS}
+    if "mean" in (reference.role, rater.role):
+        return dict.fromkeys(("kappa", *SHARES), OF_MEAN)
+    return {}
+
+
+def _benchmarks(panel: Panel) -> set[str]:
+    return {item.benchmark for item in panel.items}
+
+
+def _scale_words(scale: Scale | None) -> str:
+    return "an unknown scale" if scale is None else f"{scale[0]:g} to {scale[1]:g}"
+
+
+def _confusion(panel: Panel, reference: np.ndarray, rater: np.ndarray) -> Confusion:
+    """How often each pair occurs; many different numbers are put into bins of equal width."""
+    if panel.kind == "rating" and len(np.unique(np.concatenate([reference, rater]))) > MOST_LEVELS:
+        edges = np.linspace(min(reference.min(), rater.min()), max(reference.max(), rater.max()), _BINS + 1)
+        names = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
+        bins = [np.clip(np.searchsorted(edges, values, "right") - 1, 0, _BINS - 1) for values in (reference, rater)]
+        rows, columns, counts = confusion(*bins)
+        write = lambda value: names[int(value)]  # noqa: E731
+    else:
+        rows, columns, counts = confusion(reference, rater)
+        write = panel.written
+    return Confusion(
+        tuple(map(write, rows.tolist())), tuple(map(write, columns.tolist())), tuple(map(tuple, counts.tolist()))
+    )
+
+
+def gaps(panel: Panel, reference: Rater, rater: Rater) -> np.ndarray:
+    """How far apart two raters are on each item, `(items,)`; 0 where one of them did not rate.
+
+    On one scale this is the distance of the ratings, on two scales that of their ranks as a share of all. Labels that differ
+    are 1 apart.
+    """
+    apart = np.zeros(len(panel.items))
+    both = np.flatnonzero(~(np.isnan(reference.values) | np.isnan(rater.values)))
+    x, y = reference.values[both], rater.values[both]
+    if panel.kind == "option":
+        apart[both] = x != y
+    elif panel.kind == "rating" and KAPPAS[0] in _refused(panel, reference, rater, both):
+        apart[both] = np.abs(middle_ranks(x) - middle_ranks(y))
+    else:
+        apart[both] = np.abs(x - y)
+    return apart
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """An item on which raters differ.
+
+    Args:
+        item: which one. gap: how far two compared raters are apart at most (see `gaps`).
+        ratings: in words, by rater; those who did not rate it are left out.
+    """
+
+    item: Item
+    gap: float
+    ratings: Mapping[str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**self.item._asdict(), "gap": self.gap, "ratings": dict(self.ratings)}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How well raters agree.
+
+    Args:
+        kind: what they gave: `rating`, `option` or `preference`.
+        items: how many items at least one of the compared raters rated.
+        raters: everybody, with how many items they rated and why they did not rate others.
+        pairs: every two that were compared; differences are rater minus reference.
+        apart: the items on which they differ most, the farthest first.
+        problems: what could not be used of a file of ratings: `what`, `count`, `examples` with their lines, `rater`.
+        notes: what else to know, one sentence each.
+    """
+
+    kind: str
+    items: int
+    raters: tuple[Rater, ...]
+    pairs: tuple[Compared, ...]
+    apart: tuple[Apart, ...]
+    problems: tuple[Mapping[str, Any], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def pair(self, reference: str, rater: str) -> Compared:
+        """Two of the compared raters, by their names.
+
+        Raises:
+            KeyError: these two were not compared.
+        """
+        for one in self.pairs:
+            if (one.reference, one.rater) == (reference, rater):
+                return one
+        raise KeyError(f"{reference} and {rater} were not compared")
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {
+            "kind": self.kind,
+            "items": self.items,
+            "raters": [rater.as_dict() for rater in self.raters],
+            "pairs": [pair.as_dict() for pair in self.pairs],
+            "apart": [one.as_dict() for one in self.apart],
+            "problems": [dict(problem) for problem in self.problems],
+            "notes": list(self.notes),
+        }
+
+
+def farthest(panel: Panel, compared: Sequence[tuple[Rater, Rater]], most: int) -> tuple[Apart, ...]:
+    """The items on which any of these pairs of raters differ most, at most so many."""
+    if not compared or not panel.items:
+        return ()
+    gap = np.max([gaps(panel, reference, rater) for reference, rater in compared], axis=0)
+    order = np.argsort(-gap, kind="stable")[:most]
+    return tuple(
+        Apart(
+            panel.items[place],
+            float(gap[place]),
+            {one.name: _rated(panel, one, place) for one in panel.raters if not np.isnan(one.values[place])},
+        )
+        for place in order.tolist()
+        if gap[place] > 0
+    )
+
+
+def _rated(panel: Panel, rater: Rater, place: int) -> str:
+    value = float(rater.values[place])
+    return f"{value:.4g}" if rater.role == "mean" else panel.written(value)

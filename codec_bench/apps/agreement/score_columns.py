@@ -1,0 +1,172 @@
+"""The values of all metrics over the items of runs, one column for each metric, without holding them in memory.
+
+Conventions
+    An item is what one system made of one sample. Items of several runs are the same if benchmark (or data), system and id are, so
+    that one run may hold some metrics of a system and another run others. If two hold the same, the first counts.
+    A column has a finite number where there is a value, infinity where the item was scored without one (it failed, was
+    refused, ...), and NaN where the metric was not asked for.
+    The columns lie in a file that is deleted when they are, so that memory holds only those that are looked at.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.agreement.raters import name_of
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.stats.summary import summarise
+from codec_bench.store.record import Run
+
+WITHOUT = np.inf
+_ROWS = np.dtype([("sample", np.int64), ("value", np.float64)])
+_SCORES = (
+    "SELECT c.sample, CASE WHEN c.status = 'ok' THEN c.value END FROM scores c JOIN systems s ON s.number = c.system "
+    "JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? ORDER BY c.sample"
+)
+_FAILED = (
+    "SELECT i.sample, NULL FROM items i JOIN systems s ON s.number = i.system WHERE s.name = ? AND i.status != 'ok'"
+)
+
+
+@dataclass(slots=True)
+class Scored:
+    """The columns of runs.
+
+    Args:
+        names: of the columns. better: for each, whether higher is better; None where neither direction is.
+        systems: the names of the systems. samples: the number of each sample by (benchmark, id).
+        values: float64 `(columns, systems, samples)`, see above.
+        units: the number of the independent unit (speaker, or sample) of each sample, int64 `(samples,)`.
+        of_systems: by system and column, the value of the summary; NaN if there is none, float64 `(systems, columns)`.
+    """
+
+    names: list[str]
+    better: list[bool | None]
+    systems: list[str]
+    samples: dict[tuple[str, str], int]
+    values: np.ndarray
+    units: np.ndarray
+    of_systems: np.ndarray
+
+    def column(self, place: int) -> np.ndarray:
+        """One column in memory, turned so that more is better, float64 `(items,)`."""
+        found = np.array(self.values[place], np.float64).ravel()
+        return -found if self.better[place] is False else found
+
+    def systems_of(self, place: int) -> np.ndarray:
+        """The systems' values of one column, turned so that more is better, float64 `(systems,)`."""
+        found = self.of_systems[:, place]
+        return -found if self.better[place] is False else found
+
+    @property
+    def item_units(self) -> np.ndarray:
+        """The unit of each item, in the order of `column`: what several systems made of a sample is one unit."""
+        return np.tile(self.units, len(self.systems))
+
+    @property
+    def benchmarks(self) -> list[str]:
+        """The names of the benchmarks, or of the data."""
+        return list(dict.fromkeys(benchmark for benchmark, _ in self.samples))
+
+
+def scored(runs: Sequence[Run], metrics: Sequence[str] = (), extra: Mapping[str, bool | None] | None = None) -> Scored:
+    """Reads the columns of runs.
+
+    Args:
+        runs: at least one. metrics: only these, in this order; empty for all that have a value for some item.
+        extra: the names of further columns and which direction is better. They are empty (NaN), for others to fill.
+
+    Raises:
+        UnknownName: no run has such a metric. UserError: two runs measured a metric by different protocols.
+    """
+    facts = _facts(runs)
+    for name in metrics:
+        if name not in facts:
+            raise UnknownName("metric in these runs", name, facts)
+    chosen = {name: facts[name].get("higher_is_better") for name in (metrics or facts)} | dict(extra or {})
+    systems = list(dict.fromkeys(system for run in runs for system in run.systems))
+    samples, units = _samples(runs)
+    shape = (len(chosen), len(systems), len(samples))
+    with tempfile.TemporaryFile() as file:  # the mapping keeps the file until it is gone itself
+        values = np.memmap(file, np.float64, "w+", shape=shape) if np.prod(shape) else np.empty(shape)
+    for column in values:
+        column[:] = np.nan
+    of_systems = np.full((len(systems), len(chosen)), np.nan)
+    made = Scored(list(chosen), list(chosen.values()), systems, samples, values, units, of_systems)
+    for run in runs:
+        _read(run, made)
+    return made
+
+
+def _facts(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
+    """The facts of each metric of the runs.
+
+    Raises:
+        UserError: two runs measured one by different protocols.
+    """
+    facts: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        for name, about in run.metrics.items():
+            before = facts.setdefault(name, about)
+            if before.get("protocol") != about.get("protocol"):
+                raise UserError(
+                    f"'{name}' is '{about.get('protocol')}' in the run '{run.folder}' and '{before.get('protocol')}' in another "
+                    "one, so that its values make no column",
+                    hint="name fewer runs, or with --metrics only metrics that they measured alike",
+                )
+    return facts
+
+
+def _samples(runs: Sequence[Run]) -> tuple[dict[tuple[str, str], int], np.ndarray]:
+    """The number of each sample, and the number of its unit."""
+    samples: dict[tuple[str, str], int] = {}
+    units: dict[tuple[str, str, bool], int] = {}
+    of: list[int] = []
+    for run in runs:
+        benchmark = name_of(run)
+        for id, unit in run.units().items():
+            if (benchmark, id) not in samples:
+                samples[benchmark, id] = len(samples)
+                # A speaker and a sample may have one name.
+                of.append(units.setdefault((benchmark, unit or id, unit is None), len(units)))
+    return samples, np.asarray(of, np.int64)
+
+
+def _read(run: Run, made: Scored) -> None:
+    """Takes up what a run holds."""
+    benchmark, summary = name_of(run), summarise(run).systems
+    ((last,),) = run.query("SELECT COALESCE(MAX(number), 0) FROM samples")
+    numbers = np.zeros(last + 1, np.int64)
+    for number, id in run.query_lazily("SELECT number, id FROM samples"):
+        numbers[number] = made.samples[benchmark, id]
+    for system in run.systems:
+        row = made.systems.index(system)
+        failed = numbers[_rows(run, _FAILED, (system,))["sample"]]
+        for place, name in enumerate(made.names):
+            if name not in run.metrics:
+                continue
+            found = _rows(run, _SCORES, (system, name))
+            column = made.values[place, row]
+            _take(column, numbers[found["sample"]], found["value"])
+            _take(column, failed, np.full(len(failed), WITHOUT))
+            entry = summary[system].metrics.get(name)
+            value = None if entry is None else entry.value
+            if value is not None and np.isnan(made.of_systems[row, place]):
+                made.of_systems[row, place] = value
+
+
+def _rows(run: Run, sql: str, of: Sequence[str]) -> np.ndarray:
+    """Sample numbers and values of a query; infinity for no value."""
+    rows = ((number, WITHOUT if value is None else value) for number, value in run.query_lazily(sql, of))
+    return np.fromiter(rows, _ROWS)
+
+
+def _take(column: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
+    """Puts values where there are none yet; a value is not replaced by a failure, nor by another value."""
+    open_ = ~np.isfinite(column[places])
+    column[places[open_]] = values[open_]

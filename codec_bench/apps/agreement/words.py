@@ -1,0 +1,168 @@
+"""The agreement of raters in words, for the terminal and the page: tables as heads and rows, and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from codec_bench.apps.agreement.coefficients import Coefficient, PairAgreement
+from codec_bench.apps.agreement.panel import Agreement, Compared
+from codec_bench.report.numbers import interval_notes, number, plain, spread
+from codec_bench.stats.summary_types import Counted
+
+PLACES = 3
+NAMES = {
+    "spearman": "Spearman", "kendall": "Kendall", "pearson": "Pearson", "kappa_quadratic": "kappa (quadratic)",
+    "kappa_linear": "kappa (linear)", "kappa": "kappa (unweighted)", "exact": "equal", "within_one": "within 1",
+    "difference": "difference",
+}  # fmt: skip
+"""What the coefficients are called in tables."""
+ROLES = {
+    "judge": "judge", "metric": "metric", "person": "person", "run": "run", "majority": "most people", "mean": "mean of people",
+}  # fmt: skip
+MAIN = {
+    "rating": ("spearman", "kappa_quadratic", "exact"),
+    "option": ("exact", "kappa"),
+    "preference": ("exact", "kappa"),
+}
+"""The coefficients in the tables of subsets; the data that are printed as JSON have all."""
+
+_NOTES = 4
+"""The most notes on subsets that are shown."""
+Rows = tuple[list[str], list[list[str]]]
+"""The heads of a table, and its rows."""
+
+
+def rater_rows(found: Agreement) -> Rows:
+    """Who rated, how much, and what is missing."""
+    rows = [
+        [
+            plain(one.name),
+            ROLES[one.role],
+            f"{one.rated:,}",
+            ", ".join(f"{n:,} {plain(why)}" for why, n in one.missing.items()),
+        ]
+        for one in found.raters
+    ]
+    return ["rater", "is", "rated", "without a rating"], rows
+
+
+def pair_rows(found: Agreement) -> Rows:
+    """One row for each two raters that were compared, over all items."""
+    names = list(found.pairs[0].whole.coefficients)
+    rows = [[*_who(pair), *_numbers(pair.whole, names)] for pair in found.pairs]
+    return ["reference", "rater", "items", "units", *(NAMES[name] for name in names)], rows
+
+
+def headed(found: Agreement) -> list[Compared]:
+    """The pairs that the further tables are about: those with the people together, where there are several, or else all."""
+    together = {rater.name for rater in found.raters if rater.role in ("mean", "majority")}
+    return [pair for pair in found.pairs if pair.reference in together] or list(found.pairs)
+
+
+def crossed(found: Agreement) -> list[Compared]:
+    """The pairs whose confusion is shown: those of `headed` without the mean of people, which is no value of the scale."""
+    mean = {rater.name for rater in found.raters if rater.role == "mean"}
+    return [pair for pair in headed(found) if pair.reference not in mean]
+
+
+def subset_notes(found: Agreement) -> list[str]:
+    """What the tables of subsets say with an asterisk, or by leaving an interval out; one sentence each."""
+    told = {
+        (part.coefficients[name].note, part.coefficients[name].low is None)
+        for pair in headed(found)
+        for values in pair.subsets.values()
+        for part in values.values()
+        for name in MAIN[found.kind]
+        if part.coefficients[name].note and part.n
+    }
+    notes = sorted({f"{'no interval or no value' if none else '* interval'} in subsets: {note}" for note, none in told})
+    more = (
+        [f"{len(notes) - _NOTES} more notes on subsets are in the data that --json prints"]
+        if len(notes) > _NOTES
+        else []
+    )
+    return [*map(plain, notes[:_NOTES]), *more]
+
+
+def subset_rows(found: Agreement, column: str) -> Rows:
+    """One row for each value of a column and each pair of `headed`."""
+    names = MAIN[found.kind]
+    rows = [
+        [plain(value), *_who(pair), *_numbers(part, names)]
+        for value in _values(found, column)
+        for pair in headed(found)
+        if (part := pair.subsets.get(column, {}).get(value)) is not None
+    ]
+    return [plain(column), "reference", "rater", "items", "units", *(NAMES[name] for name in names)], rows
+
+
+def columns_of(found: Agreement) -> list[str]:
+    """The columns by which the agreement is broken down."""
+    return list(dict.fromkeys(column for pair in found.pairs for column in pair.subsets))
+
+
+def problem_rows(found: Agreement) -> Rows:
+    """What could not be used of a file of ratings."""
+    rows = [
+        [one["what"], plain(one["rater"]), f"{one['count']:,}", plain("; ".join(one["examples"]))]
+        for one in found.problems
+    ]
+    return ["problem", "rater", "ratings", "for example"], rows
+
+
+def confusion_rows(pair: Compared) -> Rows:
+    """How often each rating of the rater (columns) stands beside each of the reference (rows)."""
+    made = pair.confusion
+    rows = [[plain(name), *(f"{count:,}" for count in counts)] for name, counts in zip(made.rows, made.counts)]
+    return ["", *map(plain, made.columns)], rows
+
+
+def apart_rows(found: Agreement) -> Rows:
+    """The items on which the raters differ most, with their ratings."""
+    names = [one.name for one in found.raters if any(one.name in item.ratings for item in found.apart)]
+    rows = [
+        [
+            plain(item.item.id),
+            plain(_system(item.item)),
+            f"{item.gap:.3g}",
+            *(plain(item.ratings.get(n, "–")) for n in names),
+        ]
+        for item in found.apart
+    ]
+    return ["item", "system", "apart", *map(plain, names)], rows
+
+
+def agreement_notes(found: Agreement) -> list[str]:
+    """Why numbers or intervals are missing, and what else to know; one sentence each."""
+    entries = [
+        (f"{pair.reference} and {pair.rater}", NAMES[name], _entry(pair.whole, coefficient))
+        for pair in found.pairs
+        for name, coefficient in pair.whole.coefficients.items()
+    ]
+    return [*interval_notes(entries), *map(plain, found.notes)]
+
+
+def _values(found: Agreement, column: str) -> list[str]:
+    return list(dict.fromkeys(value for pair in found.pairs for value in pair.subsets.get(column, {})))
+
+
+def _who(pair: Compared) -> list[str]:
+    return [plain(pair.reference), plain(pair.rater)]
+
+
+def _system(item: Any) -> str:
+    return f"{item.system} and {item.other}" if item.other else str(item.system)
+
+
+def _entry(part: PairAgreement, coefficient: Coefficient) -> Counted:
+    return Counted.from_dict({**coefficient.as_dict(), "n": part.n})
+
+
+def _numbers(part: PairAgreement, names: Sequence[str]) -> list[str]:
+    """The cells of a row: items, units and the coefficients with their intervals."""
+    cells = [f"{part.n:,}", f"{part.units:,}"]
+    for name in names:
+        entry = _entry(part, part.coefficients[name])
+        cells.append(" ".join(filter(None, (number(entry.value, PLACES), spread(entry, PLACES)))))
+    return cells

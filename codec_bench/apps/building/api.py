@@ -1,0 +1,106 @@
+"""Building data sets: the function behind `codec-bench build`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codec_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from codec_bench.apps.building.build import Built
+
+
+def build(
+    recipe: str | os.PathLike[str],
+    *,
+    out: str | os.PathLike[str],
+    seed: int | None = None,
+    limit: int | None = None,
+    review: bool = False,
+    reviewed: Sequence[str | os.PathLike[str]] = (),
+    push: str | None = None,
+    private: bool = False,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Built:
+    """Builds a data set by a recipe.
+
+    The same recipe, sources, seed and versions give the same bytes. A build that was interrupted goes on when it is called
+    again with the same arguments.
+
+    Args:
+        recipe: a name (`codec-bench list recipes`), or the path of a YAML file.
+        out: the folder of the data set.
+        seed: in place of the recipe's.
+        limit: make at most this many items.
+        review: whether to write sheets for people, who accept, edit or drop the kept questions (recipes of the kinds `described` and
+            `mixture`). They lie in the folder `review` of the data set.
+        reviewed: the files that reviewers saved; what they decided is applied, now and whenever the data set is built again.
+        push: the repository of the Hugging Face hub, OWNER/NAME, to which the data set is uploaded once it is built; None for none.
+        private: whether nobody else may see that repository.
+        tell: gets sentences on the way.
+
+    Returns:
+        The folder, what became of the items, the review sheets, and where the data set was pushed to.
+
+    Raises:
+        UnknownName: there is no such recipe.
+        UserError: the recipe is wrong, a source cannot be read or has no licence, `out` holds another build, none of the
+            reviewers' files answers a sheet of it, or the hub does not take the data set.
+    """
+    from codec_bench.api.load_metric import load_metric
+    from codec_bench.apps.building.build import build_items, make_maker
+    from codec_bench.apps.building.push import push as push_set
+    from codec_bench.apps.building.push import target_of
+    from codec_bench.apps.building.recipe import read_recipe
+
+    if private and push is None:
+        raise UserError("'private' says who may see a pushed data set, and none is pushed", hint="give 'push' too")
+    asked, folder = read_recipe(os.fspath(recipe))
+    asked = asked.limited(seed, limit)
+    maker = make_maker(asked, folder, load_metric)
+    try:
+        target = None if push is None else target_of(push, asked, maker.facts()["sources"], private=private)
+        built = build_items(asked, maker, Path(out), tell, review=review, reviewed=[Path(file) for file in reviewed])
+        if target is None:
+            return built
+        if not built.funnel.kept:
+            tell("no item was kept, so nothing is pushed")
+            return built
+        tell(f"pushing {built.folder} to {target.repository}")
+        return replace(built, pushed=push_set(built.folder, target))
+    finally:
+        maker.close()
+
+
+def write_script(
+    recipe: str | os.PathLike[str], file: str | os.PathLike[str], *, seed: int | None = None, limit: int | None = None
+) -> tuple[int, dict[str, int]]:
+    """Writes the script sheet of a recipe of joined recordings: every line that readers are to read, and the name of its file.
+
+    Args:
+        recipe, seed, limit: as for `build`, which must be called with the same ones, since they decide who reads what.
+        file: the sheet, a CSV file.
+
+    Returns:
+        How many lines it has, and how many items are left out because they cannot be said, by reason.
+
+    Raises:
+        UnknownName: there is no such recipe.
+        UserError: the recipe is wrong or has nothing to read aloud, its texts cannot be read, or the file cannot be written.
+    """
+    from codec_bench.apps.building.recipe import read_recipe
+    from codec_bench.apps.building.recipe_spoken import JoinedRecipe
+    from codec_bench.apps.building.script import write_script as write_sheet
+
+    asked, folder = read_recipe(os.fspath(recipe))
+    asked = asked.limited(seed, limit)
+    if not isinstance(asked, JoinedRecipe):
+        raise UserError(
+            f"a recipe of the kind '{asked.kind}' has nothing that people read aloud",
+            hint="a script sheet is for recipes of the kind 'joined', such as speech-hsk",
+        )
+    return write_sheet(asked, folder, Path(file))

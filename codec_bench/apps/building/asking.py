@@ -1,0 +1,105 @@
+"""Asking models from several threads: one thread runs their event loop, so that requests that wait share batches."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, TypeVar
+
+from codec_bench.apps.building.recipe_spoken import Used
+from codec_bench.models import load_model
+from codec_bench.models.base import Model
+from codec_bench.models.cache import ResponseCache
+from codec_bench.registry import is_own_code
+from codec_bench.types import Request, Response
+
+T = TypeVar("T")
+
+
+class Asking:
+    """Models that are started, and the answers that were given before.
+
+    Args:
+        cache: where answers are looked up and kept, so that nothing is synthesised twice. Answers of a model that cannot tell its
+            checkpoints apart (`Model.tells_apart`) are not kept.
+    """
+
+    def __init__(self, cache: ResponseCache) -> None:
+        self._cache = cache
+        self._lock = threading.Lock()
+        self._waiting: dict[str, Future[Response]] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="models", daemon=True)
+        self._started: dict[int, tuple[Model, asyncio.Semaphore]] = {}
+        self._thread.start()
+
+    def load(self, used: Used, folder: Path) -> Model:
+        """Loads a model and starts it. Code of one's own may lie in `folder`, where the recipe's paths start.
+
+        Raises:
+            UserError: as `load_model` and `Model.start`.
+        """
+        beside = is_own_code(used.model) and (folder / used.model.partition(":")[0]).is_file()
+        model = load_model(str(folder / used.model) if beside else used.model, used.options)
+        self.start(model)
+        return model
+
+    def start(self, model: Model) -> None:
+        """Starts a model.
+
+        Raises:
+            UserError: as `Model.start`.
+        """
+        self._started[id(model)] = (model, asyncio.Semaphore(model.concurrency))
+        self._submit(model.start()).result()
+
+    def ask(self, model: Model, request: Request, *, draw: int = 0) -> Response:
+        """One answer, from the cache if the same was asked before. What is asked twice at the same time is answered once.
+
+        Args:
+            model: one that was started. request: what is asked. draw: tells several answers to one request apart.
+        """
+        if not model.tells_apart:
+            return self._submit(self._answer(model, request)).result()
+        identity = {**model.identity, **({"draw": draw} if draw else {})}
+        with self._lock:
+            ((key, found),) = self._cache.look_up(identity, [request])
+            if found is not None:
+                return found
+            waiting = None if key is None else self._waiting.get(key)
+            mine = waiting is None
+            if waiting is None:
+                waiting = self._submit(self._answer(model, request))
+                if key is not None:
+                    self._waiting[key] = waiting
+        try:
+            response = waiting.result()
+            if mine and key is not None and response.status == "ok":
+                with self._lock:
+                    self._cache.put(key, response, model.info.name)
+                    self._cache.flush()
+        finally:
+            if mine and key is not None:
+                with self._lock:
+                    del self._waiting[key]
+        return response
+
+    async def _answer(self, model: Model, request: Request) -> Response:
+        async with self._started[id(model)][1]:
+            return await model.ask(request)
+
+    def _submit(self, what: Coroutine[Any, Any, T]) -> Future[T]:
+        return asyncio.run_coroutine_threadsafe(what, self._loop)
+
+    def close(self) -> None:
+        """Closes all models."""
+        for model, _ in self._started.values():
+            self._submit(model.close()).result()
+        self._started.clear()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._cache.close()

@@ -1,0 +1,176 @@
+"""Building a data set: items are made by several threads, recorded as they are done, and written out when all are.
+
+How the stages overlap
+    Each item goes through its stages (synthesis, checks, recognition) in a thread of its own. So many items are under way that every
+    model has as many requests as it takes, and every core has something to compute. Filters, FLAC and hashes let other threads run.
+    The engine is not used: it plans metrics of sounds that exist, and its stages lead in one direction, while here a failed check
+    asks for another voice. The session of the remote models is used: all requests go to `Model.ask` on one event loop, so that
+    pauses, retries and batches are those of a benchmark's run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.building.card import benchmark_text, card_text, check_benchmark
+from codec_bench.apps.building.described import Described
+from codec_bench.apps.building.funnel import Funnel
+from codec_bench.apps.building.item import Item, Maker
+from codec_bench.apps.building.joined import Joined
+from codec_bench.apps.building.mixtures import Mixtures
+from codec_bench.apps.building.out import write_dropped, write_tables, write_text
+from codec_bench.apps.building.page import write_build_page
+from codec_bench.apps.building.quality import MetricLoader
+from codec_bench.apps.building.recipe import Recipe
+from codec_bench.apps.building.recipe_described import DescribedRecipe
+from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe
+from codec_bench.apps.building.record import FOLDER, BuildRecord
+from codec_bench.apps.building.review import Reviewed, read_decisions, take_answers, write_sheets
+from codec_bench.apps.building.spoken import Spoken
+from codec_bench.store.files import write_json
+from codec_bench.store.folders import FolderLock
+
+_AT_ONCE, _EVERY_S, _TOLD_S = 32, 2.0, 10.0
+_TOOLS = ("numpy", "scipy", "soxr", "soundfile", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A data set that was built.
+
+    Args:
+        folder: where it lies.
+        funnel: what became of its items.
+        made: how many items this call made; the others were done before.
+        pushed: the address on the hub; None if it was not pushed.
+        sheets: the review sheets that were written.
+    """
+
+    folder: Path
+    funnel: Funnel
+    made: int
+    pushed: str | None = None
+    sheets: tuple[Path, ...] = ()
+
+
+def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> Maker:
+    """What makes the items of a recipe, whose paths start from `folder`; `load` loads a metric by name."""
+    if isinstance(recipe, SpokenRecipe):
+        return Spoken(recipe, folder, load)
+    if isinstance(recipe, DescribedRecipe):
+        return Described(recipe, folder)
+    return Joined(recipe, folder, load) if isinstance(recipe, JoinedRecipe) else Mixtures(recipe, folder)
+
+
+def build_items(
+    recipe: Recipe,
+    maker: Maker,
+    out: Path,
+    tell: Callable[[str], None],
+    *,
+    review: bool = False,
+    reviewed: Sequence[Path] = (),
+) -> Built:
+    """Makes all items that are not done yet, and writes the data set.
+
+    Args:
+        recipe: what is asked for. maker: what makes it. out: the folder of the data set. tell: gets sentences on the way.
+        review: whether review sheets are written. reviewed: the files that reviewers saved.
+
+    Raises:
+        UserError: the recipe's prompt or metrics make no benchmark; or the folder cannot be written, is being written by another
+            process, or holds another build; or none of the reviewers' files answers a sheet of it.
+    """
+    check_benchmark(recipe)
+    lock = FolderLock(out / FOLDER)
+    try:
+        facts = {
+            **maker.facts(),
+            "versions": {"codec-bench": version("codec-bench"), **{t: version(t) for t in _TOOLS}},
+        }
+        record = BuildRecord(out, {"recipe": recipe.model_dump(mode="json"), **facts})
+        try:
+            keys = list(maker.keys())
+            done = record.done()
+            waiting = [key for key in keys if key not in done]
+            if done and waiting:
+                tell(f"{len(keys) - len(waiting):,} of {len(keys):,} items are done already; the build goes on")
+            _make(maker, waiting, record, tell)
+            if reviewed:
+                decisions, problems = take_answers(reviewed, out)
+                for problem in problems:
+                    tell(problem)
+            else:
+                decisions = read_decisions(out)
+            after = Reviewed(record, decisions)
+            funnel = _write(recipe, maker, keys, after, out, facts)
+            sheets = write_sheets(after, maker, keys, out, recipe.full_title, recipe.seed) if review else []
+        finally:
+            record.close()
+    finally:
+        lock.release()
+    return Built(out, funnel, len(waiting), sheets=tuple(sheets))
+
+
+def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, tell: Callable[[str], None]) -> None:
+    """Makes items ahead of the record by a bounded number, so that memory does not grow with the data set."""
+    asked = iter(keys)
+    new: list[Item] = []
+    written = told = time.monotonic()
+    count = 0
+    with ThreadPoolExecutor(maker.parallel, "build") as pool:
+        running: set[Future[Item]] = set()
+        try:
+            while True:
+                for key in asked:
+                    running.add(pool.submit(maker.make, key))
+                    if len(running) >= 2 * maker.parallel:
+                        break
+                if not running:
+                    break
+                finished, running = wait(running, return_when=FIRST_COMPLETED)
+                new += _results(finished)
+                for future in finished:
+                    future.result()  # raises what stopped an item; the others are kept
+                now = time.monotonic()
+                if len(new) >= _AT_ONCE or now - written > _EVERY_S:
+                    record.write(new)
+                    count, written, new = count + len(new), now, []
+                if now - told > _TOLD_S:
+                    tell(f"{count:,} items are made")
+                    told = now
+        finally:
+            begun = [future for future in running if not future.cancel()]
+            wait(begun)
+            record.write(new + _results(begun))
+
+
+def _results(futures: Iterable[Future[Item]]) -> list[Item]:
+    """The items that were made; those that an error stopped are made again by the next build."""
+    return [future.result() for future in futures if future.exception() is None]
+
+
+def _write(
+    recipe: Recipe, maker: Maker, keys: list[str], record: Reviewed, out: Path, facts: Mapping[str, Any]
+) -> Funnel:
+    funnel = Funnel.of(record.outcomes(keys), maker.steps)
+    sounds = record.outcomes(keys, sounds=True)
+    write_tables(out, sounds, maker.columns, count=funnel.kept, size_bytes=record.sound_bytes())
+    write_dropped(out, record.outcomes(keys), maker.steps)
+    write_json(out / "funnel.json", funnel.as_dict())
+    numbers: dict[str, list[float]] = {name: [] for name, kind in maker.columns.items() if kind == "number"}
+    for outcome in record.outcomes(keys):
+        for name, values in numbers.items():
+            if outcome.row is not None and outcome.row.get(name) is not None:
+                values.append(outcome.row[name])
+    groups = [name for name in funnel.groups if name in maker.columns]
+    write_text(out / "benchmark.yaml", benchmark_text(recipe, groups, max(1, funnel.kept)))
+    write_text(out / "README.md", card_text(recipe, facts, funnel, numbers, record.sentence(funnel.kept)))
+    write_build_page(out, recipe, maker, funnel, record, keys, facts["sources"])
+    return funnel

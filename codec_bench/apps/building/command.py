@@ -1,0 +1,84 @@
+"""`codec-bench build`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codec_bench.errors import UserError
+from codec_bench.terminal.options import Json
+from codec_bench.terminal.output import console, table, talk
+
+
+def build(
+    recipe: Annotated[str, typer.Argument(help="A recipe by name, or a YAML file.")],
+    out: Annotated[Path | None, typer.Option("--out", help="The folder of the data set. Given again, an interrupted build goes on.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of all draws. Default: the recipe's.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Make at most this many items.")] = None,
+    script: Annotated[Path | None, typer.Option("--script", help="In place of --out: write the sheet of the lines that people read aloud, with their file names.")] = None,
+    review: Annotated[bool, typer.Option("--review", help="Write sheets on which people accept, edit or drop the kept questions.")] = False,
+    reviewed: Annotated[list[Path] | None, typer.Option("--reviewed", help="A file that a reviewer saved; give the option once for each.")] = None,
+    push: Annotated[str | None, typer.Option("--push", metavar="OWNER/NAME", help="Upload the data set to this repository of the Hugging Face hub.")] = None,
+    private: Annotated[bool, typer.Option("--private", help="With --push: nobody else may see the repository.")] = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Build a data set by a recipe: spoken texts, joined recordings, mixtures or questions; every item checked, every dropped one counted."""
+    from codec_bench.apps.building.api import build as build_set
+
+    if (out is None) == (script is None):
+        raise UserError("expected either --out or --script", hint="--out DIR builds the data set")
+    if script is not None and (review or reviewed or push):
+        raise UserError("--script makes no data set, so --review, --reviewed and --push have nothing to be about")
+    if script is not None:
+        _write_sheet(recipe, script, seed, limit, as_json)
+    if out is None:
+        return
+    built = build_set(
+        recipe,
+        out=out,
+        seed=seed,
+        limit=limit,
+        review=review,
+        reviewed=reviewed or (),
+        push=push,
+        private=private,
+        tell=talk,
+    )
+    funnel = built.funnel
+    if as_json:
+        told = {
+            "folder": str(built.folder),
+            "made": built.made,
+            "pushed": built.pushed,
+            "sheets": list(map(str, built.sheets)),
+        }
+        sys.stdout.write(json.dumps({**told, **funnel.as_dict()}) + "\n")
+    else:
+        rows = [(step, str(left), reason, str(count or "")) for step, left, reason, count in funnel.rows()]
+        console().print(table(("step", "items", "dropped because", "dropped"), rows))
+    talk(
+        f"{funnel.kept:,} of {funnel.items:,} items were kept: codec-bench run {built.folder / 'benchmark.yaml'} --model NAME"
+    )
+    for sheet in built.sheets:
+        talk(f"review sheet: {sheet}")
+    if built.pushed is not None:
+        talk(f"pushed to {built.pushed}")
+    if not funnel.kept:
+        raise typer.Exit(3)
+
+
+def _write_sheet(recipe: str, script: Path, seed: int | None, limit: int | None, as_json: bool) -> None:
+    from codec_bench.apps.building.api import write_script
+
+    lines, left_out = write_script(recipe, script, seed=seed, limit=limit)
+    if as_json:
+        sys.stdout.write(json.dumps({"script": str(script), "lines": lines, "left_out": left_out}) + "\n")
+    talk(f"{script} has {lines:,} lines to read")
+    for reason, count in left_out.items():
+        talk(f"{count:,} items are left out: {reason}")
+    if not lines:
+        raise typer.Exit(3)

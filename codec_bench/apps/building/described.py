@@ -1,0 +1,379 @@
+"""The maker of questions from descriptions: by class with options, or written by a model; checked by rule or by a judge."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.building.asking import Asking
+from codec_bench.apps.building.candidates import (
+    Candidate,
+    Unreadable,
+    ask_for_check,
+    ask_for_options,
+    ask_for_questions,
+    read_candidates,
+    read_options,
+)
+from codec_bench.apps.building.item import Dropped, Failure, Item, at_once, draws
+from codec_bench.apps.building.recipe_described import Classes, DescribedRecipe, Fact
+from codec_bench.apps.building.segments import Segment, cut
+from codec_bench.apps.building.sources import read_recordings
+from codec_bench.apps.building.texts import LETTERS
+from codec_bench.audio.clip import Clip, SharedSounds
+from codec_bench.audio.encode import flac_bytes
+from codec_bench.audio.hash import content_hash
+from codec_bench.benchmark.definition.prompt import render_text, variables
+from codec_bench.benchmark.definition.schema import Strict
+from codec_bench.benchmark.judge.replies import read_yes_no
+from codec_bench.config import read_config
+from codec_bench.errors import AudioError, UserError
+from codec_bench.models.base import Model
+from codec_bench.models.cache import ResponseCache
+from codec_bench.types import Audio, Request, Sample
+
+
+class Wordings(Strict):
+    """A list of wordings of one question, `configs/wording/NAME.yaml`.
+
+    Args:
+        summary: what is asked. wordings: the texts, which may name columns.
+    """
+
+    version: int
+    summary: str
+    wordings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question before it is checked."""
+
+    question: str
+    answer: str
+    about: str
+    choices: tuple[str, ...] = ()
+
+
+class Described:
+    """Makes the questions of a recipe.
+
+    Args:
+        recipe: what is asked for. folder: where the recipe's paths start.
+
+    Raises:
+        UserError: a source cannot be read, a template is wrong, a column is missing, or a model cannot be started.
+    """
+
+    steps = ("topics", "reading", "description", "writing", "rule", "judge", "review")
+    columns: Mapping[str, str] = {
+        "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text", "group": "text",
+        "description": "text",
+        "checked": "text", "review": "text", "recording": "text", "licence": "text", "start_s": "number", "duration_s": "number",
+        "provenance": "text",
+    }  # fmt: skip
+    rate = None
+
+    def __init__(self, recipe: DescribedRecipe, folder: Path) -> None:
+        self.recipe = recipe
+        self.recordings = read_recordings(recipe.source, folder)
+        self._wordings = () if recipe.classes is None else wordings_of(recipe.classes)
+        self._check_columns()
+        self._values = {name: self._values_of(fact.column) for name, fact in recipe.facts.items()}
+        self._classes = [] if recipe.classes is None else self._class_names(recipe.classes)
+        self._shared = SharedSounds()
+        self._asking = Asking(ResponseCache.of_user())
+        try:
+            used = {
+                "writer": recipe.writer,
+                "judge": recipe.judge,
+                "topics": recipe.topics.by if recipe.topics else None,
+            }
+            self._models = {name: self._asking.load(one, folder) for name, one in used.items() if one is not None}
+            self.parallel = at_once(model.concurrency for model in self._models.values())
+            self._segments = self._cut()
+        except BaseException:
+            self._asking.close()
+            raise
+
+    def _check_columns(self) -> None:
+        """Raises a UserError if the recipe names a column that no recording has."""
+        recipe = self.recipe
+        named = {*variables(recipe.description), *(name for text in self._wordings for name in variables(text))}
+        named |= {one for fact in recipe.facts.values() for one in (fact.column, fact.measure) if one}
+        named |= {
+            one
+            for one in (recipe.group, recipe.classes and recipe.classes.column, recipe.topics and recipe.topics.lines)
+            if one
+        }
+        known = {"segment", *(name for sample in self.recordings.samples for name in values_of(sample))}
+        if missing := sorted(named - known):
+            raise UserError(
+                f"the recordings of '{recipe.source.data}' have no column {', '.join(missing)}",
+                hint=f"they have {', '.join(sorted(known - {'segment'}))}",
+            )
+
+    def _values_of(self, column: str) -> set[str]:
+        held = (values_of(sample).get(column) for sample in self.recordings.samples)
+        return {str(value) for value in held if value is not None}
+
+    def _class_names(self, classes: Classes) -> list[str]:
+        """What the options can be, in a fixed order.
+
+        Raises:
+            UserError: there are fewer than two classes, or more than the options that all of them are to be.
+        """
+        found = sorted(set(classes.names.values()) or self._values_of(classes.column))
+        if classes.others != "written" and len(found) < 2:
+            raise UserError(
+                f"the column '{classes.column}' has one class, '{''.join(found)}'; options need at least two"
+            )
+        if classes.others == "all" and len(found) > classes.options:
+            raise UserError(
+                f"the column '{classes.column}' has {len(found)} classes, and 'options' is {classes.options}",
+                hint="take more options, or others: random",
+            )
+        return found
+
+    def _cut(self) -> dict[str, tuple[Segment, int]]:
+        """What each question is about, by its key, and which question about it this is, from 0."""
+        topics, each = self.recipe.topics, self.recipe.written.each if self.recipe.written else 1
+        if topics is None:
+            segments = [Segment(sample) for sample in self.recordings.samples]
+        else:
+            with ThreadPoolExecutor(self.parallel) as pool:
+                ask = partial(self._said, "topics")
+                segments = [
+                    one
+                    for held in pool.map(lambda sample: cut(sample, topics, ask), self.recordings.samples)
+                    for one in held
+                ]
+        keys = [(f"{one.key}-q{n + 1}" if each > 1 else one.key, one, n) for one in segments for n in range(each)]
+        return {key: (segment, number) for key, segment, number in keys[: self.recipe.limit]}
+
+    def keys(self) -> Sequence[str]:
+        """The recordings' ids, with the numbers of the segment and of the question where there are several."""
+        return list(self._segments)
+
+    def facts(self) -> Mapping[str, Any]:
+        """The recordings, a hash of all that is known of them, and the models."""
+        known = [
+            [
+                key,
+                segment.start_s,
+                segment.end_s,
+                segment.text,
+                {name: str(value) for name, value in values_of(segment.sample).items()},
+            ]
+            for key, (segment, _) in self._segments.items()
+        ]
+        written = json.dumps(known, sort_keys=True, ensure_ascii=False)
+        return {
+            "sources": [self.recordings.facts()],
+            "descriptions": hashlib.blake2b(written.encode(), digest_size=20).hexdigest(),
+            "models": {name: dict(model.identity) for name, model in self._models.items()},
+        }
+
+    def nearness(self, row: Mapping[str, Any]) -> float | None:
+        """As `Maker.nearness`. The checks say yes or no, so no number tells it."""
+        return None
+
+    def close(self) -> None:
+        """Closes the models."""
+        self._asking.close()
+
+    def make(self, key: str) -> Item:
+        """Makes one question, with as many tries as the recipe allows."""
+        segment, number = self._segments[key]
+        values = {**values_of(segment.sample), "segment": segment.text}
+        group = self.recipe.group
+        groups = {"group": str(values.get(group) or "none")} if group else {}
+        failures: list[Failure] = [segment.problem] if segment.problem else []
+        heard: Audio | None = None
+        for turn in range(self.recipe.retries + 1 if not failures else 0):
+            try:
+                heard = heard or self._heard(segment)
+                row = self._try(key, segment, number, values, turn)
+            except Dropped as dropped:
+                failures.append(dropped.failure)
+                if dropped.last:
+                    break
+                continue
+            groups["about"] = row["about"]
+            made = {"key": key, "seed": self.recipe.seed, "try": turn, "recording": segment.sample.id, "start_s": segment.start_s,
+                    "sound": content_hash(heard.samples, heard.sample_rate_hz)}  # fmt: skip
+            row |= {
+                "group": groups.get("group"),
+                "duration_s": round(heard.duration_s, 6),
+                "provenance": json.dumps(made, sort_keys=True, ensure_ascii=False),
+            }
+            return Item(key, groups, tuple(failures), row, flac_bytes(heard))
+        return Item(key, groups, tuple(failures), material=None if heard is None else flac_bytes(heard))
+
+    def _heard(self, segment: Segment) -> Audio:
+        sample = segment.sample
+        try:
+            audio = self._shared.share(Clip(str(sample.audio)), sample.audio).read()
+        except AudioError as error:
+            raise Dropped(Failure("reading", "a recording cannot be read", str(error.message)), last=True) from error
+        rate = audio.sample_rate_hz
+        end = audio.num_samples if segment.end_s is None else min(audio.num_samples, round(segment.end_s * rate))
+        part = audio.samples[:, round(segment.start_s * rate) : end]
+        if not part.size:
+            raise Dropped(Failure("reading", "a segment lies behind the end of its recording", segment.key), last=True)
+        return Audio(part, rate)
+
+    def _try(self, key: str, segment: Segment, number: int, values: Mapping[str, Any], turn: int) -> dict[str, Any]:
+        try:
+            description = render_text(self.recipe.description, values, "the description")
+        except UserError as error:
+            raise Dropped(Failure("description", "the description lacks a value", error.message), last=True) from error
+        if not description:
+            raise Dropped(Failure("description", "nothing is known of the recording"), last=True)
+        random = draws(self.recipe.seed, key, turn)
+        if self.recipe.classes is not None:
+            asked = self._of_class(self.recipe.classes, description, values, random, turn)
+        else:
+            asked = self._written(segment, description, number, turn)
+        choices = [asked.choices[int(place)] for place in random.permutation(len(asked.choices))]
+        letter = LETTERS[choices.index(asked.answer)] if choices else asked.answer
+        return {
+            "question": asked.question,
+            "choices": choices or None,
+            "answer": letter,
+            "answer_text": asked.answer,
+            "about": asked.about,
+            "description": description,
+            "checked": self._checked(asked, description, values, turn),
+            "review": "none",
+            "recording": segment.sample.id,
+            "licence": self.recordings.licences[segment.sample.id],
+            "start_s": segment.start_s,
+        }
+
+    def _of_class(
+        self, classes: Classes, description: str, values: Mapping[str, Any], random: np.random.Generator, turn: int
+    ) -> _Asked:
+        """A question whose answer is the class of the recording."""
+        held = values.get(classes.column)
+        right = None if held is None else classes.names.get(str(held)) if classes.names else str(held)
+        if not right:
+            raise Dropped(Failure("description", "the recording has none of the classes", str(held)), last=True)
+        wording = self._wordings[int(random.integers(len(self._wordings)))]
+        try:
+            question = render_text(wording, values, "a wording of the question")
+        except UserError as error:
+            raise Dropped(Failure("description", "the question lacks a value", error.message), last=True) from error
+        others = [name for name in self._classes if name != right]
+        if classes.others == "random":
+            picked = random.permutation(len(others))[: classes.options - 1]
+            others = [others[int(place)] for place in picked]
+        elif classes.others == "written":
+            count = classes.options - 1
+            request = ask_for_options(description, question, right, count, self.recipe.language)
+            others = _readable(lambda: read_options(self._said("writer", request, turn), right, count))
+        return _Asked(question, right, classes.column, (right, *others))
+
+    def _written(self, segment: Segment, description: str, number: int, turn: int) -> _Asked:
+        """The question of this number in what the writer gave for the segment."""
+        written, facts = self.recipe.written, self.recipe.facts
+        assert written is not None, "a recipe has classes or written questions"
+        told = {name: fact.is_what for name, fact in facts.items()}
+        request = ask_for_questions(description, self.recipe.language, written.each, written.focus, told)
+
+        def questions() -> list[Candidate]:
+            return read_candidates(self._said("writer", request, turn), written.each, list(facts))
+
+        # One reply holds all questions about a segment, so that they differ; it is asked for once.
+        found = _readable(lambda: self._shared.once(("questions", segment.key, turn), questions))[number]
+        return _Asked(found.question, found.answer, found.about)
+
+    def _checked(self, asked: _Asked, description: str, values: Mapping[str, Any], turn: int) -> str:
+        """Checks a question, by rule where its answer was measured, and else by the judge; gives what checked it."""
+        if asked.about in self.recipe.facts:
+            self._follow_rule(asked, self.recipe.facts[asked.about], values)
+            return "rule"
+        if self.recipe.judge is None:
+            return "none"
+        reply = self._said(
+            "judge", ask_for_check(description, asked.question, asked.choices, asked.answer), turn, "judge"
+        )
+        verdict = read_yes_no(reply)
+        if verdict.reason is not None:
+            raise Dropped(Failure("judge", "the judge's reply is neither yes nor no", verdict.reason))
+        if not verdict.values["score"]:
+            raise Dropped(Failure("judge", "the judge does not accept it", f"{asked.question} {asked.answer}"))
+        return "judge"
+
+    def _follow_rule(self, asked: _Asked, fact: Fact, values: Mapping[str, Any]) -> None:
+        if fact.measure is not None and abs(_number(values.get(fact.measure))) < fact.least:
+            raise Dropped(Failure("rule", "the difference is too small to be asked about", asked.question))
+        right = str(values.get(fact.column))
+        named = {value for value in self._values[asked.about] if _names(asked.answer, value)}
+        if named != {right}:
+            said = " and ".join(sorted(named)) or "none of them"
+            raise Dropped(
+                Failure("rule", "the answer does not name what was measured", f"measured: {right}; named: {said}")
+            )
+
+    def _said(self, name: str, request: Request, draw: int = 0, step: str = "writing") -> str:
+        """What a model replies.
+
+        Raises:
+            Dropped: it gives an error. Unreadable: the same, while recordings are cut.
+        """
+        model: Model = self._models[name]
+        answer = self._asking.ask(model, request, draw=draw)
+        if answer.status != "ok" or not answer.text:
+            reason, detail = f"the model that is the {name} gave no answer", answer.reason or answer.status
+            raise Unreadable(reason, detail) if name == "topics" else Dropped(Failure(step, reason, detail))
+        return answer.text
+
+
+def wordings_of(classes: Classes) -> tuple[str, ...]:
+    """The wordings of a question.
+
+    Raises:
+        UnknownName: there is no list of this name. UserError: one of them is no template.
+    """
+    named = classes.wordings
+    found = read_config("wording", named, Wordings).wordings if isinstance(named, str) else named
+    for wording in found:
+        variables(wording)
+    return found
+
+
+def values_of(sample: Sample) -> dict[str, Any]:
+    """What is known of a recording, by the names that templates use."""
+    named = {"id": sample.id, "text": sample.text, "speaker": sample.speaker, "language": sample.language}
+    return {**sample.extra, **{name: value for name, value in named.items() if value is not None}}
+
+
+def _readable(read: Any) -> Any:
+    try:
+        return read()
+    except Unreadable as problem:
+        raise Dropped(Failure("writing", problem.reason, problem.detail)) from problem
+
+
+def _names(text: str, value: str) -> bool:
+    """Whether a text names a value, as whole words, whatever the case; a leading article may be missing."""
+    words = re.sub(r"^(the|a|an)\s+", "", value.strip().casefold())
+    return bool(words) and re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text.casefold()) is not None
+
+
+def _number(value: Any) -> float:
+    """A number, or 0 for what is none, so that nothing is asked about a difference that is not known."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return 0.0

@@ -1,0 +1,224 @@
+"""The maker of mixtures: pairs, gaps and offsets drawn by seed, and questions whose answers follow from what was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.building.item import Dropped, Failure, Item, draws
+from codec_bench.apps.building.mixture import CannotMix, Mixture, excerpt, mix, place
+from codec_bench.apps.building.recipe import Asked, MixtureRecipe
+from codec_bench.apps.building.sources import read_recordings
+from codec_bench.apps.building.texts import LETTERS
+from codec_bench.audio.clip import Clip, SharedSounds
+from codec_bench.audio.encode import flac_bytes
+from codec_bench.audio.hash import content_hash
+from codec_bench.audio.loudness import PROTOCOL
+from codec_bench.audio.resample import SIGNALS
+from codec_bench.benchmark.definition.prompt import render_text, variables
+from codec_bench.errors import AudioError
+from codec_bench.types import Audio, Sample
+
+
+class Mixtures:
+    """Makes the mixtures of a recipe.
+
+    Args:
+        recipe: what is asked for.
+        folder: where the recipe's paths start.
+
+    Raises:
+        UserError: a source cannot be read or has no recording left, or a wording of a question is not a template.
+    """
+
+    steps = ("pair", "reading", "length", "overlap", "loudness", "question", "review")
+    rate = None
+    columns: Mapping[str, str] = {
+        "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text", "reference": "text", "review": "text",
+        "louder": "text", "gap_db": "number", "first_lufs": "number", "second_lufs": "number",
+        "ahead": "text", "offset_s": "number", "overlap": "text", "overlap_s": "number", "duration_s": "number",
+        "first_id": "text", "second_id": "text", "first_licence": "text", "second_licence": "text", "provenance": "text",
+    }  # fmt: skip
+
+    def __init__(self, recipe: MixtureRecipe, folder: Path) -> None:
+        self.recipe, self.parallel = recipe, os.cpu_count() or 1
+        for asked in self._asked().values():
+            for wording in asked.wordings:
+                variables(wording)
+        self.sources = (read_recordings(recipe.first, folder), read_recordings(recipe.second, folder))
+        self._shared = SharedSounds()
+
+    def _asked(self) -> dict[str, Asked]:
+        questions = self.recipe.questions
+        named = {"louder": questions.louder, "ahead": questions.ahead}
+        return {name: asked for name, asked in named.items() if asked is not None}
+
+    def keys(self) -> Sequence[str]:
+        """`mixture-00000` and so on."""
+        return [f"mixture-{number:05d}" for number in range(self.recipe.count)]
+
+    def make(self, key: str) -> Item:
+        """Draws a pair and mixes it, up to as many times as the recipe allows."""
+        failures: list[Failure] = []
+        heard: Audio | None = None
+        for number in range(self.recipe.retries + 1):
+            try:
+                row, sound, groups = self._try(key, number)
+            except Dropped as dropped:
+                failures.append(dropped.failure)
+                heard = dropped.sound or heard
+                continue
+            return Item(key, groups, tuple(failures), row, sound)
+        return Item(key, {"about": "none"}, tuple(failures), material=None if heard is None else flac_bytes(heard))
+
+    def facts(self) -> Mapping[str, Any]:
+        """The two sources, and how loudness was measured."""
+        return {"sources": [source.facts() for source in self.sources], "loudness": PROTOCOL, "signals": SIGNALS}
+
+    def nearness(self, row: Mapping[str, Any]) -> float:
+        """As `Maker.nearness`: the least difference that is asked about, as a share of this item's."""
+        difference = row["gap_db"] if row["about"] == "louder" else row["offset_s"]
+        return self._asked()[row["about"]].least / abs(difference)
+
+    def close(self) -> None:
+        """Nothing is held that must be closed."""
+
+    def _try(self, key: str, number: int) -> tuple[dict[str, Any], bytes, dict[str, str]]:
+        random = draws(self.recipe.seed, key, number)
+        chosen = [source.samples[int(random.integers(len(source.samples)))] for source in self.sources]
+        signals = [self._signal(sample) for sample in chosen]
+        if chosen[0].audio == chosen[1].audio or np.array_equal(signals[0], signals[1]):
+            raise Dropped(Failure("pair", "a recording would be mixed with itself", chosen[0].id))
+        parts = [self._excerpt(signal, sample, random) for signal, sample in zip(signals, chosen)]
+        overlap = self.recipe.overlap[int(random.integers(len(self.recipe.overlap)))]
+        try:
+            mixture = self._mix([part for part, _ in parts], overlap, random)
+        except CannotMix as problem:
+            raise Dropped(Failure(problem.step, problem.reason, problem.detail)) from problem
+        asked = self._question(mixture, random)
+        flac = flac_bytes(Audio(mixture.samples, self.recipe.rate_hz))
+        made = {"tries": number + 1, "gains_db": [round(gain, 3) for gain in mixture.gains_db]}
+        row = {
+            **asked,
+            **self._measured(mixture, overlap),
+            **self._origin(chosen, parts, {**made, "seed": self.recipe.seed, "key": key}),
+            "reference": self._reference(mixture, chosen),
+            "review": "none",
+        }
+        return row, flac, {"about": asked["about"], "overlap": overlap}
+
+    def _signal(self, sample: Sample) -> np.ndarray:
+        clip = self._shared.share(Clip(str(sample.audio)), sample.audio)
+        try:
+            return clip.fitted(self.recipe.rate_hz)[0].read().samples[0]
+        except AudioError as error:
+            raise Dropped(Failure("reading", "a recording cannot be read", str(error.message))) from error
+
+    def _excerpt(self, signal: np.ndarray, sample: Sample, random: np.random.Generator) -> tuple[np.ndarray, int]:
+        wanted, rate = self.recipe.excerpt, self.recipe.rate_hz
+        least, most = round(wanted.least_s * rate), min(round(wanted.most_s * rate), signal.size)
+        if most < least:
+            lasts = f"'{sample.id}' has {signal.size / rate:.2f} s"
+            raise Dropped(Failure("length", "a recording is shorter than the shortest excerpt", lasts))
+        length = int(random.integers(least, most + 1))
+        start = int(random.integers(0, signal.size - length + 1))
+        return excerpt(signal, start, length, round(wanted.fade_s * rate)), start
+
+    def _mix(self, parts: Sequence[np.ndarray], overlap: str, random: np.random.Generator) -> Mixture:
+        recipe = self.recipe
+        gap_db, ahead = recipe.gap_db.sample(random), bool(random.integers(2))
+        pause = max(0, round(recipe.pause_s.sample(random) * recipe.rate_hz))
+        return mix(
+            parts[0],
+            parts[1],
+            recipe.rate_hz,
+            gap_db=gap_db,
+            offset_samples=place(overlap, (parts[0].size, parts[1].size), ahead, random, pause),
+            mean_lufs=recipe.level.mean_lufs,
+            peak_dbfs=recipe.level.peak_dbfs,
+        )
+
+    def _question(self, mixture: Mixture, random: np.random.Generator) -> dict[str, Any]:
+        """A question that can be answered by listening; its options in an order that is drawn."""
+        differences = {"louder": mixture.gap_db, "ahead": mixture.offset_s}
+        asked = {name: one for name, one in self._asked().items() if abs(differences[name]) >= one.least}
+        if not asked:
+            heard = f"a gap of {mixture.gap_db:.2f} LU, an offset of {mixture.offset_s:.3f} s"
+            failure = Failure("question", "the differences are too small to be asked about", heard)
+            raise Dropped(failure, sound=Audio(mixture.samples, self.recipe.rate_hz))
+        about = sorted(asked)[int(random.integers(len(asked)))]
+        wordings = asked[about].wordings
+        names = (self.recipe.first.is_what, self.recipe.second.is_what)
+        text = render_text(
+            wordings[int(random.integers(len(wordings)))],
+            {"first": names[0], "second": names[1]},
+            f"a wording of '{about}'",
+        )
+        right = names[0] if differences[about] > 0 else names[1]
+        choices = list(names) if random.integers(2) else list(names[::-1])
+        answer = LETTERS[choices.index(right)]
+        return {"question": text, "choices": choices, "answer": answer, "answer_text": right, "about": about}
+
+    def _measured(self, mixture: Mixture, overlap: str) -> dict[str, Any]:
+        first, second = self.recipe.first.is_what, self.recipe.second.is_what
+        return {
+            "louder": first if mixture.gap_db > 0 else second,
+            "gap_db": round(mixture.gap_db, 3),
+            "first_lufs": round(mixture.first_lufs, 3),
+            "second_lufs": round(mixture.second_lufs, 3),
+            "ahead": first if mixture.offset_s > 0 else second if mixture.offset_s < 0 else "neither",
+            "offset_s": round(mixture.offset_s, 6),
+            "overlap": overlap,
+            "overlap_s": round(mixture.overlap_s, 6),
+            "duration_s": round(mixture.samples.size / self.recipe.rate_hz, 6),
+        }
+
+    def _origin(
+        self, chosen: Sequence[Sample], parts: Sequence[tuple[np.ndarray, int]], made: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Where the two sounds come from, so that the mixture can be made again from them."""
+        licences = [source.licences[sample.id] for source, sample in zip(self.sources, chosen)]
+        excerpts = [
+            {
+                "source": source.name,
+                "id": sample.id,
+                "start_samples": start,
+                "length_samples": part.size,
+                "hash": content_hash(part, self.recipe.rate_hz),
+            }
+            for source, sample, (part, start) in zip(self.sources, chosen, parts)
+        ]
+        return {
+            "first_id": chosen[0].id,
+            "second_id": chosen[1].id,
+            "first_licence": licences[0],
+            "second_licence": licences[1],
+            "provenance": json.dumps({**made, "excerpts": excerpts}, sort_keys=True, ensure_ascii=False),
+        }
+
+    def _reference(self, mixture: Mixture, chosen: Sequence[Sample]) -> str:
+        """What is known of the mixture in words, for a judge of free answers."""
+        names = (self.recipe.first.is_what, self.recipe.second.is_what)
+        said = [f"{_capital(name)}: {sample.text}" for name, sample in zip(names, chosen) if sample.text]
+        # A difference that is too small to be asked about is not told as one either.
+        least = {name: one.least for name, one in self._asked().items()}
+        if abs(mixture.gap_db) >= least.get("louder", 0.0):
+            louder = names[0] if mixture.gap_db > 0 else names[1]
+            told = [f"{_capital(louder)} is louder by {abs(mixture.gap_db):.1f} dB."]
+        else:
+            told = ["Both sounds are about equally loud."]
+        if mixture.offset_s and abs(mixture.offset_s) >= least.get("ahead", 0.0):
+            ahead = names[0] if mixture.offset_s > 0 else names[1]
+            told.append(f"{_capital(ahead)} begins first, {abs(mixture.offset_s):.2f} s before the other sound.")
+        else:
+            told.append("Both sounds begin at about the same time.")
+        return "\n".join([*said, " ".join(told)])
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]

@@ -1,0 +1,163 @@
+"""Recipes: the YAML files that say what data set is built, from what, and with which checks. A field that is not listed is refused.
+
+Conventions
+    What comes from chance says how: a number is fixed, `{uniform: [LOW, HIGH]}` is drawn evenly, and `{choice: [..]}` is one of a
+    list. All draws follow from `seed`.
+    Paths are relative to the recipe.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from codec_bench.apps.building.recipe_base import AnyDraw, Draw, Form, RecordingSource, Wanted
+from codec_bench.apps.building.recipe_described import DescribedRecipe
+from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe
+from codec_bench.benchmark.definition.finding import fit_lines
+from codec_bench.benchmark.definition.schema import Strict
+from codec_bench.config import config_names, load_yaml_with_lines
+from codec_bench.errors import UnknownName, UserError
+
+
+class SoundSource(RecordingSource):
+    """Recordings that are mixed. The first arguments are those of `RecordingSource`.
+
+    Args:
+        is_what: what a question calls the sound, such as `the speech`.
+    """
+
+    is_what: str
+
+
+class Excerpt(Strict):
+    """The part of a recording that is used: `least_s` to `most_s` seconds from a random place, with faded ends of `fade_s`."""
+
+    least_s: Annotated[float, Field(ge=0.4)] = 1.0
+    most_s: Annotated[float, Field(ge=0.4, le=3600)] = 10.0
+    fade_s: Annotated[float, Field(ge=0, le=0.2)] = 0.01
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Excerpt:
+        if self.most_s < self.least_s:
+            raise ValueError(f"most_s is {self.most_s} and less than least_s, {self.least_s}")
+        return self
+
+
+Overlap = Literal["none", "partial", "full"]
+
+
+class Level(Strict):
+    """How loud a mixture is: its two sounds have `mean_lufs` on average, and no sample is above `peak_dbfs`; both are scaled together."""
+
+    mean_lufs: Annotated[float, Field(ge=-60, le=-5)] = -26.0
+    peak_dbfs: Annotated[float, Field(ge=-40, le=0)] = -1.0
+
+
+class Asked(Strict):
+    """What is asked about a mixture.
+
+    Args:
+        wordings: texts of the question, one of which is drawn; `{{ first }}` and `{{ second }}` are the names of the sounds.
+        least: the least difference, in LU or seconds, at which the question is asked.
+    """
+
+    wordings: Annotated[list[str], Field(min_length=1)]
+    least: float = Field(gt=0)
+
+
+class Questions(Strict):
+    """The questions about mixtures, whose answers follow from what was measured: which sound is louder, and which begins first."""
+
+    louder: Asked | None = None
+    ahead: Asked | None = None
+
+    @model_validator(mode="after")
+    def _some(self) -> Questions:
+        if self.louder is None and self.ahead is None:
+            raise ValueError("expected 'louder', 'ahead' or both")
+        return self
+
+
+class MixtureRecipe(Wanted):
+    """A data set of mixtures of two recordings.
+
+    Args:
+        count: how many mixtures are made.
+        rate_hz: the sample rate of the mixtures, which have one channel.
+        first, second: where the two sounds come from.
+        excerpt: which part of a recording is used.
+        gap_db: by how much the first sound is louder than the second.
+        overlap: the ways in which the sounds may overlap, one of which is drawn: `none` (one after the other, with `pause_s`
+            between), `partial` (each is heard alone for a while) or `full` (the shorter one lies within the longer one).
+        pause_s: the pause where the sounds do not overlap.
+        level: how loud the mixture is.
+        questions: what is asked.
+    """
+
+    kind: Literal["mixture"]
+    count: int = Field(ge=1)
+    rate_hz: Annotated[int, Field(ge=8_000, le=192_000)] = 16_000
+    first: SoundSource
+    second: SoundSource
+    excerpt: Excerpt = Excerpt()
+    gap_db: AnyDraw
+    overlap: Annotated[tuple[Overlap, ...], Field(min_length=1)] = ("none", "partial", "full")
+    pause_s: AnyDraw = Draw(choice=[0.0])
+    level: Level = Level()
+    questions: Questions
+
+    @property
+    def form(self) -> Form:
+        """A written question with options about the recording."""
+        return Form(
+            kind="understanding",
+            prompt="choice-letter",
+            columns={"audio": "audio", "question": "question", "choices": "choices", "reference": "answer"},
+            postprocess=("option-letter",),
+            metrics=("accuracy[exact]",),
+        )
+
+    def limited(self, seed: int | None, limit: int | None) -> Self:
+        """As `Wanted.limited`."""
+        recipe = super().limited(seed, limit)
+        return recipe if limit is None else recipe.model_copy(update={"count": min(limit, recipe.count)})
+
+
+Recipe = DescribedRecipe | JoinedRecipe | MixtureRecipe | SpokenRecipe
+RECIPES: dict[str, type[Recipe]] = {
+    "described": DescribedRecipe,
+    "joined": JoinedRecipe,
+    "mixture": MixtureRecipe,
+    "spoken": SpokenRecipe,
+}
+
+
+def read_recipe(name: str) -> tuple[Recipe, Path]:
+    """Reads a recipe.
+
+    Args:
+        name: a recipe that comes with the project (`codec-bench list recipes`), or the path of a YAML file.
+
+    Returns:
+        The recipe, and the folder that its paths start from.
+
+    Raises:
+        UnknownName: there is no such recipe. UserError: with file, line and field of every mistake.
+    """
+    own = os.path.sep in name or name.endswith((".yaml", ".yml"))
+    if not own and name not in config_names("recipe"):
+        raise UnknownName("recipe", name, config_names("recipe"))
+    file = Path(name) if own else files("codec_bench") / "configs" / "recipe" / f"{name}.yaml"
+    document, lines = load_yaml_with_lines(file)
+    if not isinstance(document, dict):
+        raise UserError(f"'{name}' holds {type(document).__name__}; expected a mapping of names to values")
+    kind = document.get("kind")
+    if kind not in RECIPES:
+        raise UserError(f"'{name}' is of the kind {kind!r}; expected one of {', '.join(RECIPES)}")
+    recipe: Recipe = fit_lines(document, RECIPES[kind], str(name), lines)
+    return recipe, Path(name).absolute().parent if own else Path.cwd()

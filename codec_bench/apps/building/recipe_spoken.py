@@ -1,0 +1,300 @@
+"""Recipes of what is spoken: written questions, instructions and dialogues that a synthesiser says, and recordings that are joined."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from codec_bench.apps.building.recipe_base import AnyDraw, Draw, Form, Wanted
+from codec_bench.benchmark.definition.schema import Strict
+
+Gender = Literal["female", "male"]
+
+
+class Dialogue(Strict):
+    """Rows that hold a dialogue, which is said by one voice for each speaker; question and options stay written.
+
+    Args:
+        column: a list of turns, or a text with one turn a line: `NAME: what is said`. A turn may also be a mapping with `speaker` and `text`.
+        genders: `female` or `male` for patterns of speakers' names (`W*`); the first pattern that fits counts. Such a speaker gets a
+            voice of that gender, and a speaker whom no pattern fits gets any voice.
+        pause_s: the pause between two turns.
+    """
+
+    column: str
+    genders: dict[str, Gender] = Field(default_factory=dict)
+    pause_s: AnyDraw = Draw(choice=[0.5])
+
+
+class TextSource(Strict):
+    """Where the texts come from.
+
+    Args:
+        data: `hf:REPO`, a folder in the hub's layout, or a Parquet, JSON-lines, CSV or TSV file.
+        config, split, revision: as for `hf:REPO`; null takes the default one, all splits, and the newest.
+        question: the column of the question or of the instruction; null if the rows have none.
+        choices: one column with a list, or a list of columns; null if there are no options.
+        answer: the column of the answer. answer_is: whether it holds the `letter` of an option or its `text`. Without options the answer
+            is a text.
+        fields: further columns that the template reads, by the names that it uses.
+        dialogue: for rows that hold a dialogue; null for others.
+        group: a column that the funnel counts by, such as the subject; null for none.
+        licence: of the texts. Where it is not known, the text must say so.
+    """
+
+    data: str
+    config: str | None = None
+    split: str | None = None
+    revision: str | None = None
+    question: str | None = "question"
+    choices: str | tuple[str, ...] | None = "choices"
+    answer: str = "answer"
+    answer_is: Literal["letter", "text"] = "letter"
+    fields: dict[str, str] = Field(default_factory=dict)
+    dialogue: Dialogue | None = None
+    group: str | None = None
+    licence: str = Field(min_length=1)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        listed = (self.choices,) if isinstance(self.choices, str) else self.choices or ()
+        named = (self.question, *listed, self.answer, *self.fields.values(), self.group)
+        return tuple(name for name in (*named, self.dialogue and self.dialogue.column) if name)
+
+
+class Used(Strict):
+    """A model and its options, as `--model` and `--set` take them."""
+
+    model: str
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class Voice(Strict):
+    """A voice.
+
+    Args:
+        name: for the rows and the funnel.
+        gender: `female` or `male`, for dialogues; null if it is not known.
+        options: of the synthesiser, added to its own.
+        fields: of its requests, such as `instruction`.
+        recording: a sound file to imitate, which is given as `prompt_audio`; null for none.
+    """
+
+    name: str
+    gender: Gender | None = None
+    options: dict[str, Any] = Field(default_factory=dict)
+    fields: dict[str, str] = Field(default_factory=dict)
+    recording: str | None = None
+
+
+def _other_names(voices: tuple[Voice, ...] | str) -> tuple[Voice, ...] | str:
+    if not isinstance(voices, str) and len({voice.name for voice in voices}) < len(voices):
+        raise ValueError("two voices have the same name")
+    return voices
+
+
+class VoiceList(Strict):
+    """A file of voices: a mapping with the list `voices`. The recordings' paths start from the recipe, like all others."""
+
+    voices: Annotated[tuple[Voice, ...], AfterValidator(_other_names), Field(min_length=1)]
+
+
+Voices = Annotated[str | tuple[Voice, ...], AfterValidator(_other_names), Field(min_length=1)]
+"""The voices, or the path of a file as `VoiceList` describes it."""
+
+
+class Limits(Strict):
+    """What a sound must fulfil.
+
+    Args:
+        least_s, most_s: how long it may be. most_silence_s: the longest pause in it.
+        most_clipped: the highest share of samples at full scale. least_rate_hz: the lowest sample rate.
+    """
+
+    least_s: Annotated[float, Field(ge=0.4)] = 0.5
+    most_s: Annotated[float, Field(gt=0)] = 60.0
+    most_silence_s: Annotated[float, Field(gt=0)] = 2.0
+    most_clipped: Annotated[float, Field(ge=0, le=1)] = 0.001
+    least_rate_hz: Annotated[int, Field(ge=1)] = 8_000
+
+
+class Checks(Limits):
+    """What a spoken text must fulfil, beside the limits of its sound.
+
+    Args:
+        recognisers: models that transcribe; each must read back what was meant.
+        rule: by which texts are compared. unit: what one item is.
+        error_rate: the highest error rate; 0 asks for exactly what was meant. Another rate stands in the title of the data set.
+        quality: the lowest score by the name of a metric of single sounds, such as `{utmos: 3}` or `{dnsmos_ovrl: 2.8}`.
+    """
+
+    recognisers: tuple[Used, ...] = ()
+    rule: str = "by-language"
+    unit: Literal["word", "char", "mixed"] = "char"
+    error_rate: Annotated[float, Field(ge=0, le=1)] = 0.0
+    quality: dict[str, float] = Field(default_factory=dict)
+
+    @property
+    def read_back(self) -> str:
+        """The read-back check by name, such as `cer=0` or `wer<=0.1`."""
+        if not self.recognisers:
+            return "not read back"
+        rate = {"word": "wer", "char": "cer", "mixed": "mer"}[self.unit]
+        return f"{rate}<={self.error_rate:g}" if self.error_rate else f"{rate}=0"
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """The read-back check if it is looser than exactly what was meant."""
+        return (self.read_back,) if self.error_rate and self.recognisers else ()
+
+
+class Speech(Wanted):
+    """What recipes of speech say, whether it is synthesised or recorded.
+
+    Args:
+        texts: where the rows come from.
+        checks: what is kept. loudness_lufs: the loudness of all items, as far as `peak_dbfs` allows.
+        prompt: how a model is asked in `benchmark.yaml`; null takes the one that fits. metrics: of its answers; null likewise.
+        limit: make at most this many items, the first ones; null makes all.
+    """
+
+    language: str
+    texts: TextSource
+    checks: Checks
+    loudness_lufs: Annotated[float, Field(ge=-60, le=-5)] = -23.0
+    peak_dbfs: Annotated[float, Field(ge=-40, le=0)] = -1.0
+    prompt: str | None = None
+    metrics: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
+    limit: Annotated[int | None, Field(ge=1)] = None
+
+    def limited(self, seed: int | None, limit: int | None) -> Self:
+        """As `Wanted.limited`."""
+        recipe = super().limited(seed, limit)
+        return recipe if limit is None else recipe.model_copy(update={"limit": min(limit, recipe.limit or limit)})
+
+    def _form(self, kind: Literal["qa", "understanding"], prompt: str, columns: dict[str, str], rubric: str) -> Form:
+        """A form with the recipe's own prompt and metrics. `rubric` is for answers that are not the letter of an option."""
+        options = self.texts.choices is not None
+        return Form(
+            kind=kind,
+            prompt=self.prompt or prompt,
+            columns={"audio": "audio", **columns, "reference": "answer"},
+            postprocess=("option-letter",) if options and self.metrics is None else (),
+            unit=None if self.texts.dialogue is None else "dialogue",
+            metrics=self.metrics or (("accuracy[exact]",) if options else (f"rating[{rubric}]",)),
+        )
+
+
+class SpokenRecipe(Speech):
+    """Rows of a text data set that a synthesiser says: questions with options, instructions, or dialogues.
+
+    Args:
+        template: what is said of a row, with `question`, `choices` and the names in `fields`; null for dialogues.
+        synthesiser: the model that speaks. voices: its voices, or the path of a file with them. One is drawn for each item, or for each
+            speaker of a dialogue; a retry takes another one.
+    """
+
+    kind: Literal["spoken"]
+    template: str | None = None
+    synthesiser: Used
+    voices: Voices
+
+    @model_validator(mode="after")
+    def _fitting(self) -> SpokenRecipe:
+        if (self.template is None) == (self.texts.dialogue is None):
+            raise ValueError("expected 'template', or 'dialogue' among the texts")
+        if self.texts.question is None and (self.template is None or self.texts.choices is not None):
+            raise ValueError(
+                "texts.question may be null only for texts without options that a template reads from 'fields'"
+            )
+        if not self.checks.recognisers:
+            raise ValueError("checks.recognisers names no model; what is synthesised is read back")
+        return self
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """As `Wanted.marks`: the read-back check if it is not exact."""
+        return self.checks.marks
+
+    @property
+    def form(self) -> Form:
+        """The spoken text alone, or a dialogue with a written question."""
+        if self.texts.dialogue is None:
+            options = self.texts.choices is not None
+            return self._form("qa", "spoken-question", {} if options else {"question": "said"}, "audiobench-0-5")
+        if self.texts.choices is None:
+            return self._form("understanding", "question", {"question": "question"}, "audiobench-binary")
+        return self._form("understanding", "choice-letter", {"question": "question", "choices": "choices"}, "")
+
+
+class Recorded(Strict):
+    """Recordings of options that people read.
+
+    Args:
+        folder: where they lie, under the names that the script sheet (`--script`) gives them.
+        readers: names of the people; the items are shared out among them evenly, by seed.
+        licence: of the recordings. Where it is not known, the text must say so.
+    """
+
+    folder: str
+    readers: Annotated[tuple[str, ...], Field(min_length=1)] = ("reader",)
+    licence: str = Field(min_length=1)
+
+
+class Stems(Strict):
+    """Recordings that hold what is asked about, such as the dialogues of an exam.
+
+    Args:
+        folder: where they lie. column: of the texts, with the path of each row's recording in that folder.
+        licence: of the recordings. Where it is not known, the text must say so.
+        limits: what they must fulfil.
+    """
+
+    folder: str
+    column: str = "stem"
+    licence: str = Field(min_length=1)
+    limits: Limits = Limits(most_s=600.0, most_silence_s=20.0)
+
+
+class JoinedRecipe(Speech):
+    """Recorded questions whose options were read aloud: stem and options are joined to one recording.
+
+    Args:
+        stems: the recordings of the questions.
+        line: what is read of an option, with `letter` and `choice`.
+        recorded: recordings of the options by people. synthesiser, voices: in place of `recorded`, which makes a variant that says so in
+            its title; one voice reads all options of an item.
+        pause_s: the pause between two parts.
+        rate_hz: the sample rate of the items, which have one channel.
+    """
+
+    kind: Literal["joined"]
+    stems: Stems
+    line: str
+    recorded: Recorded | None = None
+    synthesiser: Used | None = None
+    voices: Voices | None = None
+    pause_s: Annotated[float, Field(ge=0, le=10)] = 0.6
+    rate_hz: Annotated[int, Field(ge=8_000, le=192_000)] = 16_000
+
+    @model_validator(mode="after")
+    def _fitting(self) -> JoinedRecipe:
+        if (self.recorded is None) == (self.synthesiser is None) or (self.synthesiser is None) != (self.voices is None):
+            raise ValueError("expected either 'recorded', or 'synthesiser' and 'voices'")
+        if self.synthesiser is not None and not self.checks.recognisers:
+            raise ValueError("checks.recognisers names no model; what is synthesised is read back")
+        if self.texts.choices is None or self.texts.dialogue is not None:
+            raise ValueError("expected texts with options, and without a dialogue")
+        return self
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """As `Wanted.marks`: that the options are synthesised, and the read-back check if it is not exact."""
+        return (*(["options synthesised"] if self.synthesiser else []), *self.checks.marks)
+
+    @property
+    def form(self) -> Form:
+        """The joined recording alone; questions that share a stem are not independent."""
+        return self._form("qa", "spoken-question", {}, "").model_copy(update={"unit": "stem"})

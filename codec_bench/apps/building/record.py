@@ -1,0 +1,130 @@
+"""What of a build is done: one row for each item, written in transactions, so that a killed build goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.building.item import Failure, Item
+from codec_bench.errors import DamagedRecord, RunMismatch, UserError
+
+FOLDER, FILE = ".build", "record.sqlite"
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS items (key TEXT PRIMARY KEY, head TEXT NOT NULL, sound BLOB, material BLOB) WITHOUT ROWID;
+"""
+
+
+class BuildRecord:
+    """The record of a build.
+
+    Args:
+        folder: of the data set.
+        about: what the build depends on: the recipe, the sources, the tools. A record of another build is refused.
+
+    Raises:
+        RunMismatch: the folder holds a build that depends on something else; the message says what differs.
+        DamagedRecord: the record cannot be read.
+        UserError: the folder cannot be written.
+    """
+
+    def __init__(self, folder: Path, about: Mapping[str, Any]) -> None:
+        self._file = folder / FOLDER / FILE
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            self._db = sqlite3.connect(self._file, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.executescript(_TABLES)
+            held = dict(self._db.execute("SELECT name, value FROM about"))
+        except sqlite3.DatabaseError as error:
+            raise DamagedRecord(
+                f"'{self._file}' cannot be used: {error}",
+                hint="delete the folder and build again, or give another --out",
+            ) from error
+        except OSError as error:
+            raise UserError(f"'{folder}' cannot be written: {error.strerror}", hint="give another --out") from error
+        asked = {name: json.dumps(value, sort_keys=True, ensure_ascii=False) for name, value in about.items()}
+        if not held:
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.executemany("INSERT INTO about VALUES (?, ?)", asked.items())
+        elif held != asked:
+            self._db.close()
+            raise RunMismatch(
+                f"'{folder}' was begun with other {', '.join(_differences(held, asked))}",
+                hint="give another --out, or build with what it was begun with",
+            )
+
+    def done(self) -> set[str]:
+        """The keys of the items that are done."""
+        return {key for (key,) in self._db.execute("SELECT key FROM items")}
+
+    def write(self, outcomes: Sequence[Item]) -> None:
+        """Writes items in one transaction."""
+        rows = [(one.key, _head(one), one.sound, one.material) for one in outcomes]
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.executemany("INSERT OR REPLACE INTO items VALUES (?, ?, ?, ?)", rows)
+
+    def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:
+        """The items in the order of the keys, one after the other.
+
+        Args:
+            keys: of items that are done. sounds: whether their sounds are read too.
+
+        Raises:
+            DamagedRecord: an item is missing or damaged.
+        """
+        what = "head, sound, material" if sounds else "head, NULL, NULL"
+        for key in keys:
+            try:
+                found = self._db.execute(f"SELECT {what} FROM items WHERE key = ?", (key,)).fetchone()
+                head = json.loads(found[0])
+                failures = tuple(Failure(**one) for one in head["failures"])
+                yield Item(key, head["groups"], failures, head["row"], found[1], found[2])
+            except (sqlite3.DatabaseError, TypeError, ValueError, KeyError) as error:
+                raise DamagedRecord(
+                    f"'{self._file}' does not hold the item '{key}' as it was written",
+                    hint="delete the folder and build again",
+                ) from error
+
+    def sound_bytes(self) -> int:
+        """The bytes of the sounds of all kept items."""
+        with closing(self._db.execute("SELECT TOTAL(LENGTH(sound)) FROM items")) as rows:
+            return int(rows.fetchone()[0])
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._db.close()
+
+
+def _head(outcome: Item) -> str:
+    failures = [asdict(one) for one in outcome.failures]
+    row = None if outcome.row is None else dict(outcome.row)
+    return json.dumps({"groups": dict(outcome.groups), "failures": failures, "row": row}, ensure_ascii=False)
+
+
+def _differences(held: Mapping[str, str], asked: Mapping[str, str]) -> list[str]:
+    """What differs, by name; of a mapping the fields that differ."""
+    told = []
+    for name in sorted({*held, *asked}):
+        old, new = (json.loads(one[name]) if name in one else None for one in (held, asked))
+        if old == new:
+            continue
+        if isinstance(old, dict) and isinstance(new, dict):
+            fields = [f"{name}.{key}" for key in sorted({*old, *new}) if old.get(key) != new.get(key)]
+            told += [f"{field} ({_short(old, field)} there, {_short(new, field)} now)" for field in fields]
+        else:
+            told.append(name)
+    return told
+
+
+def _short(held: Mapping[str, Any], field: str) -> str:
+    text = json.dumps(held.get(field.partition(".")[2]), ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,246 @@
+"""The check by people: sheets with the kept questions, which reviewers accept, edit or drop, and what becomes of their answers.
+
+Conventions
+    A sheet is a page of the kind `review`, as `listen export` writes it, and its key lies in the record's folder.
+    A question that any reviewer drops is dropped. Of several edits, that of the reviewer whose name comes first in the alphabet counts.
+    The decisions stand in `review.jsonl`, without the names of the reviewers, and are applied whenever the data set is written.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.building.item import Failure, Item, Maker
+from codec_bench.apps.building.out import write_text
+from codec_bench.apps.building.record import FOLDER, BuildRecord
+from codec_bench.apps.building.texts import LETTERS
+from codec_bench.apps.listening.answers import read_files
+from codec_bench.apps.listening.key import SUFFIX, read_key
+from codec_bench.apps.listening.kinds import kind_of
+from codec_bench.apps.listening.material import Item as Reviewable
+from codec_bench.apps.listening.material import Material
+from codec_bench.apps.listening.ratings import Rating, counted, renamed, unblind
+from codec_bench.apps.listening.sheet import Plan, write_sheet
+from codec_bench.apps.listening.sound import FORMAT
+from codec_bench.errors import UserError
+
+DECISIONS, SHEETS = "review.jsonl", "review"
+EACH = 100
+"""Questions of one sheet."""
+_SOUND_MB = 400.0
+_WHY = "Why it is dropped"
+_HEADINGS = {"question": "Question", "choices": "Options", "answer_text": "Expected answer"}
+_DONE = {"accept": "accepted", "edit": "edited"}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What reviewers decided about a question.
+
+    Args:
+        decision: `accept`, `edit` or `drop`. reviewers: how many there were.
+        edits: the new texts, by the name of their column. why: why it is dropped.
+    """
+
+    decision: str
+    reviewers: int = 1
+    edits: Mapping[str, str] = field(default_factory=dict)
+    why: str = ""
+
+
+class Reviewed:
+    """The items of a record after the review.
+
+    Args:
+        record: the items as they were made. decisions: by the key of the item; empty if nobody reviewed anything.
+    """
+
+    def __init__(self, record: BuildRecord, decisions: Mapping[str, Decision]) -> None:
+        self._record, self.decisions = record, decisions
+
+    def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:
+        """As `BuildRecord.outcomes`; what was dropped by a reviewer is dropped, and what was edited has its new words."""
+        for item in self._record.outcomes(keys, sounds=sounds):
+            decision = self.decisions.get(item.key)
+            yield item if decision is None or item.row is None else _decided(item, item.row, decision)
+
+    def sound_bytes(self) -> int:
+        """As `BuildRecord.sound_bytes`; sounds of items that a reviewer dropped are among them."""
+        return self._record.sound_bytes()
+
+    def sentence(self, kept: int) -> str:
+        """What the card says of the review; empty if there was none.
+
+        Args:
+            kept: how many items stand in the data set.
+        """
+        if not self.decisions:
+            return ""
+        counts = Counter(one.decision for one in self.decisions.values())
+        stay = counts["accept"] + counts["edit"]
+        waiting = max(0, kept - stay)
+        said = ", ".join(f"{word}: {counts[name]:,}" for name, word in (*_DONE.items(), ("drop", "dropped")))
+        reviewed = f"People reviewed {len(self.decisions):,} questions ({said}) and kept {100 * stay / len(self.decisions):.1f} % of them."
+        return reviewed + (f" Questions of the data set that nobody reviewed: {waiting:,}." if waiting else "")
+
+
+def _decided(item: Item, row: Mapping[str, Any], decision: Decision) -> Item:
+    if decision.decision == "drop":
+        return _dropped(item, "a reviewer dropped it", decision.why)
+    new = {**row, "review": _DONE[decision.decision]}
+    for name, text in decision.edits.items():
+        new[name] = text.splitlines() if isinstance(row.get(name), list) else " ".join(text.split())
+    if row.get("choices"):
+        new |= _right_option(row, new, decision.edits)
+        if len(new["choices"]) != len(row["choices"]) or len(set(new["choices"])) < len(row["choices"]):
+            return _dropped(item, "an edit cannot be used", "the options are fewer, more, or two of them are the same")
+    else:
+        new["answer"] = new["answer_text"]
+    if not new["question"] or not new["answer_text"]:
+        return _dropped(item, "an edit cannot be used", "it leaves no question or no answer")
+    return replace(item, row=new)
+
+
+def _right_option(row: Mapping[str, Any], new: Mapping[str, Any], edits: Mapping[str, str]) -> dict[str, Any]:
+    """Options, letter and answer that fit each other: an edited answer is another option, or new words of the right one."""
+    options, place = list(new["choices"]), LETTERS.index(row["answer"])
+    if "answer_text" in edits and new["answer_text"] in options:
+        place = options.index(new["answer_text"])
+    elif "answer_text" in edits and place < len(options):
+        options[place] = new["answer_text"]
+    right = options[place] if place < len(options) else ""
+    return {"choices": options, "answer": LETTERS[place], "answer_text": right}
+
+
+def _dropped(item: Item, reason: str, detail: str) -> Item:
+    failures = (*item.failures, Failure("review", reason, detail))
+    return Item(item.key, item.groups, failures, material=item.sound)
+
+
+def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path, title: str, seed: int) -> list[Path]:
+    """Writes the sheets of all kept questions that nobody has reviewed yet, up to `EACH` questions on one.
+
+    Args:
+        record: holds the items. maker: what made them. keys: of all items. out: the folder of the data set.
+        title: what reviewers read. seed: of the order of the questions.
+
+    Raises:
+        UserError: the maker's items cannot be edited by their texts, or a sheet cannot be written.
+    """
+    if "review" not in maker.columns:
+        raise UserError(
+            "the items of this recipe are not reviewed by sheets",
+            hint="recipes of the kinds described and mixture have them",
+        )
+    waiting = [item.key for item in record.outcomes(keys) if item.kept and item.key not in record.decisions]
+    pages = []
+    for number, begin in enumerate(range(0, len(waiting), EACH), 1):
+        with tempfile.TemporaryDirectory() as folder:
+            items = [
+                _reviewable(one, Path(folder)) for one in record.outcomes(waiting[begin : begin + EACH], sounds=True)
+            ]
+            kind = kind_of("review")
+            plan = Plan(kind, (0, 0), (), None, len(items), 0, 0, None, _SOUND_MB, title, kind.instructions, seed)
+            page = out / SHEETS / f"sheet-{number:03d}.html"
+            written = write_sheet(Material(items, (), True, Counter(), ()), plan, page, FORMAT)
+        # The key names the items, and is not given to anybody; the sheets may be sent as they lie there.
+        kept = out / FOLDER / SHEETS / f"{written.sheet}{SUFFIX}"
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        written.key.replace(kept)
+        pages.append(page)
+    return pages
+
+
+def _reviewable(item: Item, folder: Path) -> Reviewable:
+    assert item.row is not None and item.sound is not None, "only kept items are reviewed"
+    sound = folder / f"{item.key}.flac"
+    sound.write_bytes(item.sound)
+    row = item.row
+    return Reviewable(
+        item.key, None, (), row.get("duration_s"), {}, sound, ((_HEADINGS["question"], row["question"]),),
+        tuple(row.get("choices") or ()), (), (row["answer_text"],),
+    )  # fmt: skip
+
+
+def read_decisions(out: Path) -> dict[str, Decision]:
+    """The decisions that stand beside a data set; empty if there are none.
+
+    Raises:
+        UserError: the file cannot be read.
+    """
+    path = out / DECISIONS
+    if not path.exists():
+        return {}
+    try:
+        rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        found = {row.pop("id"): Decision(**row) for row in rows}
+        if any(one.decision not in ("accept", "edit", "drop") for one in found.values()):
+            raise ValueError("a decision is none of accept, edit and drop")
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        raise UserError(
+            f"'{path}' is no file of decisions: {error}",
+            hint="delete it, and give the reviewers' files again with --reviewed",
+        ) from error
+    return found
+
+
+def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision], list[str]]:
+    """Reads the files that reviewers saved, and writes the decisions beside the data set, with those that stand there.
+
+    Args:
+        files: of any of the sheets. out: the folder of the data set.
+
+    Returns:
+        All decisions, and what is wrong with the files, as sentences.
+
+    Raises:
+        UserError: no file holds answers to a sheet of this data set.
+    """
+    rows: list[Rating] = []
+    told: dict[str, list[str]] = defaultdict(list)
+    used: set[str] = set()
+    keys = sorted((out / FOLDER / SHEETS).glob(f"*{SUFFIX}"))
+    for path in keys:
+        key = read_key(path)
+        read, problems = read_files(files, key)
+        used |= {file.name for file in read}
+        found, wrong = unblind(renamed(read), key)
+        rows += counted(found)
+        for one in (*problems, *wrong):
+            told[one.file].append(f"{one.file}: {one.what}: {one.detail}")
+    said = sorted(
+        {line for name, lines in told.items() for line in lines if not (name in used and "another test" in line)}
+    )
+    if not rows:
+        raise UserError(
+            f"no file holds an answer to a sheet of '{out}' ({'; '.join(said[:3]) or 'no sheet was written for it'})",
+            hint="build with --review writes the sheets; reviewers save the files that --reviewed takes",
+        )
+    decisions = {**read_decisions(out), **_decisions(rows)}
+    lines = [{"id": key, "decision": one.decision, "reviewers": one.reviewers, "edits": dict(one.edits), "why": one.why}
+             for key, one in sorted(decisions.items())]  # fmt: skip
+    write_text(out / DECISIONS, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    return decisions, said
+
+
+def _decisions(rows: Sequence[Rating]) -> dict[str, Decision]:
+    """The decision about each item, from what all reviewers said of it."""
+    columns = {heading: name for name, heading in _HEADINGS.items()}
+    by_item: dict[str, list[Rating]] = defaultdict(list)
+    for row in rows:
+        by_item[row.id].append(row)
+    found = {}
+    for key, said in by_item.items():
+        said.sort(key=lambda row: row.rater.casefold())
+        texts = [json.loads(row.text) if row.text else {} for row in said]
+        choice = next((name for name in ("drop", "edit") if any(row.choice == name for row in said)), "accept")
+        chosen: dict[str, str] = next((text for row, text in zip(said, texts) if row.choice == choice), {})
+        edits = {columns[name]: text for name, text in chosen.items() if name in columns} if choice == "edit" else {}
+        found[key] = Decision(choice, len(said), edits, chosen.get(_WHY, "") if choice == "drop" else "")
+    return found

@@ -1,0 +1,94 @@
+"""What is asked about: whole recordings, and the segments of long ones, which a model cuts where the topic changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+from codec_bench.apps.building.candidates import Unreadable, ask_for_topics, read_starts
+from codec_bench.apps.building.item import Failure
+from codec_bench.apps.building.recipe_described import Topics
+from codec_bench.types import Request, Sample
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """What a question is about.
+
+    Args:
+        sample: the recording. number: of the segment, from 1; 0 for a whole recording.
+        start_s, end_s: where it lies; the end is None for the end of the recording.
+        text: what is said in it; empty for a whole recording.
+        problem: why it cannot be asked about; None if it can.
+    """
+
+    sample: Sample
+    number: int = 0
+    start_s: float = 0.0
+    end_s: float | None = None
+    text: str = ""
+    problem: Failure | None = None
+
+    @property
+    def key(self) -> str:
+        """The id of the recording, with the number of the segment."""
+        name = self.sample.id.replace("/", "-")
+        return f"{name}-s{self.number:02d}" if self.number else name
+
+
+def cut(sample: Sample, topics: Topics, ask: Callable[[Request], str]) -> list[Segment]:
+    """The segments of a recording. One that cannot be cut is one segment with a problem.
+
+    Args:
+        sample: the recording. topics: how it is cut. ask: gives a model's reply; it may raise `Unreadable`.
+    """
+    try:
+        lines = _lines(sample.extra.get(topics.lines))
+        texts = [line["text"] for line in lines]
+        starts = (
+            list(range(1, len(lines) + 1)) if topics.by is None else read_starts(ask(ask_for_topics(texts)), len(lines))
+        )
+    except Unreadable as problem:
+        return [Segment(sample, problem=Failure("topics", problem.reason, problem.detail))]
+    segments = []
+    for number, (first, last) in enumerate(zip(starts, [*(one - 1 for one in starts[1:]), len(lines)]), 1):
+        begin, end = lines[first - 1]["start_s"], lines[last - 1]["end_s"]
+        text = " ".join(line["text"] for line in lines[first - 1 : last])
+        segments.append(Segment(sample, number, begin, end, text, _length_problem(end - begin, topics)))
+    return segments
+
+
+def _length_problem(seconds: float, topics: Topics) -> Failure | None:
+    if seconds < topics.least_s:
+        return Failure("topics", "a segment is too short", f"{seconds:.1f} s")
+    return Failure("topics", "a segment is too long", f"{seconds:.1f} s") if seconds > topics.most_s else None
+
+
+class _Line(TypedDict):
+    """What is said, and when."""
+
+    start_s: float
+    end_s: float
+    text: str
+
+
+def _lines(value: Any) -> Sequence[_Line]:
+    """The lines of a recording, checked.
+
+    Raises:
+        Unreadable: there are none, or one of them has no text or no times in rising order.
+    """
+    try:
+        lines = json.loads(value) if isinstance(value, str) else value
+        found: list[_Line] = [
+            {"start_s": float(line["start_s"]), "end_s": float(line["end_s"]), "text": str(line["text"])}
+            for line in lines or ()
+        ]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise Unreadable("the lines of a recording cannot be read", f"{type(error).__name__}: {error}") from error
+    times = [time for line in found for time in (line["start_s"], line["end_s"])]
+    if not found or times != sorted(times) or times[0] < 0:
+        raise Unreadable("the lines of a recording are none, or not in the order of time")
+    return found

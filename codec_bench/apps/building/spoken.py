@@ -1,0 +1,237 @@
+"""The maker of spoken texts: a template says what is said, a synthesiser says it, and recognisers must read it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.building.checks import check_part, check_sound, joined, levelled, normalised
+from codec_bench.apps.building.item import Dropped, Failure, Item, draws
+from codec_bench.apps.building.quality import MetricLoader
+from codec_bench.apps.building.readback import plain_text
+from codec_bench.apps.building.recipe_spoken import SpokenRecipe
+from codec_bench.apps.building.speech import SpeechMaker
+from codec_bench.apps.building.texts import LETTERS, Text, read_texts, text_digest
+from codec_bench.apps.building.voices import VoicesOf
+from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
+from codec_bench.audio.encode import flac_bytes
+from codec_bench.audio.hash import content_hash
+from codec_bench.benchmark.definition.prompt import render_text, variables
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part of an item: what is said, by which voice, how often that voice was asked before, and by which speaker of a dialogue."""
+
+    said: str
+    place: int
+    again: int
+    speaker: str | None = None
+
+
+class Spoken(SpeechMaker):
+    """Makes the items of a recipe of spoken texts.
+
+    Args:
+        recipe: what is asked for. folder: where the recipe's paths start. load: loads a metric by name.
+
+    Raises:
+        UserError: the texts cannot be read, the template is wrong, or a model cannot be started.
+    """
+
+    steps = ("row", "text", "synthesis", "sound", "quality", "recognition")
+
+    def __init__(self, recipe: SpokenRecipe, folder: Path, load: MetricLoader) -> None:
+        self.recipe = recipe
+        _check_template(recipe)
+        super().__init__(recipe, read_texts(recipe.texts, folder, limit=recipe.limit), folder, load)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """As `Maker.columns`; the voices of a dialogue are a list beside that of its speakers."""
+        texts = self.recipe.texts
+        voices = (
+            {"voice": "text"}
+            if texts.dialogue is None
+            else {"dialogue": "text", "speakers": "texts", "voices": "texts"}
+        )
+        return {
+            "question": "text", **({} if texts.choices is None else {"choices": "texts"}), "answer": "text", "group": "text",
+            "said": "text", **voices, **self.inspection.columns, "loudness_lufs": "number", "duration_s": "number",
+            "licence": "text", "provenance": "text",
+        }  # fmt: skip
+
+    def make_text(self, key: str, text: Text) -> Item:
+        """Has one text spoken and read back, up to as many times as the recipe allows."""
+        groups: dict[str, Any] = {"group": text.group} if text.group else {}
+        failures: list[Failure] = []
+        material = None
+        try:
+            lines = self._lines(text)
+            pauses = self._pauses(lines)
+            for number in range(self.recipe.retries + 1):
+                parts = self._parts(key, text, lines, number)
+                groups["voice"] = self._named(parts)
+                try:
+                    raw = [self._speakers.say(part.said, part.place, part.again) for part in parts]
+                    material = flac_bytes(_whole(raw, pauses))
+                    row, sound = self._checked(text, parts, raw, pauses)
+                except Dropped as dropped:
+                    failures.append(dropped.failure)
+                    continue
+                row["provenance"] = json.dumps(
+                    {"source": self.texts.origin(key), "try": number, **row["provenance"]},
+                    sort_keys=True,
+                    ensure_ascii=False,
+                )
+                return Item(key, groups, tuple(failures), row, sound)
+        except Unspeakable as problem:
+            return Item(key, groups, (Failure("text", problem.reason, problem.what),))
+        return Item(key, groups, tuple(failures), material=material)
+
+    @property
+    def _speakers(self) -> VoicesOf:
+        assert self.voices is not None, "a recipe of spoken texts has voices"
+        return self.voices
+
+    def _lines(self, text: Text) -> list[tuple[str | None, str]]:
+        """What is said, part by part, each with the speaker of a dialogue.
+
+        Raises:
+            Unspeakable: it cannot be said, or its options cannot be told apart.
+        """
+        source, language = self.recipe.texts, self.recipe.language
+        if source.question is not None and not text.question:
+            raise Unspeakable("there is nothing to say")
+        if source.choices is not None:
+            check_answer(text)
+        elif not text.answer:
+            raise Unspeakable("there is no reference answer")
+        if source.dialogue is not None:
+            return [(turn.speaker, spoken_text(turn.text, language)) for turn in text.turns]
+        if source.choices is not None:
+            choices = [spoken_text(choice, language) for choice in text.choices]
+            check_options(choices, language, plain_text(self.recipe.checks.rule, language))
+        values = {"question": text.question, "choices": list(text.choices), **text.fields}
+        return [(None, spoken_text(render_text(self.recipe.template or "", values, "the template"), language))]
+
+    def _pauses(self, lines: Sequence[tuple[str | None, str]]) -> list[float]:
+        """The pauses between the turns of a dialogue, which are the same for all questions about it."""
+        dialogue = self.recipe.texts.dialogue
+        if dialogue is None:
+            return []
+        random = draws(self.recipe.seed, "pauses", text_digest(json.dumps(lines)))
+        return [max(0.0, dialogue.pause_s.sample(random)) for _ in lines[1:]]
+
+    def _parts(self, key: str, text: Text, lines: Sequence[tuple[str | None, str]], number: int) -> list[Part]:
+        if not text.turns:
+            place, again = self._speakers.order(self.recipe.seed, key, number)
+            return [Part(said, place, again) for _, said in lines]
+        cast = self._speakers.cast(text, self.recipe.seed, number)
+        return [Part(said, cast[speaker], number, speaker) for speaker, said in lines if speaker is not None]
+
+    def _named(self, parts: Sequence[Part]) -> str | list[str]:
+        names = [self._speakers.voices[place].name for place in _cast(parts).values()]
+        return names if parts[0].speaker is not None else names[0]
+
+    def _checked(
+        self, text: Text, parts: Sequence[Part], raw: Sequence[Audio], pauses: Sequence[float]
+    ) -> tuple[dict[str, Any], bytes]:
+        recipe = self.recipe
+        whole, level, heard_of = self._levelled(parts, raw, pauses)
+        found = self.inspection.check(whole, [(part.said, sound) for part, sound in zip(parts, heard_of)])
+        cast = _cast(parts)
+        named = self._named(parts)
+        row = {
+            "question": text.question,
+            **({} if recipe.texts.choices is None else {"choices": list(text.choices)}),
+            "answer": text.answer,
+            "group": text.group,
+            "said": "\n".join(part.said for part in parts),
+            **(
+                {"voice": named}
+                if isinstance(named, str)
+                else {"dialogue": text.dialogue(), "speakers": list(cast), "voices": named}
+            ),
+            **found.columns,
+            "loudness_lufs": round(level, 3),
+            "duration_s": round(whole.duration_s, 6),
+            "licence": recipe.texts.licence,
+            "provenance": {**self._made(parts, pauses, [*raw, whole]), **found.provenance},
+        }
+        return row, flac_bytes(whole)
+
+    def _levelled(
+        self, parts: Sequence[Part], raw: Sequence[Audio], pauses: Sequence[float]
+    ) -> tuple[Audio, float, Sequence[Audio]]:
+        """The item at its loudness, that loudness, and its parts as recognisers hear them.
+
+        The voices of a dialogue are brought to one loudness first, each by one gain over all its turns.
+        """
+        recipe, sounds = self.recipe, list(raw)
+        if parts[0].speaker is not None:
+            for sound in sounds:
+                check_part(sound, recipe.checks)
+            for speaker in _cast(parts):
+                places = [place for place, part in enumerate(parts) if part.speaker == speaker]
+                own = levelled([sounds[place] for place in places], recipe.loudness_lufs, recipe.peak_dbfs)
+                for place, sound in zip(places, own):
+                    sounds[place] = sound
+        whole = _whole(sounds, pauses)
+        check_sound(whole, recipe.checks)
+        whole, level = normalised(whole, recipe.loudness_lufs, recipe.peak_dbfs)
+        return whole, level, sounds if len(sounds) > 1 else [whole]
+
+    def _made(self, parts: Sequence[Part], pauses: Sequence[float], sounds: Sequence[Audio]) -> dict[str, Any]:
+        """How an item was made: what it depends on beside the checks, and the hashes of what was said, synthesised and kept."""
+        cast, recipe = _cast(parts), self.recipe
+        hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in sounds]
+        names = {speaker: self._speakers.voices[place].name for speaker, place in cast.items()}
+        speaking: dict[str, Any] = {"voice": names[parts[0].speaker]}
+        if parts[0].speaker is not None:
+            speaking = {"voices": names, "pauses_s": list(pauses)}
+        return {
+            "template": recipe.template,
+            "seed": recipe.seed,
+            "draw": parts[0].again,
+            **speaking,
+            "synthesiser": [{**self._speakers.describe(place), "model": self._speakers.model(place)} for place in cast.values()],
+            "hashes": {"said": text_digest("\n".join(part.said for part in parts)), "synthesised": hashes[:-1], "kept": hashes[-1]},
+        }  # fmt: skip
+
+
+def check_answer(text: Text) -> None:
+    """Checks that the answer is the letter of an option.
+
+    Raises:
+        Unspeakable: it is not.
+    """
+    if len(text.choices) < 2 or text.answer not in tuple(LETTERS[: len(text.choices)]):
+        raise Unspeakable("the answer names no option", f"'{text.answer}' of {len(text.choices)}")
+
+
+def _check_template(recipe: SpokenRecipe) -> None:
+    if recipe.template is None:
+        return
+    source = recipe.texts
+    known = {*source.fields, *(["question"] if source.question else []), *(["choices"] if source.choices else [])}
+    if unknown := variables(recipe.template) - known:
+        raise UserError(
+            f"the template reads {', '.join(sorted(unknown))}; expected {', '.join(sorted(known))} and nothing else",
+            hint="'fields' of the texts names further columns",
+        )
+
+
+def _cast(parts: Sequence[Part]) -> dict[str | None, int]:
+    """The voice of each speaker, in the order in which they begin to speak."""
+    return {part.speaker: part.place for part in parts}
+
+
+def _whole(sounds: Sequence[Audio], pauses: Sequence[float]) -> Audio:
+    """The parts joined, at the highest of their rates."""
+    return sounds[0] if len(sounds) == 1 else joined(sounds, pauses, max(sound.sample_rate_hz for sound in sounds))

@@ -1,0 +1,131 @@
+"""`codec-bench slurm` and `codec-bench progress`: a run in parts on the machines of a cluster."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from codec_bench.errors import UserError
+from codec_bench.terminal.options import Json
+from codec_bench.terminal.output import console, table, talk
+
+if TYPE_CHECKING:
+    from codec_bench.apps.cluster.slurm import Submission
+
+_COMMANDS = ("eval", "score", "run")
+_OWN = ("--shard", "--out")
+
+
+def slurm(
+    context: typer.Context,
+    out: Annotated[Path, typer.Option("--out", help="The folder of the merged run, on a file system that all nodes share.")],
+    parts: Annotated[int, typer.Option("--parts", help="How many parts the data is divided into.")] = 8,
+    gpus: Annotated[int, typer.Option("--gpus-per-part", help="GPUs of each part.")] = 0,
+    cpus: Annotated[int | None, typer.Option("--cpus-per-part", help="CPUs of each part.")] = None,
+    time: Annotated[str | None, typer.Option("--time", help="The longest time of a part, as sbatch reads it: 4:00:00.")] = None,
+    partition: Annotated[str | None, typer.Option("--partition", help="Where Slurm runs the parts.")] = None,
+    at_once: Annotated[int | None, typer.Option("--at-once", help="How many parts run at a time.")] = None,
+    sbatch: Annotated[list[str] | None, typer.Option("--sbatch", help="A further argument of sbatch, such as --account=me; may be given again.")] = None,
+    again: Annotated[bool, typer.Option("--go-on", help="Merge the parts, or submit those that are missing once more. The job that Slurm runs at the end does this.")] = False,
+) -> None:  # fmt: skip
+    """Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts 64."""
+    from codec_bench.apps.cluster.slurm import Resources, go_on, submit
+
+    if again:
+        submitted = go_on(out)
+        if submitted is None:
+            _merge(context, out)
+            return
+    else:
+        resources = Resources(gpus, cpus, time, partition, at_once, tuple(sbatch or ()))
+        submitted = submit(_command(context), _program(), out, _counted(parts), resources)
+    _tell(submitted, out)
+
+
+slurm.context_settings = {"allow_extra_args": True, "ignore_unknown_options": True}  # type: ignore[attr-defined]
+"""The options of the command that runs in parts are read by that command."""
+
+
+def _counted(parts: int) -> int:
+    from codec_bench.data.shard import Shard
+
+    return Shard(1, parts).of  # refuses what is no number of shards
+
+
+def _command(context: typer.Context) -> list[str]:
+    """The command of each part, checked as if it were typed alone.
+
+    Raises:
+        UserError: it is none that runs in parts, or one of its options is wrong.
+    """
+    typed = list(context.args)
+    name, *options = typed or [""]
+    if name not in _COMMANDS:
+        raise UserError(
+            f"slurm was given the command '{name}'; expected eval, score or run with its options",
+            hint="codec-bench slurm eval --codec opus-12k --data DIR --metrics stoi --out runs/x --parts 8",
+        )
+    own = [option for option in options if option.partition("=")[0] in _OWN]
+    if own:
+        raise UserError(f"slurm itself sets {own[0]} for each part", hint="leave it out")
+    # What is wrong with an option is said as for the command itself.
+    context.find_root().command.commands[name].make_context(name, list(options)).close()  # type: ignore[attr-defined]
+    return typed
+
+
+def _program() -> list[str]:
+    """What starts this program on another machine that sees the same files."""
+    beside = Path(sys.executable).with_name("codec-bench")
+    return (
+        [str(beside)] if beside.is_file() else [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+    )
+
+
+def _tell(submitted: Submission, out: Path) -> None:
+    parts = f"{len(submitted.waiting_for)} of {submitted.parts} parts"
+    talk(
+        f"submitted {parts} as job {submitted.jobs['parts']}, and the job {submitted.jobs['merge']} that merges them into {out}"
+    )
+    talk(f"codec-bench progress {out} shows how far they are")
+
+
+def _merge(context: typer.Context, out: Path) -> None:
+    """Runs the command `merge`, as if it were typed."""
+    command = context.find_root().command.commands["merge"]  # type: ignore[attr-defined]
+    with command.make_context("merge", [str(out / "parts"), "--out", str(out)]) as merging:
+        command.invoke(merging)
+
+
+def progress(
+    folder: Annotated[Path, typer.Argument(help="The folder of a run in parts, or one that holds run folders.")],
+    as_json: Json = False,
+) -> None:
+    """Show how far the parts of a run are."""
+    from codec_bench.apps.cluster.progress import progress_of
+    from codec_bench.apps.cluster.slurm import part_folder, read_submission
+
+    submitted = read_submission(folder)
+    if submitted is not None:
+        folders = [part_folder(folder, number) for number in range(1, submitted.parts + 1)]
+    else:
+        from codec_bench.store.folders import run_folders
+
+        folders = [found for found in run_folders(folder) if found != folder]
+    rows = progress_of(folders)
+    if as_json:
+        sys.stdout.write(
+            json.dumps([{**asdict(row), "folder": str(row.folder)} for row in rows], ensure_ascii=False) + "\n"
+        )
+        return
+    shown = [
+        (row.folder.name, row.state, f"{row.done:,} of {row.items:,}" if row.items else "", f"{row.failed:,}" if row.failed else "", row.reason or "")
+        for row in rows
+    ]  # fmt: skip
+    console().print(table(("part", "state", "items", "failed", ""), shown))
+    finished = sum(row.state == "finished" for row in rows)
+    talk(f"{finished} of {len(rows)} parts are finished; {sum(row.done for row in rows):,} items")

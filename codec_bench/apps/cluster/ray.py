@@ -1,0 +1,338 @@
+"""A run on a Ray cluster: actors take shards from a queue, run them with the same engine as one machine, and the parts are merged.
+
+How it works
+    The data is divided into small shards. Each actor has a GPU, or some CPUs, and worker processes, which load their models
+    once. An actor that is free takes the next shard and runs it into a folder of its own, as `--shard` does.
+    Nothing large goes through Ray's object store: actors are told the names of the data and read it themselves, and results
+    go to the run folder, which all nodes share.
+    An actor that is lost, with its node or alone, is replaced, and its shard continues where its record ends. Actors are
+    added when the cluster grows. They are ended when no shard is left for them, so that the cluster can shrink.
+    If the driver ends, its actors end too; the same command continues with the shards that are not finished.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.cluster.actor import Ended, Place, ShardActor, Told, for_actor
+from codec_bench.apps.cluster.connection import check_there, connected, first_line
+from codec_bench.apps.cluster.parts import PartFolders
+from codec_bench.apps.cluster.queue import ShardQueue
+from codec_bench.apps.cluster.size import ClusterSize, Kind
+from codec_bench.data.shard import MOST_SHARDS, Shard
+from codec_bench.engine.evaluation import Evaluation, in_folder
+from codec_bench.engine.executor import OnRay
+from codec_bench.engine.plan import Plan
+from codec_bench.engine.running import Running
+from codec_bench.errors import RunLocked, UserError
+from codec_bench.store.folders import RunFolder
+from codec_bench.store.integrity import DATABASE
+from codec_bench.store.merge import merge_records
+from codec_bench.store.parts import items_now
+from codec_bench.store.record import Run
+
+SAMPLES_PER_SHARD = 1000
+SHARDS_PER_ACTOR = 8
+"""So many shards an actor has at least, as long as they have `LEAST_SAMPLES`, so that all actors end at about the same time."""
+LEAST_SAMPLES = 50
+LOOK_S = 2.0
+"""How often the driver looks whether the cluster has changed."""
+TELL_S = 1.0
+IDLE_S = 60.0
+"""How long an actor is kept that finds nothing to do; it may still take a piece of a slow shard."""
+NOT_STARTED = 8
+"""How many actors may end before they have begun, one after the other, until the run ends."""
+
+
+def execute_on_ray(
+    asked: Evaluation, prepare: Callable[[], Evaluation], out: str | os.PathLike[str] | None, running: Running, cluster: OnRay
+) -> Run:  # fmt: skip
+    """Runs systems over data on a Ray cluster, as `execute` does on one machine. The record is the same, row for row.
+
+    Args:
+        asked: what to evaluate. prepare: gives the same on every node; it is sent to the actors.
+        out: the run folder, on a file system that all nodes share, as for `execute`. running: how to run it.
+        cluster: which one, and how it is used.
+
+    Raises:
+        UserError: Ray is not installed or does not answer, a node does not see the folder, or as for `execute`.
+    """
+    if asked.source.shard is not None:
+        raise UserError("a shard was asked for and --executor ray, which makes shards itself", hint="leave --shard out")
+    check_there(cluster.address)
+    return in_folder(
+        asked, out, running, partial(_execute_in, asked=asked, prepare=prepare, running=running, cluster=cluster)
+    )
+
+
+def _execute_in(
+    place: RunFolder, plan: Plan, *, asked: Evaluation, prepare: Callable[[], Evaluation], running: Running, cluster: OnRay
+) -> Run:  # fmt: skip
+    for system in plan.systems:
+        if system.live is not None:
+            raise UserError(
+                f"the codec '{system.name}' was given as an object, which cannot be sent to the nodes of a Ray cluster",
+                hint="give its name, such as ./mine.py:MyCodec",
+            )
+    running.on_folder(place.path, place.words)
+    with connected(cluster.address) as ray:
+        size = ClusterSize.of(ray, plan, running, cluster)
+        folders = PartFolders(place.path, cluster.shards, _shards(len(asked.source), size.actors))
+        places = asked.source.places
+        numbers, counts = np.unique(places % np.uint64(folders.of), return_counts=True)
+        # The largest first, so that all actors end at about the same time.
+        largest = {Shard(int(numbers[k]) + 1, folders.of): int(counts[k]) for k in np.argsort(-counts, kind="stable")}
+        shards = list(largest)
+        finished = set(() if running.retry_failed else folders.known(shards))
+        sizes = lambda shard: len(shard.among(places))  # noqa: E731
+        queue = ShardQueue((shard for shard in shards if shard not in finished), sizes)
+        before = sum(largest[shard] for shard in finished) * len(plan.systems)
+        token = _token(place.path)
+        told = Place(os.getcwd(), token, prepare, running, 0)
+        driver = _Driver(
+            ray, queue, folders, told, running, cluster, _Count(before, len(asked.source) * len(plan.systems))
+        )
+        try:
+            driver.plan, driver.first = plan, shards[0].number
+            driver.run()
+        finally:
+            driver.close()
+            with suppress(OSError):
+                os.unlink(token[0])
+    running.progress("merging the shards", driver.count.total, driver.count.total, driver.count.failed, 0.0)
+    merge_records(folders.finished, place.path, anew=True, lock=place.lock)
+    return Run(place.path)
+
+
+def _shards(samples: int, actors: int) -> int:
+    """How many shards suit so many samples and actors."""
+    wanted = max(-(-samples // SAMPLES_PER_SHARD), min(SHARDS_PER_ACTOR * actors, samples // LEAST_SAMPLES))
+    return max(1, min(wanted, MOST_SHARDS))
+
+
+def _token(folder: Path) -> tuple[str, str]:
+    """A file that an actor must find, so that it is known to see the run folder."""
+    path, content = folder.resolve() / "ray.token", secrets.token_hex(16)
+    try:
+        path.write_text(content)
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be written: {error.strerror or error}") from error
+    return str(path), content
+
+
+@dataclass(slots=True)
+class _Count:
+    """Items that are finished, of how many, and how many failed."""
+
+    done: int
+    total: int
+    failed: int = 0
+    audio_s: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Actor:
+    """An actor, and the shard that it runs. `answer` is what is waited for; `asked` is how far it was asked to say it is."""
+
+    handle: Any
+    kind: int
+    answer: Any
+    shard: Shard | None = None
+    folder: Path | None = None
+    ready: bool = False
+    asked: Any = None
+    told: Told = field(default_factory=Told)
+    told_at: float = 0.0
+    free_since: float = 0.0
+
+
+def _done(actor: _Actor) -> int:
+    """How many items of its shard an actor that is lost had finished."""
+    if actor.folder is not None and (actor.folder / DATABASE).is_file():
+        with suppress(UserError, sqlite3.Error):
+            return items_now(actor.folder)[1]
+    return actor.told.done
+
+
+class _Driver:
+    """Keeps actors busy until all shards are finished."""
+
+    plan: Plan
+    first: int
+
+    def __init__(
+        self, ray: Any, queue: ShardQueue, folders: PartFolders, place: Place, running: Running, cluster: OnRay, count: _Count
+    ) -> None:  # fmt: skip
+        self._ray, self._queue, self._folders, self._place = ray, queue, folders, place
+        self._running, self._cluster, self.count = running, cluster, count
+        self._actors: list[_Actor] = []
+        self._pieces: dict[Shard, Path] = {}
+        self._fresh: set[Shard] = set()
+        self._looked = -LOOK_S
+        self._size = ClusterSize(())
+        self._not_started = 0
+        self._remote = ray.remote(ShardActor)
+
+    def run(self) -> None:
+        """Runs until no shard is left.
+
+        Raises:
+            UserError: a shard or a node cannot go on.
+        """
+        while self._queue.open:
+            self._look()
+            self._hand_out()
+            waiting = [ref for actor in self._actors for ref in (actor.answer, actor.asked) if ref is not None]
+            ready, _ = self._ray.wait(waiting, num_returns=1, timeout=TELL_S) if waiting else ([], [])
+            for ref in ready:
+                self._follow(ref)
+            self._ask()
+            self._tell()
+
+    def close(self) -> None:
+        """Ends all actors."""
+        for actor in self._actors:
+            self._end(actor)
+        self._actors.clear()
+
+    def _look(self) -> None:
+        """Starts actors that are missing, and ends those that have nothing left to do."""
+        if monotonic() - self._looked < LOOK_S:
+            return
+        self._looked = monotonic()
+        self._size = ClusterSize.of(self._ray, self.plan, self._running, self._cluster)
+        have = Counter(actor.kind for actor in self._actors)
+        most = self._queue.open
+        for number, kind in enumerate(self._size.kinds):
+            for _ in range(min(kind.count - have[number], most - len(self._actors))):
+                self._start(number, kind)
+
+    def _start(self, number: int, kind: Kind) -> None:
+        device = "auto" if kind.gpus else "cpu"
+        workers = self._running.workers or max(1, kind.cpus - kind.gpus)
+        running = for_actor(self._running, device=device, workers=workers)
+        place = Place(self._place.folder, self._place.token, self._place.prepare, running, max(1, kind.cpus))
+        options = {"num_cpus": kind.cpus, "num_gpus": kind.gpus, "max_concurrency": 2, "max_restarts": 0}
+        handle = self._remote.options(**options).remote(place)
+        self._actors.append(_Actor(handle, number, handle.begin.remote()))
+
+    def _hand_out(self) -> None:
+        free = [actor for actor in self._actors if actor.ready and actor.shard is None]
+        for place, actor in enumerate(free):
+            shard = self._queue.take(len(free) - place)
+            if shard is None:
+                break
+            actor.shard, actor.told = shard, Told()
+            actor.folder = self._folders.next(shard, fresh=shard in self._fresh)
+            self._fresh.discard(shard)
+            check = self._running.check and shard.number == self.first
+            actor.answer = actor.handle.run.remote(shard, str(actor.folder.resolve()), check)
+        for actor in [one for one in free if one.shard is None and monotonic() - one.free_since > IDLE_S]:
+            self._end(actor)
+            self._actors.remove(actor)
+
+    def _follow(self, ref: Any) -> None:
+        actor = next((one for one in self._actors if ref in (one.answer, one.asked)), None)
+        if actor is None:
+            return
+        errors = self._ray.exceptions
+        try:
+            found = self._ray.get(ref)
+        except errors.RayTaskError:
+            raise  # a defect of this program
+        except errors.RayError as error:
+            self._lost(actor, error)
+            return
+        if ref == actor.asked:
+            actor.asked, actor.told = None, found
+        elif actor.shard is None:
+            if isinstance(found, UserError):
+                raise found
+            actor.answer, actor.ready, actor.free_since, self._not_started = None, True, monotonic(), 0
+        else:
+            self._ended(actor, found)
+
+    def _ended(self, actor: _Actor, ended: Ended) -> None:
+        shard, folder = actor.shard, actor.folder
+        assert shard is not None and folder is not None  # it was running one
+        actor.answer = actor.shard = None
+        actor.told, actor.free_since = Told(), monotonic()
+        if isinstance(ended.error, RunLocked):
+            self._fresh.add(shard)
+            self._queue.lose(shard, ended.error.message, 0)
+            return
+        if ended.error is not None:
+            raise ended.error
+        if shard.of == self._folders.of:
+            self._folders.finish(shard, folder)
+            self._add(ended.told)
+        else:
+            self._pieces[shard] = folder
+        needless, whole, pieces = self._queue.finish(shard)
+        for other in [one for one in self._actors if one.shard in needless]:
+            self._end(other)
+            self._actors.remove(other)
+        if whole is not None:
+            self._folders.join(whole, [self._pieces[piece] for piece in pieces])
+            self._add(ended.told)
+
+    def _add(self, told: Told) -> None:
+        self.count.done += told.done
+        self.count.failed += told.failed
+        self.count.audio_s += told.audio_s
+
+    def _lost(self, actor: _Actor, error: Exception) -> None:
+        """Takes it that an actor is lost.
+
+        Raises:
+            UserError: no actor can be started, or each is lost over the same shard.
+        """
+        self._actors.remove(actor)
+        self._end(actor)  # if it only cannot be reached, it must not go on
+        self._looked = -LOOK_S
+        if actor.shard is not None:
+            self._queue.lose(actor.shard, first_line(error), _done(actor))
+        elif not actor.ready:
+            self._not_started += 1
+            if self._not_started >= NOT_STARTED:
+                raise UserError(
+                    f"{NOT_STARTED} actors ended before they had begun; the last: {first_line(error)}",
+                    hint="codec-bench must be installed on every node, in the environment that Ray was started from",
+                ) from error
+
+    def _end(self, actor: _Actor) -> None:
+        with suppress(Exception):  # it may have ended, or the cluster with it
+            self._ray.kill(actor.handle)
+
+    def _ask(self) -> None:
+        """Asks the actors how far they are, now and then."""
+        now = monotonic()
+        for actor in self._actors:
+            if actor.shard is not None and actor.asked is None and now - actor.told_at >= TELL_S:
+                actor.asked, actor.told_at = actor.handle.told.remote(), now
+
+    def _tell(self) -> None:
+        running = [
+            actor.told for actor in self._actors if actor.shard is not None and actor.shard.of == self._folders.of
+        ]
+        done, failed = (sum(getattr(told, name) for told in running) for name in ("done", "failed"))
+        busy = sum(actor.shard is not None for actor in self._actors)
+        self._running.progress(
+            f"running on {busy} actor{'' if busy == 1 else 's'}",
+            min(self.count.done + done, self.count.total),
+            self.count.total,
+            self.count.failed + failed,
+            self.count.audio_s + sum(told.audio_s for told in running),
+        )

@@ -1,0 +1,25 @@
+"""Leaderboards: published rows with one's own among them, codecs beside published codecs, and how much to trust an order.
+
+Which file to open
+    `api.py`, `codecs_api.py`      the verbs: a leaderboard of models, and codecs side by side.
+    `definition.py`                what a board's YAML may say. `board.py` is its arithmetic: columns, groups, the average.
+    `own_rows.py`                  rows made of one's own runs.
+    `rank_uncertainty.py`          ranks under other rules and with other items, from `ranking.py` and `leave_one_out.py`.
+    `item_discrimination.py`       which items tell systems apart, by the correlations of `discrimination.py`.
+    `codecs.py`, `pareto.py`       quality against cost, fronts and delta rates; `fronts.py` and `heatmap.py` are the pictures.
+    `letters.py`                   rows that cannot be told apart; `latex.py` writes the table with them.
+    `command.py`, `codecs_command.py`, `json_values.py`   what is typed, and what is printed.
+"""
+
+from __future__ import annotations
+
+from codec_bench.registry import Command
+
+COMMANDS = {
+    "leaderboard": Command(
+        "Benchmarks",
+        "Show a published leaderboard with your runs among its rows.",
+        "codec_bench.apps.leaderboards.command:leaderboard",
+        common=True,
+    ),
+}

@@ -1,0 +1,159 @@
+"""Published leaderboards, with one's own runs placed among their rows (see `board.py` and `own_rows.py`)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codec_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    from codec_bench.apps.leaderboards.board import Board, Column, Row, Rules
+    from codec_bench.apps.leaderboards.definition import BoardDefinition
+
+
+def board_names() -> list[str]:
+    """The names of all leaderboards."""
+    from codec_bench.config import config_names
+
+    return config_names("leaderboard")
+
+
+def leaderboard(
+    name: str,
+    runs: Iterable[str | os.PathLike[str]] = (),
+    *,
+    robustness: bool = False,
+    correlations: bool = False,
+    seed: int = 0,
+) -> Board:
+    """A published leaderboard, with one's own runs placed among its rows.
+
+    Args:
+        name: such as `ultraeval-understanding`, or a YAML file of one's own.
+        runs: run folders, or folders that hold run folders at any depth.
+        robustness: whether `trust` of the board says how the ranks change without a benchmark, without a group of tasks and
+            under other normalisations, and for own rows how they change with other items.
+        correlations: whether `likeness` of the board says how alike its columns order the rows.
+        seed: of the draws of other items.
+
+    Raises:
+        UnknownName: there is no such leaderboard.
+        UserError: a folder holds no run, the board has no ranks, or its own file does not fit.
+    """
+    from codec_bench.apps.leaderboards.board import Board, Rules
+    from codec_bench.apps.leaderboards.own_rows import own_rows
+
+    definition, published = definition_of(name)
+    columns = definition.columns
+    rules = Rules(columns, definition.means, definition.averages, definition.one == "sample")
+    own, ignored = own_rows(runs, rules, definition.board_variants)
+    rows = [*_published(published, rules, definition.notes), *own]
+    rows.sort(key=_rank)
+    facts = (name, definition.summary, definition.source, columns, tuple(rows), tuple(ignored))
+    board = Board(*facts, definition.means, definition.averages, rules.by_sample, definition.board_views)
+    if robustness or correlations:
+        from codec_bench.apps.leaderboards.rank_uncertainty import likeness, trust
+
+        known = trust(board, seed) if robustness else None
+        board = replace(board, trust=known, likeness=likeness(board) if correlations else None)
+    return board
+
+
+def _rank(row: Row) -> tuple[bool, Decimal, str]:
+    """What rows are sorted by: the best average first, incomplete and limited rows last."""
+    shown = row.shown_average
+    return not row.complete or row.limited or row.unfinished, Decimal(1) if shown is None else -shown, row.name
+
+
+def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
+    """The definition of a leaderboard, by its name or as a file of one's own, and the file of its published rows.
+
+    Raises:
+        UnknownName: there is no such leaderboard.
+        UserError: the file does not fit, or a column asks for a benchmark or a metric that there is not.
+    """
+    from codec_bench.apps.leaderboards.definition import BoardDefinition
+    from codec_bench.config import fit, load_yaml, read_config
+
+    own = name.endswith((".yaml", ".yml"))
+    document = load_yaml(name) if own else read_config("leaderboard", name)
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise UserError(f"'{name}' holds {type(document).__name__}; expected a mapping of names to values")
+    if "like" in document:  # the columns and rows of another board, computed in another way
+        document = {**read_config("leaderboard", str(document["like"])), **document}
+    definition = fit(document, BoardDefinition, source=name)
+    if own:
+        _check_columns(definition, name)
+    if definition.published is None:
+        return definition, None
+    shipped = files("codec_bench") / "configs" / "leaderboard" / definition.published
+    beside = Path(name).parent / definition.published
+    return definition, beside if own and beside.is_file() else shipped
+
+
+def _check_columns(definition: BoardDefinition, file: str) -> None:
+    """Refuses a column whose benchmark there is not, or whose benchmark has no such metric."""
+    from codec_bench.benchmark import has_benchmark, load_benchmark
+
+    for column in definition.columns:
+        if not has_benchmark(column.benchmark):
+            raise UserError(
+                f"'{file}': the column '{column.name}' asks for the benchmark '{column.benchmark}', which there is not",
+                hint="`codec-bench list benchmarks` names them",
+            )
+        metrics = load_benchmark(column.benchmark).metrics
+        if column.metric not in metrics:
+            raise UserError(
+                f"'{file}': the column '{column.name}' asks for the metric '{column.metric}', which the benchmark "
+                f"'{column.benchmark}' does not have",
+                hint=f"it has {', '.join(metrics)}",
+            )
+
+
+def _published(file: Traversable | None, rules: Rules, notes: Mapping[str, str]) -> list[Row]:
+    from codec_bench.apps.leaderboards.board import AVERAGE
+
+    if file is None:
+        return []
+    if not file.is_file():
+        raise UserError(f"there is no file '{file}' with the published rows of the board")
+    text = file.read_bytes().decode("utf-8")
+    # What was printed of groups is of means over columns; it says nothing where every sample counts as one.
+    told = () if rules.by_sample else (*rules.means, *([AVERAGE] if rules.averages else []))
+    counts = _sizes(rules.columns) if rules.by_sample else {}
+    rows = []
+    for line in csv.DictReader(io.StringIO(text, newline="")):
+        name = next(iter(line.values()))
+        cells = {c.name: Decimal(line[c.name]) for c in rules.columns if line.get(c.name)}
+        printed = {group: Decimal(line[group]) for group in told if line.get(group)}
+        if cells or printed:
+            note = notes.get(name, "") if told else ""
+            rows.append(rules.row(name, cells, printed, counts, published=True, note=note))
+    return rows
+
+
+def _sizes(columns: Sequence[Column]) -> dict[str, int]:
+    """How many questions the benchmark of each column has.
+
+    Raises:
+        UserError: the definition of one of them does not say it.
+    """
+    from codec_bench.benchmark import load_benchmark
+
+    sizes = {}
+    for column in columns:
+        size = load_benchmark(column.benchmark).size
+        if size is None:
+            raise UserError(f"the benchmark '{column.benchmark}' does not say how many questions it has")
+        sizes[column.name] = size
+    return sizes

@@ -1,0 +1,310 @@
+"""Codecs side by side: quality against what it costs, Pareto fronts and delta rates, for own runs and for published rows.
+
+Conventions
+    A table holds what may be compared: one metric by one protocol over the same data, from one source. Published rows never
+    share a table with own runs, nor with those of another source.
+    Bitrates of own runs are measured; where a run did not measure them, it is the codec's nominal one. The real-time factor is
+    seconds of computing for a second of sound, on the machine of the run. The look-ahead and the number of parameters are the
+    codec's own facts, the latter from a profile. A point without the cost that is asked for is on no front.
+    A later run of a system replaces an earlier one over the same data.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.leaderboards.leave_one_out import Changes, changes_of, together
+from codec_bench.apps.leaderboards.pareto import pareto_front
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.report import numbers
+from codec_bench.report.opened import open_run
+from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
+from codec_bench.stats.intervals import Interval
+from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import SystemSummary
+from codec_bench.store.folders import run_folders
+from codec_bench.store.record import Run
+
+AXES = {
+    "bitrate": ("bitrate", "kbps", 1e-3),
+    "real_time_factor": ("real-time factor", "", 1.0),
+    "lookahead": ("look-ahead", "ms", 1e3),
+    "parameters": ("parameters", "M", 1e-6),
+}
+"""What quality is set against: its name, the unit in which it is shown, and the factor to it."""
+DIMENSIONS = {
+    "words": ("wer", "wer_macro", "cer", "dwer"),
+    "voice": ("sim",),
+    "sound": ("utmos", "dnsmos_ovrl", "dnsmos_p808", "pesq_wb", "visqol", "stoi", "mel_distance", "si_sdr"),
+}
+"""The three sides of a codec, each with the metrics that tell of it, the first ones first."""
+OWN = "your runs"
+
+
+@dataclass(frozen=True, slots=True)
+class CodecPoint:
+    """One codec at one operating point.
+
+    Args:
+        name: of the codec. family: its name without the operating point. run: the folder of an own run, or "".
+        costs: what it costs, by the names in `AXES`, in bit/s, as a ratio, in seconds, and as a count; unknown ones are missing.
+        value: of the metric. ci95: its interval, or None. n: how many items it rests on; None if that is not known.
+        on_front: whether it is on the front; None without the cost. share: the share of draws of other items in which it is.
+    """
+
+    name: str
+    family: str
+    run: str
+    costs: Mapping[str, float]
+    value: float
+    ci95: tuple[float, float] | None = None
+    n: int | None = None
+    on_front: bool | None = None
+    share: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaRate:
+    """How much bitrate a family needs beside the anchor for the same quality, as a fraction; None with the reason.
+
+    Args:
+        family: whose. value: -0.25 is a quarter less. interval: of it; None where there are no items. reason: why not.
+    """
+
+    family: str
+    value: float | None
+    interval: Interval | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CodecTable:
+    """The points of one metric that may be compared.
+
+    Args:
+        source: `OWN`, or the publication. data: what was coded. metric, unit, protocol: of the values.
+        higher_is_better: whether a higher value is better; None if neither is.
+        points: in order of their bitrates. delta_rates: against the anchor, if one was named.
+        imported: whether another toolkit measured it, and its results were read in.
+    """
+
+    source: str
+    data: str
+    metric: str
+    unit: str
+    higher_is_better: bool | None
+    protocol: str
+    points: tuple[CodecPoint, ...]
+    delta_rates: tuple[DeltaRate, ...] = ()
+    imported: bool = False
+
+    @property
+    def dimension(self) -> str | None:
+        """`words`, `voice` or `sound`; None if the metric tells of none of them."""
+        base = numbers.split_name(self.metric)[0]
+        return next((name for name, metrics in DIMENSIONS.items() if base in metrics), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CodecBoard:
+    """Codecs side by side.
+
+    Args:
+        axis: what quality is set against. tables: own ones first. notes: what to know of the runs. anchor: a family, or None.
+    """
+
+    axis: str
+    tables: tuple[CodecTable, ...]
+    notes: tuple[str, ...] = ()
+    anchor: str | None = None
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """What the runs give for one table: points by system, and how each value changes with each unit left out."""
+
+    facts: Mapping[str, Any]
+    points: dict[str, CodecPoint] = field(default_factory=dict)
+    changes: dict[str, Changes] = field(default_factory=dict)
+
+
+Key = tuple[str, str, str, str]
+"""The fingerprint and the name of the data, the metric, and its protocol."""
+
+
+def codec_board(
+    runs: Iterable[str | os.PathLike[str]],
+    published: Sequence[CodecTable],
+    *,
+    axis: str = "bitrate",
+    metrics: Sequence[str] = (),
+    anchor: str | None = None,
+    seed: int = 0,
+) -> CodecBoard:
+    """Sets the codecs of runs and published ones side by side.
+
+    Args:
+        runs: run folders, or folders that hold run folders at any depth.
+        published: the tables of others. axis: one of `AXES`.
+        metrics: only these, by their names or the part before the first bracket; empty for all.
+        anchor: a family, which delta rates are measured against.
+        seed: of the draws of other items.
+
+    Raises:
+        UnknownName: there is no such axis, metric or anchor.
+        UserError: a folder holds no run, or a record is damaged.
+    """
+    if axis not in AXES:
+        raise UnknownName("axis", axis, list(AXES))
+    gathered, notes = _gather(runs)
+    tables = [_own_table(key, held, axis, anchor, seed) for key, held in gathered.items()]
+    tables += [_fronted(table, axis, anchor, {}, seed) for table in published]
+    if metrics:
+        known = {name for table in tables for name in (table.metric, numbers.split_name(table.metric)[0])}
+        for name in metrics:
+            if name not in known:
+                raise UnknownName("metric in these tables", name, sorted(known))
+        tables = [t for t in tables if t.metric in metrics or numbers.split_name(t.metric)[0] in metrics]
+    families = {point.family for table in tables for point in table.points}
+    if anchor is not None and anchor not in families:
+        raise UnknownName("family of codecs", anchor, sorted(families))
+    return CodecBoard(axis, tuple(tables), tuple(notes), anchor)
+
+
+def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered], list[str]]:
+    """What the runs hold, by table, and what to know of them."""
+    found: dict[Key, _Gathered] = {}
+    notes: list[str] = []
+    for place in (inside for folder in runs for inside in run_folders(folder)):
+        with closing(open_run(place)) as run:
+            run.check()
+            state = run.meta.get("state")
+            if state not in (None, "finished"):
+                notes.append(f"left out, because it is not finished (its state is '{state}'): {place}")
+                continue
+            taken = _take(run, found, notes)
+        if not taken:
+            notes.append(f"left out, because it holds no codec with a value: {place}")
+    return found, notes
+
+
+def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
+    """Takes the values of one run; returns whether there are any."""
+    meta, taken = run.meta, False
+    data = meta.get("data") or {}
+    name = numbers.plain(Path(str(data.get("name") or (meta.get("benchmark") or {}).get("name") or "data")).name)
+    print_ = str(data.get("fingerprint") or run.folder)
+    for system, held in summarise(run).systems.items():
+        costs = _costs(run, system, held)
+        if system == numbers.UNPROCESSED or not (costs or run.systems[system].get("imported")):
+            continue
+        for metric, entry in held.metrics.items():
+            if metric == "bitrate" or entry.value is None:
+                continue
+            key = (print_, f"{name}, {data.get('samples', entry.n):,} samples", metric, entry.protocol)
+            table = found.setdefault(key, _Gathered(run.metrics[metric]))
+            point = CodecPoint(
+                system, numbers.family(system), str(run.folder), costs, entry.value,
+                None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n,
+            )  # fmt: skip
+            before = table.points.get(system)
+            if before is not None and before.value != point.value:
+                notes.append(
+                    f"{system} has {metric} {before.value:.6g} in {before.run} and {point.value:.6g} in {point.run}, over the "
+                    "same data; the later one is shown"
+                )
+            table.points[system], table.changes[system] = point, changes_of(run, system, metric)
+            taken = True
+    return taken
+
+
+def _costs(run: Run, system: str, held: SystemSummary) -> dict[str, float]:
+    """What a codec of a run costs, as far as that is known."""
+    facts, timing = run.systems[system], held.timing or {}
+    bits = held.bitrate_bps.value if held.bitrate_bps else None
+    speed = timing.get("times_real_time")
+    known = {
+        "bitrate": bits or facts.get("nominal_bitrate_bps"),
+        "real_time_factor": 1 / speed if speed else None,
+        "lookahead": facts.get("lookahead_s"),
+        "parameters": _parameters(run.folder, system),
+    }
+    return {name: float(value) for name, value in known.items() if value is not None}
+
+
+def _parameters(folder: Path, system: str) -> float | None:
+    """How many parameters a codec has, if the run belongs to a profile that counted them."""
+    try:
+        codecs = json.loads((folder.parent / "profile.json").read_text("utf-8"))["codecs"]
+        return float(codecs[system]["complexity"]["parameters"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: int) -> CodecTable:
+    _, data, metric, protocol = key
+    facts = held.facts
+    points = tuple(sorted(held.points.values(), key=_in_order))
+    table = CodecTable(
+        OWN, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,
+        imported=protocol.startswith("imported/"),
+    )  # fmt: skip
+    return _fronted(table, axis, anchor, held.changes, seed)
+
+
+def _in_order(point: CodecPoint) -> tuple[float, str]:
+    return point.costs.get("bitrate", float("inf")), point.name
+
+
+def _fronted(table: CodecTable, axis: str, anchor: str | None, changes: Mapping[str, Changes], seed: int) -> CodecTable:
+    """The table with its front along an axis and its delta rates."""
+    if table.higher_is_better is None:
+        return table
+    priced = [n for n, point in enumerate(table.points) if axis in point.costs]
+    if priced:
+        known = all(changes.get(table.points[n].name) for n in priced)
+        items = together({place: changes[table.points[n].name] for place, n in enumerate(priced)}) if known else None
+        front = pareto_front(
+            costs=[table.points[n].costs[axis] for n in priced], values=[table.points[n].value for n in priced],
+            higher_is_better=table.higher_is_better, items=items, seed=seed,
+        )  # fmt: skip
+        points = list(table.points)
+        for place, n in enumerate(priced):
+            share = None if front.shares is None else front.shares[place]
+            points[n] = replace(points[n], on_front=front.on[place], share=share)
+        table = replace(table, points=tuple(points))
+    return table if anchor is None else replace(table, delta_rates=_delta_rates(table, anchor, changes))
+
+
+def _delta_rates(table: CodecTable, anchor: str, changes: Mapping[str, Changes]) -> tuple[DeltaRate, ...]:
+    families: dict[str, list[CodecPoint]] = {}
+    for point in table.points:
+        if "bitrate" in point.costs:
+            families.setdefault(point.family, []).append(point)
+    if anchor not in families:
+        return ()
+    return tuple(
+        _delta_rate(table, families[anchor], members, changes) for name, members in families.items() if name != anchor
+    )
+
+
+def _delta_rate(
+    table: CodecTable, anchor: Sequence[CodecPoint], test: Sequence[CodecPoint], changes: Mapping[str, Changes]
+) -> DeltaRate:
+    curves = [[(point.costs["bitrate"], point.value) for point in points] for points in (anchor, test)]
+    better, interval = bool(table.higher_is_better), None
+    every = [*anchor, *test]
+    try:
+        value = bd_rate(anchor=curves[0], test=curves[1], higher_is_better=better)
+        if all(changes.get(point.name) for point in every):
+            left = together({place: changes[point.name] for place, point in enumerate(every)}).added
+            interval = bd_rate_interval(anchor=curves[0], test=curves[1], left_out=left, higher_is_better=better)
+    except UserError as error:
+        return DeltaRate(test[0].family, None, None, error.message)
+    return DeltaRate(test[0].family, value, interval)

@@ -1,0 +1,152 @@
+"""`codec-bench leaderboard codecs`: codecs of runs and of publications side by side."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.errors import UserError
+from codec_bench.terminal.output import talk
+
+if TYPE_CHECKING:
+    from codec_bench.apps.leaderboards.codecs import CodecBoard, CodecPoint, CodecTable, DeltaRate
+
+SURE = 0.975
+"""The share of draws from which a point is surely on the front."""
+
+
+def print_codecs(
+    runs: Sequence[Path], *, axis: str, metrics: Sequence[str], anchor: str | None, seed: int, figures: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Prints the codecs of runs and of publications, and draws them into `figures` if that is named."""
+    from codec_bench.apps.leaderboards.codecs_api import codec_board
+
+    board = codec_board(runs, axis=axis, metrics=metrics, anchor=anchor, seed=seed)
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(board), ensure_ascii=False) + "\n")
+    else:
+        _print_board(board)
+    for note in board.notes:
+        talk(note)
+    if figures is not None:
+        from codec_bench.apps.leaderboards.fronts import write_fronts
+
+        for path in write_fronts(board, figures):
+            talk(f"written: {path}")
+
+
+def _plain(board: CodecBoard) -> dict[str, Any]:
+    """The tables as JSON values."""
+    return {
+        "axis": board.axis, "anchor": board.anchor, "notes": list(board.notes),
+        "tables": [
+            {
+                "source": table.source, "data": table.data, "metric": table.metric, "dimension": table.dimension, "unit": table.unit,
+                "higher_is_better": table.higher_is_better, "protocol": table.protocol, "imported": table.imported,
+                "points": [_plain_point(point) for point in table.points],
+                "bd_rates": [_plain_rate(rate) for rate in table.delta_rates],
+            }
+            for table in board.tables
+        ],
+    }  # fmt: skip
+
+
+def _plain_point(point: CodecPoint) -> dict[str, Any]:
+    return {
+        "codec": point.name, "family": point.family, "run": point.run or None, "costs": dict(point.costs), "value": point.value,
+        "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front, "front_share": point.share,
+    }  # fmt: skip
+
+
+def _plain_rate(rate: DeltaRate) -> dict[str, Any]:
+    return {
+        "family": rate.family,
+        "value": rate.value,
+        "ci95": rate.interval.ends if rate.interval else None,
+        "reason": rate.reason,
+    }
+
+
+def _print_board(board: CodecBoard) -> None:
+    """A table for each source and data, with a column for each metric; then the delta rates."""
+    groups: dict[tuple[str, str], list[CodecTable]] = {}
+    for table in board.tables:
+        groups.setdefault((table.source, table.data), []).append(table)
+    if not groups:
+        raise UserError("there is no codec to show")
+    for (source, data), tables in groups.items():
+        sys.stdout.write(f"{data} ({source})\n")
+        _print_group(board.axis, tables)
+        for table in tables:
+            talk(f"{_named(table)}: protocol {table.protocol}")
+    talk(
+        "* is on the Pareto front: no other codec is as good at the same cost or less; (80 %) is on it in 80 % of the draws of "
+        "other items. Numbers of different tables are not comparable."
+    )
+    _print_rates(board)
+
+
+def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
+    from codec_bench.apps.leaderboards.codecs import AXES
+    from codec_bench.report.table import wide_table
+    from codec_bench.terminal.output import console
+
+    called, unit, factor = AXES[axis]
+    names = list(dict.fromkeys((point.name, point.run) for table in tables for point in table.points))
+    held = [{(point.name, point.run): point for point in table.points} for table in tables]
+    rows = []
+    for name in names:
+        points = [points.get(name) for points in held]
+        costs = next(point.costs for point in points if point is not None)
+        shown = "" if axis not in costs else f"{factor * costs[axis]:.4g}"
+        rows.append((name[0], shown, *("" if point is None else _cell(point) for point in points)))
+    out = console()
+    heads = ["", f"{called}\n{unit}".strip(), *map(_head, tables)]
+    out.print(wide_table(heads, rows, out.width))
+
+
+def _named(table: CodecTable) -> str:
+    return f"{table.metric} (imported)" if table.imported else table.metric
+
+
+def _head(table: CodecTable) -> str:
+    from codec_bench.report.numbers import ARROWS
+
+    return f"{_named(table)}\n" + " ".join(filter(None, (ARROWS[table.higher_is_better], table.unit)))
+
+
+def _cell(point: CodecPoint) -> str:
+    """A value with half the width of its interval, and whether it is on the front."""
+    text = f"{point.value:.4g}"
+    if point.ci95 is not None:
+        text += f" ±{(point.ci95[1] - point.ci95[0]) / 2:.2g}"
+    if point.on_front:
+        text += " *"
+    unsure = point.share is not None and 1 - SURE < point.share < SURE
+    return f"{text} ({100 * point.share:.0f} %)" if unsure and point.share is not None else text
+
+
+def _print_rates(board: CodecBoard) -> None:
+    from codec_bench.terminal.output import console, table
+
+    if board.anchor is None:
+        return
+    rows = [
+        (f"{one.data} ({one.source})", _named(one), rate.family, *_rate(rate))
+        for one in board.tables
+        for rate in one.delta_rates
+    ]
+    heads = ("", "metric", "family", f"bitrate beside {board.anchor}", "95 % interval", "why not")
+    console().print(table(heads, rows))
+
+
+def _rate(rate: DeltaRate) -> tuple[str, str, str]:
+    if rate.value is None:
+        return "", "", rate.reason or ""
+    ends = rate.interval.ends if rate.interval else None
+    interval = "" if ends is None else f"{100 * ends[0]:+.1f} to {100 * ends[1]:+.1f} %"
+    return f"{100 * rate.value:+.1f} %", interval, ""

@@ -1,0 +1,327 @@
+"""`codec-bench leaderboard`: published rows with one's own among them, and how much to trust their order."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from codec_bench.apps.leaderboards.codecs_command import print_codecs
+from codec_bench.apps.leaderboards.json_values import plain_board, plain_items
+from codec_bench.errors import UserError
+from codec_bench.terminal.output import talk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from decimal import Decimal
+
+    from codec_bench.apps.leaderboards.board import Board, Column, Likeness, Row, Trust
+    from codec_bench.apps.leaderboards.item_discrimination import Items
+
+CODECS = "codecs"
+"""The name under which codecs of any runs stand beside published ones."""
+_SAME_ORDER = 1 - 1e-9
+"""Kendall's tau from which two orders are the same."""
+
+
+def leaderboard(
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation or ultraeval-codec; codecs, for codecs of any runs beside published ones; or a YAML file of your own."
+        ),
+    ],
+    runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
+    robustness: Annotated[
+        bool,
+        typer.Option(
+            "--robustness",
+            help="Show how the ranks change without a benchmark, without a group of tasks, under other normalisations, and with other items.",
+        ),
+    ] = False,
+    correlations: Annotated[
+        bool,
+        typer.Option(
+            "--correlations", help="Show how alike the columns order the rows: rank correlations of every two."
+        ),
+    ] = False,
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Show means over some of the columns: mean WER, mean CER, and the like.")
+    ] = False,
+    items: Annotated[bool, typer.Option("--items", help="Show which items tell your systems apart.")] = False,
+    figures: Annotated[
+        Path | None,
+        typer.Option("--figures", help="With --correlations, or for codecs: a folder for them as pictures (SVG, PDF) and CSV."),
+    ] = None,
+    latex: Annotated[Path | None, typer.Option("--latex", help="Also write the table in LaTeX, with ranks and significance groups.")] = None,
+    axis: Annotated[str, typer.Option("--axis", help="For codecs: what quality is set against: bitrate, real_time_factor, lookahead or parameters.")] = "bitrate",
+    metrics: Annotated[str | None, typer.Option("--metrics", help="For codecs: only these, with commas.")] = None,
+    anchor: Annotated[str | None, typer.Option("--anchor", help="For codecs: the family that delta rates (Bjøntegaard) are measured against.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of other items.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON in place of a table.")] = False,
+) -> None:  # fmt: skip
+    """Show a published leaderboard with your runs among its rows."""
+    from codec_bench.apps.leaderboards.api import leaderboard as read_board
+    from codec_bench.apps.leaderboards.item_discrimination import board_items
+    from codec_bench.registry import names
+
+    if name == CODECS:
+        if robustness or correlations or groups:
+            raise UserError(
+                f"--robustness, --correlations and --groups are for boards with ranks, and '{CODECS}' has none"
+            )
+        chosen = names(metrics) if metrics else ()
+        print_codecs(runs or [], axis=axis, metrics=chosen, anchor=anchor, seed=seed, figures=figures, as_json=as_json)
+        return
+    if axis != "bitrate" or metrics or anchor:
+        raise UserError(f"--axis, --metrics and --anchor are for '{CODECS}', and the board is '{name}'")
+
+    if figures is not None and not correlations:
+        raise UserError("--figures draws the correlations of a board", hint="give --correlations too")
+    board = read_board(name, runs or [], robustness=robustness, correlations=correlations, seed=seed)
+    if as_json:
+        held = plain_board(board) | ({"items": [plain_items(one) for one in board_items(board)]} if items else {})
+        sys.stdout.write(json.dumps(held, ensure_ascii=False) + "\n")
+    else:
+        _print_board(board)
+        if groups:
+            _print_views(board)
+        if board.trust is not None:
+            _print_trust(board, board.trust)
+        if board.likeness is not None:
+            _print_likeness(board.likeness)
+        if items:
+            _print_items(board_items(board))
+    if latex is not None:
+        _write_latex(board, seed, latex)
+    if figures is not None and board.likeness is not None:
+        from codec_bench.apps.leaderboards.heatmap import write_heatmap
+
+        for path in write_heatmap(board.likeness, figures, f"correlations-{board.name}"):
+            talk(f"written: {path}")
+
+
+def _write_latex(board: Board, seed: int, file: Path) -> None:
+    """Writes the table of a board in LaTeX; with ranks, if the board has them."""
+    from dataclasses import replace
+
+    from codec_bench.apps.leaderboards.latex import board_latex
+    from codec_bench.apps.leaderboards.rank_uncertainty import trust
+    from codec_bench.store.export import opened
+
+    if board.averages and not board.by_sample and board.trust is None:
+        board = replace(board, trust=trust(board, seed))
+    with opened(file) as out:
+        out.write(board_latex(board))
+    talk(f"written: {file}")
+
+
+def _print_trust(board: Board, trust: Trust) -> None:
+    """A table of ranks: by the rule of the board, under other rules, and with other items."""
+    from codec_bench.terminal.output import console, table
+
+    own = any(interval is not None for interval in trust.rank_intervals)
+    heads = (
+        "",
+        "rank",
+        "without one benchmark",
+        "without one group",
+        "other normalisations",
+        *(("other items", "tied with") if own else ()),
+    )
+    rows = [
+        (
+            _own_marked(row), one.rank or "", _span(one.leave_one_benchmark_out),
+            _span(one.leave_one_group_out), _span(one.other_normalisations),
+            *((_span(trust.rank_intervals[n]), ", ".join(trust.tied[n])) if own else ()),
+        )
+        for n, (row, one) in enumerate(zip(board.rows, trust.robustness, strict=True))
+    ]  # fmt: skip
+    console().print(table(heads, rows))
+    for said in dict.fromkeys(said for one in trust.robustness if one.rank for said in one.notes):
+        talk(said)
+    for row, note in zip(board.rows, trust.notes, strict=True):
+        if note and not row.published:
+            talk(f"{row.name}: {note}")
+    if own:
+        talk(
+            "with --json: the share of draws of other items in which a row has each rank, and in which it is above each other row"
+        )
+    kept = [name for name, tau in trust.dispensable if tau >= _SAME_ORDER]
+    if kept:
+        talk(
+            f"the order of the rows stays the same without these columns, left out one after the other: {', '.join(kept)}"
+        )
+
+
+def _print_likeness(likeness: Likeness) -> None:
+    """Spearman's rho of every two columns, in an order in which columns that are alike stand side by side."""
+    from codec_bench.report.table import wide_table
+    from codec_bench.terminal.output import console
+
+    rows = []
+    for number, first in enumerate(likeness.order, 1):
+        cells = [likeness.value(first, second) for second in likeness.order[: number - 1]]
+        shown = ["" if one is None or one.value is None else f"{one.value:+.2f}" for one in cells]
+        rows.append((f"{number} {first}", *shown, *[""] * (len(likeness.order) - len(shown))))
+    out = console()
+    out.print(wide_table(["Spearman's rho", *map(str, range(1, len(rows) + 1))], rows, out.width))
+    for note in dict.fromkeys(pair.spearman.note for pair in likeness.pairs if pair.spearman.note):
+        talk(note)
+    talk("with --json: the intervals, and Kendall's tau")
+
+
+def _print_items(found: Sequence[Items]) -> None:
+    """A table of how well the items of each column tell the own systems apart."""
+    from codec_bench.apps.leaderboards.item_discrimination import SHOWN
+    from codec_bench.terminal.output import console, table
+
+    if not found:
+        talk("no run has a value for this board, so there are no items to tell of")
+        return
+    heads = ("", "own systems", "items", "tell none apart", "mean discrimination", "against the rest", "such as")
+    rows = [
+        (
+            one.column, one.systems, one.items, *(("", "", "", "") if one.note else (
+                one.alike, "" if one.mean is None else f"{one.mean:.2f}", len(one.against), ", ".join(one.against[:SHOWN])
+            )),
+        )
+        for one in found
+    ]  # fmt: skip
+    console().print(table(heads, rows))
+    for one in found:
+        if one.note:
+            talk(f"{one.column}: {one.note}")
+    talk(
+        "discrimination: the correlation, over the systems, of an item with the mean of all others; an item below 0 (against the "
+        "rest) orders the systems the other way round. With few systems it is noisy"
+    )
+
+
+def _span(span: tuple[int, int] | None) -> str:
+    return "" if span is None else f"{span[0]}" if span[0] == span[1] else f"{span[0]} to {span[1]}"
+
+
+def _print_board(board: Board) -> None:
+    from codec_bench.report.table import wide_table
+    from codec_bench.terminal.output import console
+
+    of_group = {column.group: column for column in board.columns}
+    heads = [
+        "",
+        *(["average"] if board.averages else []),
+        *(_mean_head(group, of_group[group]) for group in board.means),
+    ]
+    rows = [
+        (
+            _own_marked(row),
+            *([_average(row)] if board.averages else []),
+            *(_mean_cell(board, row, group) for group in board.means),
+            *(_cell(row.cells.get(column.name), row, column.name) for column in board.columns),
+        )
+        for row in board.rows
+    ]
+    out = console()
+    out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
+    talk(
+        f"published rows: {board.source}; rows that begin with > are from your runs; (part): an average or a mean is over fewer columns; "
+        "(limit): only a part of the questions was taken; (not finished): a run is not finished; (other model): the service says that another model answered"
+    )
+    for row in board.rows:
+        for note in (row.note, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):
+            if note:
+                talk(f"{row.name}: {note}")
+    for sentence in board.mixed:
+        talk(sentence)
+    if board.ignored:
+        talk(f"runs without a value for this board: {', '.join(board.ignored)}")
+
+
+def _print_views(board: Board) -> None:
+    """A table of means over some of the columns, each in its own unit."""
+    from codec_bench.report.numbers import ARROWS
+    from codec_bench.terminal.output import console, table
+
+    if not board.views:
+        raise UserError(f"the board '{board.name}' names no groups of columns to take means of")
+    of = {column.name: column for column in board.columns}
+    heads = [f"{v.name} {ARROWS[of[v.columns[0]].counts != 'error']} {of[v.columns[0]].unit}" for v in board.views]
+    rows = [(_own_marked(row), *(view.value(row) for view in board.views)) for row in board.rows]
+    console().print(table(("", *heads), [tuple("" if cell is None else str(cell) for cell in row) for row in rows]))
+    talk("a mean is empty where one of its cells is missing, because it would be another mean")
+
+
+def _own_marked(row: Row) -> str:
+    return row.name if row.published else f"> {row.name}"
+
+
+def _cell(value: Decimal | None, row: Row, name: str) -> Any:
+    return row.judged.get(name) if value is None else value
+
+
+def _mean_cell(board: Board, row: Row, group: str) -> Any:
+    mean = row.shown_mean(group)
+    return f"{mean} (part)" if mean is not None and board.is_part(row, group) else _cell(mean, row, group)
+
+
+def _average(row: Row) -> str:
+    shown = row.shown_average
+    return row.judged.get("average", "") if shown is None else f"{shown}{_doubts(row)}"
+
+
+def _failures(row: Row) -> list[str]:
+    """One sentence for each cell that the rule for failures changes."""
+    words = {
+        "left_out": "with failures left out",
+        "as_wrong": "with failures as wrong",
+        "official": "by the rule of the toolkit",
+    }
+    return [
+        f"{column} is {', '.join(f'{value} {words[rule]}' for rule, value in values.items())}; the table shows the last"
+        for column, values in row.policies.items()
+    ]
+
+
+def _doubled(row: Row) -> list[str]:
+    """One sentence for each cell of which several runs give different values."""
+    return [
+        f"{column} is {others} in an earlier run of the same name; the table shows the later one"
+        for column, others in row.doubled.items()
+    ]
+
+
+def _wordings(row: Row) -> list[str]:
+    """One sentence for each cell whose questions were asked in several wordings."""
+    return [
+        f"{column} over {over['n']} wordings, failures as wrong: mean {over['mean']}, standard deviation {over['sd']}"
+        + "".join(f", {word} {over[word]}" for word in ("worst", "best") if word in over)
+        for column, over in row.worded.items()
+    ]
+
+
+def _mean_head(group: str, column: Column) -> str:
+    from codec_bench.report.numbers import ARROWS
+
+    return f"{group}\n" + " ".join(filter(None, ("mean", ARROWS[column.counts != "error"], column.unit)))
+
+
+def _head(column: Column) -> str:
+    """The heading of a column in two lines: the data, then what is measured with its direction and unit, and the chance level."""
+    from codec_bench.report.numbers import ARROWS
+
+    data, _, measured = column.name.partition("/")
+    chance = "" if column.chance is None else f"(chance {column.chance})"
+    return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit, chance)))
+
+
+def _doubts(row: Row) -> str:
+    doubts = (
+        ("part", not row.complete),
+        ("limit", row.limited),
+        ("not finished", row.unfinished),
+        ("other model", row.rerouted),
+    )
+    return "".join(f" ({word})" for word, holds in doubts if holds)

@@ -1,0 +1,80 @@
+"""The definition of a leaderboard as its YAML file gives it, checked."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from codec_bench.apps.leaderboards.board import Column, Variant, View
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class VariantEntry(_Strict):
+    """Another way to run what the board shows; see `board.Variant`."""
+
+    name: str
+    metric: str | None = None
+    suffix: str = ""
+    benchmark: str | None = None
+    by: str | None = None
+
+
+class BoardDefinition(_Strict):
+    """A leaderboard.
+
+    Args:
+        version: of this form of file.
+        summary, source: what it shows, and where its published rows are from.
+        like: another board whose columns and rows it has.
+        published: the file of the published rows beside it; None for none.
+        columns: in their order. means: the groups whose means are shown.
+        views: columns whose mean is of interest, by the name of the mean.
+        averages: whether there is an average. one: what counts as one in it.
+        notes: by row, what to know of it. variants: further ways to run its benchmarks.
+    """
+
+    version: Literal[1]
+    summary: str
+    source: str = ""
+    like: str | None = None
+    published: str | None = None
+    columns: tuple[Column, ...] = Field(min_length=1)
+    means: tuple[str, ...] = ()
+    views: dict[str, tuple[str, ...]] = {}
+    averages: bool = True
+    one: Literal["group", "sample"] = "group"
+    notes: dict[str, str] = {}
+    variants: tuple[VariantEntry, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_fit(self) -> BoardDefinition:
+        names = [column.name for column in self.columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two columns have the name {', '.join(twice)}")
+        groups = {column.group or column.name for column in self.columns}
+        for group in self.means:
+            if group not in groups:
+                raise ValueError(f"means names the group '{group}', which no column is in")
+        of = {column.name: column for column in self.columns}
+        for name, members in self.views.items():
+            unknown = [member for member in members if member not in of]
+            if unknown or not members:
+                raise ValueError(f"the view '{name}' names no column {', '.join(unknown)}".rstrip())
+            if len({(of[member].unit, of[member].counts) for member in members}) > 1:
+                raise ValueError(f"the view '{name}' takes the mean of columns in different units")
+        return self
+
+    @property
+    def board_variants(self) -> list[Variant]:
+        """The ways to run its benchmarks; the first one has no name."""
+        return [Variant(""), *(Variant(**entry.model_dump()) for entry in self.variants)]
+
+    @property
+    def board_views(self) -> tuple[View, ...]:
+        """The means that are of interest."""
+        return tuple(View(name, members) for name, members in self.views.items())

@@ -1,0 +1,146 @@
+"""Codecs as pictures: quality against cost with the Pareto front, and the three sides of the codecs beside one another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.apps.leaderboards.codecs import AXES, DIMENSIONS, CodecBoard, CodecPoint, CodecTable
+from codec_bench.errors import UserError
+from codec_bench.report import numbers
+from codec_bench.report.figures.draw import SOFT, Drawing, colour_of, log_axis, mark, shape_of, stroke_of, wrapped
+from codec_bench.report.figures.plots import Point, Stems
+from codec_bench.store.export import write_csv
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HEADS = (
+    "source", "data", "metric", "protocol", "codec", "family", "run", *AXES, "value", "ci95_low", "ci95_high", "n", "on_front",
+    "front_share",
+)  # fmt: skip
+_WIDE, _HIGH, _APART = 2.6, 2.3, 0.75
+"""Inches of a panel, and between two."""
+_LEGEND_ROWS = 18
+
+
+def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
+    """Writes the tables of a board as SVG, PDF and CSV; returns the files.
+
+    For every source and data there is `front-...`, a panel for each metric, and `sides-...`, one panel each for the words, the
+    voice and the sound, where there are at least two of them. The grey line is the Pareto front.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+        UserError: the folder cannot be written.
+    """
+    drawing, stems, files = Drawing(), Stems(), []
+    groups: dict[tuple[str, str], list[CodecTable]] = {}
+    for table in board.tables:
+        if table.higher_is_better is not None and any(board.axis in point.costs for point in table.points):
+            groups.setdefault((table.source, table.data), []).append(table)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for (source, data), tables in groups.items():
+            sides = [found for name in DIMENSIONS if (found := _side(tables, name)) is not None]
+            for what, shown in (("front", tables), ("sides", sides if len(sides) > 1 else [])):
+                if not shown:
+                    continue
+                stem = stems.of(what, source.partition(",")[0], data.partition(",")[0])
+                files += drawing.write(partial(_figure, shown, board.axis), folder / stem)
+                files.append(folder / f"{stem}.csv")
+                with files[-1].open("w", newline="", encoding="utf-8") as file:
+                    write_csv(file, HEADS, [row for table in shown for row in _rows(table)])
+    except OSError as error:
+        raise UserError(
+            f"the figures cannot be written: '{error.filename or folder}': {error.strerror or error}",
+            hint="name another folder",
+        ) from error
+    return files
+
+
+def _side(tables: Sequence[CodecTable], name: str) -> CodecTable | None:
+    """The table that tells most of one side of the codecs: the one whose metric comes first in `DIMENSIONS`."""
+    of = [table for table in tables if table.dimension == name]
+    place = lambda table: DIMENSIONS[name].index(numbers.split_name(table.metric)[0])  # noqa: E731
+    return min(of, key=place, default=None)
+
+
+def _rows(table: CodecTable) -> list[list[Any]]:
+    return [
+        [
+            table.source, table.data, table.metric, table.protocol, point.name, point.family, point.run or None,
+            *(point.costs.get(axis) for axis in AXES), point.value, *(point.ci95 or (None, None)), point.n, point.on_front, point.share,
+        ]
+        for point in table.points
+    ]  # fmt: skip
+
+
+def _figure(tables: Sequence[CodecTable], axis: str) -> Figure:
+    """A panel for each table, three in a row."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    across, down = min(3, len(tables)), -(-len(tables) // 3)
+    size = (across * (_WIDE + _APART), down * (_HIGH + _APART))
+    figure = Figure(figsize=size)
+    FigureCanvasAgg(figure)
+    families = {name: n for n, name in enumerate(dict.fromkeys(p.family for t in tables for p in t.points))}
+    for number, table in enumerate(tables):
+        left, top = number % 3 * (_WIDE + _APART), number // 3 * (_HIGH + _APART)
+        box = (left / size[0], 1 - (top + _HIGH) / size[1], _WIDE / size[0], _HIGH / size[1])
+        axes = figure.add_axes(box)
+        _panel(axes, table, axis, families)
+        if number == across - 1:
+            _legend(axes, families)
+    return figure
+
+
+def _panel(axes: Axes, table: CodecTable, axis: str, families: dict[str, int]) -> None:
+    called, unit, factor = AXES[axis]
+    priced = sorted((p for p in table.points if axis in p.costs), key=lambda point: point.costs[axis])
+    cost = lambda point: factor * point.costs[axis]  # noqa: E731
+    for name, number in families.items():
+        members = [point for point in priced if point.family == name]
+        line = {"color": colour_of(number), "linestyle": stroke_of(number), "linewidth": 0.8, "alpha": 0.7}
+        axes.plot([cost(p) for p in members], [p.value for p in members], **line)
+        for point in members:
+            mark(axes, _as_point(point, number), (cost(point), point.value))
+    front = [point for point in priced if point.on_front]
+    ends = [*((cost(p), p.value) for p in front), (cost(priced[-1]), front[-1].value)]  # what costs more is no better
+    axes.step(*zip(*ends, strict=True), where="post", color=SOFT, linewidth=0.8, zorder=0)
+    if all(cost(point) > 0 for point in priced):
+        axes.set_xscale("log")
+        log_axis(axes, [cost(point) for point in priced])
+    axes.margins(y=0.1)
+    axes.grid(axis="y")
+    axes.set_xlabel(f"{called} ({unit})" if unit else called)
+    better = "higher is better" if table.higher_is_better else "lower is better"
+    metric = f"{table.metric} ({table.unit})" if table.unit else table.metric
+    axes.set_ylabel(wrapped(numbers.plain(f"{metric}{' (imported)' if table.imported else ''}, {better}")))
+    axes.set_title(wrapped(numbers.plain(table.data)), fontsize=7)
+
+
+def _as_point(point: CodecPoint, number: int) -> Point:
+    return Point(point.name, (point.family, number), None, point.value, point.ci95, "", point.n or 0)
+
+
+def _legend(axes: Axes, families: dict[str, int]) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D(
+            [], [], color=colour_of(number), marker=shape_of(number), linestyle=stroke_of(number), markersize=5, linewidth=1,
+            markeredgecolor=colour_of(number), markeredgewidth=0.5, label=wrapped(numbers.plain(name)),
+        )
+        for name, number in families.items()
+    ]  # fmt: skip
+    handles.append(Line2D([], [], color=SOFT, linewidth=0.8, label="Pareto front"))
+    axes.legend(
+        handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.02), fontsize=7, handlelength=2.2, labelspacing=0.35,
+        ncols=math.ceil(len(handles) / _LEGEND_ROWS),
+    )  # fmt: skip

@@ -1,0 +1,89 @@
+"""A leaderboard as JSON values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from codec_bench.apps.leaderboards.board import Board, Likeness, Trust
+    from codec_bench.apps.leaderboards.item_discrimination import Items
+    from codec_bench.stats.correlation import Correlation
+
+
+def plain_board(board: Board) -> dict[str, Any]:
+    """The columns and rows of a board, with what is known of its ranks and of how alike its columns are."""
+    numbers = lambda values: {name: float(value) for name, value in values.items()}  # noqa: E731
+    rows = [
+        {
+            "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "rerouted": row.rerouted, "unfinished": row.unfinished, "doubled": dict(row.doubled), "folders": list(row.folders), "missing": list(row.missing), "judged": dict(row.judged),
+            "average": float(row.average) if row.average is not None else None,
+            "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
+            "views": numbers({v.name: value for v in board.views if (value := v.value(row)) is not None}),
+            "policies": {column: numbers(values) for column, values in row.policies.items()},
+            "worded": {column: numbers(values) for column, values in row.worded.items()},
+            "sources": {column: asdict(source) for column, source in row.sources.items()},
+        }
+        for row in board.rows
+    ]  # fmt: skip
+    if board.trust is not None:
+        for row, told in zip(rows, _plain_trust(board, board.trust), strict=True):
+            row.update(told)
+    columns = [{"name": c.name, "group": c.group, "unit": c.unit, "chance": c.chance} for c in board.columns]
+    facts = {"name": board.name, "summary": board.summary, "source": board.source, "columns": columns}
+    more: dict[str, Any] = (
+        {}
+        if board.trust is None
+        else {"dispensable": [{"column": c, "tau": tau} for c, tau in board.trust.dispensable]}
+    )
+    if board.likeness is not None:
+        more["correlations"] = _plain_likeness(board.likeness)
+    return {**facts, "rows": rows, "ignored": list(board.ignored), "mixed": board.mixed, **more}
+
+
+def _plain_likeness(likeness: Likeness) -> dict[str, Any]:
+    """The correlations of columns, as JSON values."""
+
+    def plain(one: Correlation) -> dict[str, Any]:
+        ends = None if one.low is None or one.high is None else [one.low, one.high]
+        return {"value": one.value, "ci95": ends, "note": one.note}
+
+    pairs = [
+        {
+            "columns": [likeness.columns[pair.first], likeness.columns[pair.second]], "rows": pair.rows,
+            "spearman": plain(pair.spearman), "kendall": plain(pair.kendall),
+        }
+        for pair in likeness.pairs
+    ]  # fmt: skip
+    return {"order": list(likeness.order), "pairs": pairs}
+
+
+def _plain_trust(board: Board, trust: Trust) -> list[dict[str, Any]]:
+    """What is known of each row's rank, as JSON values."""
+    pair = lambda span: None if span is None else list(span)  # noqa: E731
+    return [
+        {
+            "rank": one.rank,
+            "robustness": {
+                "leave_one_benchmark_out": pair(one.leave_one_benchmark_out),
+                "leave_one_group_out": pair(one.leave_one_group_out),
+                "other_normalisations": pair(one.other_normalisations),
+                "notes": list(one.notes),
+            },
+            "rank_interval": pair(trust.rank_intervals[row]), "rank_note": trust.notes[row], "tied": list(trust.tied[row]),
+            "rank_shares": {str(rank): share for rank, share in trust.shares[row].items()},
+            "above": [
+                {"name": board.rows[other].name, "published": board.rows[other].published, "share": share}
+                for other, share in trust.above[row].items()
+            ],
+        }
+        for row, one in enumerate(trust.robustness)
+    ]  # fmt: skip
+
+
+def plain_items(one: Items) -> dict[str, Any]:
+    """What the items of a column say, as JSON values."""
+    return {
+        "column": one.column, "systems": one.systems, "items": one.items, "alike": one.alike, "mean": one.mean, "note": one.note,
+        "discrimination": one.discrimination,
+    }  # fmt: skip

@@ -1,0 +1,101 @@
+"""A leaderboard as a table in LaTeX, with ranks, rank intervals and significance groups.
+
+Conventions
+    The best value of a column is bold among the rows that are shown; rows whose values rest on a part of a benchmark, or on a
+    run that is not finished, are not compared.
+    Own rows that share a letter cannot be told from one another (see `letters.py`). Published rows have no items, and so
+    neither letters nor rank intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+
+from codec_bench.apps.leaderboards.board import Board, Column, Row, Trust
+from codec_bench.apps.leaderboards.letters import significance_letters
+from codec_bench.report.numbers import ARROWS
+from codec_bench.report.paper import latex_table, latex_text
+
+
+def board_latex(board: Board) -> str:
+    """The rows of a board in its order; ranks and significance groups stand there if `trust` of the board is known."""
+    trust, averages = board.trust, board.averages
+    letters = _letters(board, trust) if trust else [""] * len(board.rows)
+    grouped = any(letters)
+    heads = [
+        *(["rank"] if trust else []), "system", *(["group"] if grouped else []), *(["average"] if averages else []), *map(_head, board.columns),
+    ]  # fmt: skip
+    aligned = f"{'r' if trust else ''}l{'l' if grouped else ''}{'r' * (len(board.columns) + averages)}"
+    best = {column.name: _best(board, column) for column in board.columns}
+    lines = []
+    for n, row in enumerate(board.rows):
+        name = latex_text(row.name) + ("" if row.published else r"$^{\ast}$")
+        cells = [_cell(row, column, best[column.name]) for column in board.columns]
+        mean = [latex_text("–" if row.shown_average is None else str(row.shown_average))] if averages else []
+        lines.append([*([_rank(trust, n)] if trust else []), name, *([letters[n]] if grouped else []), *mean, *cells])
+    return latex_table(aligned, [latex_text(head) for head in heads], lines, _notes(board, trust))
+
+
+def _head(column: Column) -> str:
+    return f"{column.name} ({column.unit}) {ARROWS[column.counts != 'error']}"
+
+
+def _compared(row: Row) -> bool:
+    return not (row.limited or row.unfinished)
+
+
+def _best(board: Board, column: Column) -> Decimal | None:
+    values = [row.cells[column.name] for row in board.rows if column.name in row.cells and _compared(row)]
+    if len(values) < 2:
+        return None
+    return min(values) if column.counts == "error" else max(values)
+
+
+def _cell(row: Row, column: Column, best: Decimal | None) -> str:
+    value = row.cells.get(column.name)
+    if value is None:
+        return latex_text("–")
+    return rf"\textbf{{{value}}}" if value == best and _compared(row) else str(value)
+
+
+def _rank(trust: Trust, row: int) -> str:
+    rank, interval = trust.robustness[row].rank, trust.rank_intervals[row]
+    if rank is None:
+        return latex_text("–")
+    return f"{rank}" if interval is None else f"{rank} ({interval[0]}--{interval[1]})"
+
+
+def _letters(board: Board, trust: Trust) -> list[str]:
+    """The significance groups of own rows that have a rank interval; "" for the others."""
+    known = [n for n, interval in enumerate(trust.rank_intervals) if interval is not None]
+    names = [board.rows[n].name for n in known]
+    alike = [[place for place, name in enumerate(names) if name in trust.tied[n]] for n in known]
+    found = dict(zip(known, significance_letters(alike), strict=True))
+    return [found.get(n, "") for n in range(len(board.rows))]
+
+
+def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
+    own = any(not row.published for row in board.rows)
+    notes = [
+        "↑ higher is better, ↓ lower is better. The best value of a column is bold.",
+        *([f"Published rows: {board.source}."] if board.source else []),
+        *(["Rows with a star are from own runs."] if own else []),
+    ]
+    if trust is not None and any(interval is not None for interval in trust.rank_intervals):
+        notes.append(
+            "In brackets behind a rank stand the ranks that hold the middle 95 % of draws of other items. Own rows that share a "
+            "letter (group) cannot be told from one another; published rows have no items, and so no letters."
+        )
+    for row in board.rows:
+        doubts = (
+            (not row.complete and board.averages, "its average is over fewer columns"),
+            (bool(row.missing), board.lacking(row)),
+            (row.limited, "only a part of the items was taken"),
+            (row.unfinished, "a run is not finished"),
+            (row.rerouted, "the service says that another model answered"),
+        )
+        told = [words for holds, words in doubts if holds] + ([row.note] if row.note else [])
+        if told:
+            notes.append(f"{row.name}: {'; '.join(told)}.")
+    return [*notes, *(f"{sentence}." for sentence in board.mixed)]

@@ -1,0 +1,50 @@
+"""What the units of runs (speakers, or items of unknown speaker) add to the values: how a value changes when one is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from codec_bench.apps.leaderboards.ranking import LeftOut
+from codec_bench.stats.breakdown import Parts, SetParts, parts_of
+from codec_bench.stats.intervals import unit_codes, unit_sums
+from codec_bench.stats.recorded import Recorded
+from codec_bench.store.record import Run
+
+Changes = dict[str, float]
+"""By the name of a unit, by how much a number changes when the unit is left out."""
+
+
+def changes_of(run: Run, system: str, metric: str) -> Changes:
+    """By unit, how the value of a metric changes when the unit is left out; nothing if that is not defined, as for sets."""
+    if metric not in run.metrics or system not in run.systems:
+        return {}
+    parts = parts_of(Recorded(run), system, metric)
+    if isinstance(parts, SetParts) or parts.value is None:
+        return {}
+    names, sums = _units(run, parts)
+    with np.errstate(all="ignore"):
+        without = parts.fold(sums.sum(axis=0) - sums) - parts.value
+    if not np.isfinite(without).all():
+        return {}
+    return dict(zip(names, without.tolist(), strict=True))
+
+
+def together(rows: Mapping[int, Changes]) -> LeftOut:
+    """The changes of several rows by unit, as one table; a unit that a row lacks changes nothing there."""
+    units = {
+        unit: line for line, unit in enumerate(dict.fromkeys(unit for changes in rows.values() for unit in changes))
+    }
+    added = np.zeros((len(units), len(rows)))
+    for column, changes in enumerate(rows.values()):
+        added[[units[unit] for unit in changes], column] = list(changes.values())
+    return LeftOut(list(rows), added)
+
+
+def _units(run: Run, parts: Parts) -> tuple[list[str], np.ndarray]:
+    """The units' names, the same in every run of the same data, and their sums."""
+    ids = dict(run.query("SELECT number, id FROM samples"))
+    names = [unit or f"item {ids[number]}" for number, unit in zip(parts.numbers, parts.units, strict=True)]
+    codes = unit_codes(names, len(names))
+    return list(dict.fromkeys(names)), unit_sums(parts.sums, codes)

@@ -1,0 +1,171 @@
+"""How much to trust the ranking of a leaderboard: each row's ranks under other rules, and with other items.
+
+Conventions
+    Columns that are parts of one benchmark are left out one by one, as if each were a benchmark.
+    Items decide only over rows from own runs. A published row has no items here, so it stays where it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.leaderboards.board import Board, Likeness, Row, Trust
+from codec_bench.apps.leaderboards.leave_one_out import Changes, changes_of, together
+from codec_bench.apps.leaderboards.ranking import (
+    LeftOut,
+    Points,
+    RankDraws,
+    Redundancy,
+    rank_draws,
+    redundancy,
+    robustness,
+)
+from codec_bench.errors import UserError
+from codec_bench.report.opened import open_run
+from codec_bench.stats.correlation import correlations, similar_first
+
+
+def trust(board: Board, seed: int = 0) -> Trust:
+    """Computes how much the ranks of a board can be trusted.
+
+    Args:
+        board: as `leaderboard` gives it. seed: of the draws.
+
+    Raises:
+        UserError: the board has no average over its columns, or every sample counts as one in it.
+    """
+    if not board.averages:
+        raise UserError(
+            f"the board '{board.name}' has no average, so its rows have no ranks", hint="choose a board with an average"
+        )
+    if board.by_sample:
+        raise UserError(
+            f"in '{board.name}' every sample counts as one, so that a benchmark cannot be left out or scaled alone",
+            hint="choose the board that counts benchmarks",
+        )
+    points = points_of(board)
+    found = robustness(points)
+    ranked = [n for n, one in enumerate(found) if one.rank is not None]
+    parts, unknown = _left_out(board, points, ranked)
+    drawn = rank_draws(points.averages()[ranked], parts, seed=seed) if ranked else None
+    dispensable = tuple((board.columns[column].name, tau) for column, tau in _order(redundancy(points)))
+    return Trust(tuple(found), dispensable=dispensable, **_by_row(board, ranked, drawn, unknown))
+
+
+def likeness(board: Board) -> Likeness:
+    """How alike the columns of a board order its rows: all rank correlations, and the columns in an order in which like ones meet.
+
+    Raises:
+        UserError: the board has one column only.
+    """
+    if len(board.columns) < 2:
+        raise UserError(f"the board '{board.name}' has one column, which correlates with no other")
+    pairs = correlations(points_of(board, printed=False).values)
+    names = tuple(board.columns[n].name for n in similar_first(pairs, len(board.columns)))
+    return Likeness(tuple(column.name for column in board.columns), tuple(pairs), names)
+
+
+def points_of(board: Board, *, printed: bool = True) -> Points:
+    """The cells of a board as points of its average.
+
+    A rating by a judge of one's own is no cell. Where the authors printed a group and none of its cells, what they printed
+    stands for each of them, unless `printed` is False. With `printed`, a group of which an own row lacks a column has no points
+    there, because it would be another mean.
+    """
+    values = np.full((len(board.rows), len(board.columns)), np.nan)
+    for n, row in enumerate(board.rows):
+        with_cells = {column.group for column in board.columns if column.name in row.cells}
+        for c, column in enumerate(board.columns):
+            told = row.cells.get(column.name)
+            if printed and column.group not in with_cells:
+                told = row.printed.get(column.group)
+            if told is not None and not (printed and board.is_part(row, column.group)):
+                values[n, c] = float(column.points(told))
+    held = Counter(column.benchmark for column in board.columns if column.subset is not None)
+    benchmarks = [
+        f"{column.benchmark} {column.subset}" if held[column.benchmark] > 1 else column.benchmark
+        for column in board.columns
+    ]
+    return Points(
+        values,
+        benchmarks,
+        [column.family or column.group for column in board.columns],
+        [c.group for c in board.columns],
+        [c.name for c in board.columns],
+    )
+
+
+def _order(found: Redundancy) -> list[tuple[int, float]]:
+    return list(zip(found.left_out, found.tau, strict=True))
+
+
+def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:
+    """What the draws say of all rows, from what they say of the rows that have a rank: the fields of `Trust` by their names."""
+    intervals: list[tuple[int, int] | None] = [None] * len(board.rows)
+    shares: list[dict[int, float]] = [{} for _ in board.rows]
+    above: list[dict[int, float]] = [{} for _ in board.rows]
+    tied: list[tuple[str, ...]] = [()] * len(board.rows)
+    notes: list[str | None] = ["the row has no rank"] * len(board.rows)
+    if drawn is not None:
+        for place, row in enumerate(ranked):
+            intervals[row], notes[row] = drawn.intervals[place], drawn.notes[place]
+            tied[row] = tuple(board.rows[ranked[other]].name for other in drawn.tied[place])
+            if place in unknown:
+                intervals[row], notes[row] = None, unknown[place]
+        moving = [place for place, row in enumerate(ranked) if intervals[row] is not None]
+        for place, row in enumerate(ranked):
+            others = [other for other in range(len(ranked)) if other != place and (place in moving or other in moving)]
+            above[row] = {ranked[other]: float(drawn.above[place, other]) for other in others}
+            if place in moving:
+                shares[row] = {rank: float(share) for rank, share in enumerate(drawn.shares[place], 1) if share}
+    return {
+        "rank_intervals": tuple(intervals), "shares": tuple(shares), "above": tuple(above), "tied": tuple(tied),
+        "notes": tuple(notes),
+    }  # fmt: skip
+
+
+def _left_out(board: Board, points: Points, ranked: Sequence[int]) -> tuple[list[LeftOut], dict[int, str]]:
+    """What each benchmark adds to the averages of the own rows, with each of its units left out.
+
+    Returns:
+        It, and by place of the row why nothing can be said of its rank, where a column has no items to leave out.
+    """
+    of_benchmark: dict[str, dict[int, Changes]] = {}
+    unknown: dict[int, str] = {}
+    for place, number in enumerate(ranked):
+        row = board.rows[number]
+        if row.published:
+            continue
+        weights = dict(zip((column.name for column in board.columns), points.weights(number), strict=True))
+        found, lost = _changes(board, row, {name: weight for name, weight in weights.items() if weight})
+        if lost:
+            unknown[place] = (
+                f"the items behind {', '.join(lost)} cannot be left out one by one, so the rank has no interval"
+            )
+        for benchmark, changes in found.items():
+            of_benchmark.setdefault(benchmark, {})[place] = changes
+    return [together(rows) for rows in of_benchmark.values()], unknown
+
+
+def _changes(board: Board, row: Row, weights: Mapping[str, float]) -> tuple[dict[str, Changes], list[str]]:
+    """By benchmark and unit, how the row's average changes when the unit is left out; and the columns that do not say it."""
+    found: dict[str, Changes] = {}
+    lost: list[str] = []
+    for column in (column for column in board.columns if column.name in weights):
+        source = row.sources[column.name]
+        with closing(open_run(source.folder)) as run:
+            benchmark = str((run.meta.get("benchmark") or {}).get("name"))
+            # A part of a benchmark has no items of its own here.
+            whole = changes_of(run, source.system, source.metric) if column.subset is None else {}
+        if not whole:
+            lost.append(column.name)
+        changes = found.setdefault(benchmark, {})
+        for unit, change in whole.items():
+            points = weights[column.name] * change * column.points_of_unit
+            changes[unit] = changes.get(unit, 0.0) + points
+    return {benchmark: changes for benchmark, changes in found.items() if changes}, lost

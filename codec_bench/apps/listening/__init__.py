@@ -1,0 +1,28 @@
+"""Listening and reading by people: the page that raters use, the key that names its systems, and what their answers say.
+
+Which file to open
+    `kinds.py`      the kinds of test: what is asked, the instructions, which values an answer may have.
+    `material.py`   what a run has to hear and read: its items with their systems, sounds and texts.
+    `draw.py`       which items are taken, and the trials that they form.
+    `anchor.py`     the low-pass filter of the anchors.
+    `sound.py`      the sounds of an item, made alike so that nothing but their content tells them apart.
+    `key.py`        the file that says which system is which.
+    `sheet.py`      from a run to a page and its key; `sheet.html.j2`, `sheet.css` and the scripts are the page.
+    `webmushra.py`  the same for webMUSHRA: its configuration, and its results.
+    `answers.py`    the files that raters send back, and what is wrong with them.
+    `screening.py`  which raters are left out, by a named rule.
+    `ratings.py`    answers with their systems: one row each, with what became of it.
+    `outcome.py`    the values of the systems with their intervals.
+"""
+
+from __future__ import annotations
+
+from codec_bench.registry import Command
+
+COMMANDS = {
+    "listen": Command(
+        "Look at results",
+        "Listening and reading tests for people: write the page, and read the answers.",
+        "codec_bench.apps.listening.command:listen_app",
+    ),
+}

@@ -1,0 +1,182 @@
+"""The files that raters send back, and what is wrong with them.
+
+Conventions
+    A file of the page is JSON: the id of the test, the rater's name, when it was saved, one row for each answer, and a
+    checksum (CRC-32) of all of it. The checksum finds a file that was changed by hand. It is no proof against forgery.
+    What cannot be used becomes a `Problem` with a count. Nothing is left out without one.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.listening.key import Key
+from codec_bench.apps.listening.webmushra import Row, own_id, read_results
+from codec_bench.errors import UserError
+from codec_bench.store.files import read_json
+
+FORMAT = "codec-bench listening answers"
+
+UNREADABLE = "unreadable file"
+OTHER_TEST = "file of another test"
+EDITED = "edited file"
+RATER_TWICE = "rater twice"
+UNKNOWN = "unknown id"
+OUT_OF_RANGE = "value out of range"
+TWICE = "answered twice"
+MISSING = "missing answer"
+REFUSED = (UNREADABLE, OTHER_TEST, UNKNOWN, OUT_OF_RANGE, TWICE)
+"""The problems by which something that a rater gave could not be used at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong with a file or an answer.
+
+    Args:
+        what: which kind of problem. file: its name. rater: who gave it; empty if unknown.
+        detail: one sentence. count: how many answers (or files) it is about.
+    """
+
+    what: str
+    file: str
+    rater: str
+    detail: str
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One answer as a file holds it.
+
+    Args:
+        trial, stimulus: ids. value: as `kinds` has it, not checked. seconds: that the trial took, or None.
+        first: for a preference the id of the stimulus that was shown as A. texts: what was written, by the name of the field.
+    """
+
+    trial: str
+    stimulus: str
+    value: Any
+    seconds: float | None = None
+    first: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFile:
+    """The answers of one rater from one file.
+
+    Args:
+        name: of the file. rater: who answered. saved: when, in ISO format; empty if the file does not say.
+        edited: whether its checksum does not fit. given: the answers, in the order of the file.
+    """
+
+    name: str
+    rater: str
+    saved: str
+    edited: bool
+    given: tuple[Given, ...]
+
+
+def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[Problem]]:
+    """Reads files of answers: those of the page, and results of webMUSHRA (`.csv`)."""
+    found: list[AnswerFile] = []
+    problems: list[Problem] = []
+    for path in paths:
+        try:
+            if path.suffix.lower() == ".csv":
+                sheets = [
+                    (sheet, AnswerFile(path.name, rater, "", False, _of_webmushra(rows, key)))
+                    for sheet, rater, rows in read_results(path)
+                ]
+            else:
+                sheets = [_of_page(path)]
+        except UserError as error:
+            problems.append(Problem(UNREADABLE, path.name, "", error.message))
+            continue
+        if not sheets:
+            problems.append(Problem(UNREADABLE, path.name, "", f"'{path}' holds no rating"))
+        for sheet, file in sheets:
+            if sheet == key.sheet:
+                found.append(file)
+            else:
+                told = f"it answers the test {sheet or 'of no id'}, and the key is of {key.sheet}"
+                problems.append(Problem(OTHER_TEST, path.name, file.rater, told))
+    edited = [
+        Problem(EDITED, one.name, one.rater, "its checksum does not fit its content") for one in found if one.edited
+    ]
+    return found, problems + edited
+
+
+def _of_webmushra(rows: Sequence[Row], key: Key) -> tuple[Given, ...]:
+    trials = {trial.id: trial for trial in key.trials}
+    return tuple(
+        Given(trial, own_id(stimulus, trials[trial]) if trial in trials else stimulus, value, seconds)
+        for trial, stimulus, value, seconds in rows
+    )
+
+
+def sheets_of(paths: Sequence[Path]) -> list[str]:
+    """The ids of the tests that files answer, as far as they can be read."""
+    found: dict[str, None] = {}
+    for path in paths:
+        try:
+            if path.suffix.lower() == ".csv":
+                found.update(dict.fromkeys(sheet for sheet, _, _ in read_results(path)))
+            else:
+                found[_of_page(path)[0]] = None
+        except UserError:
+            continue
+    return list(found)
+
+
+def _of_page(path: Path) -> tuple[str, AnswerFile]:
+    """The id of the test that a file of the page answers, and the answers.
+
+    Raises:
+        UserError: it cannot be read, or is no file of answers.
+    """
+    held = read_json(path, hint=None)
+    if held.get("format") != FORMAT:
+        raise UserError(f"'{path}' is no file of answers that a listening test saved")
+    rows = held.get("answers")
+    rater = held.get("rater")
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows) or not isinstance(rater, str):
+        raise UserError(f"'{path}' holds no list of answers, or does not name its rater")
+    try:
+        edited = held.get("crc32") != checksum(held)
+    except RecursionError:
+        edited = True
+    saved = held.get("saved")
+    file = AnswerFile(
+        path.name, " ".join(rater.split()), saved if isinstance(saved, str) else "", edited, tuple(map(_given, rows))
+    )
+    return str(held.get("sheet") or ""), file
+
+
+def checksum(held: Mapping[str, Any]) -> str:
+    """The checksum that the page writes for a file: CRC-32 of its content as JSON in ASCII without spaces."""
+    rows = [
+        [row.get("trial"), row.get("stimulus"), row.get("value"), row.get("ms"), row.get("first", ""), _pairs(row.get("texts"))]
+        for row in held["answers"]
+    ]  # fmt: skip
+    content = [held.get("sheet"), held.get("kind"), held["rater"], held.get("saved"), held.get("complete"), rows]
+    return f"{zlib.crc32(json.dumps(content, ensure_ascii=True, separators=(',', ':')).encode('ascii')):08x}"
+
+
+def _pairs(texts: Any) -> list[Any]:
+    return [[name, text] for name, text in texts.items()] if isinstance(texts, dict) else []
+
+
+def _given(row: Mapping[str, Any]) -> Given:
+    ms, texts = row.get("ms"), row.get("texts")
+    seconds = ms / 1000 if isinstance(ms, int | float) and not isinstance(ms, bool) and 0 <= ms < 1e12 else None
+    return Given(
+        str(row.get("trial", "")), str(row.get("stimulus", "")), row.get("value"), seconds, str(row.get("first", "")),
+        {str(name): str(text) for name, text in texts.items()} if isinstance(texts, dict) else {},
+    )  # fmt: skip

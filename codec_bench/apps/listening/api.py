@@ -1,0 +1,199 @@
+"""Listening tests: a page from a run, and what its raters say. The functions behind `codec-bench listen`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.registry import names
+from codec_bench.report.opened import open_run
+from codec_bench.store.record import Run
+
+if TYPE_CHECKING:
+    from codec_bench.apps.listening.outcome import ListeningOutcome
+    from codec_bench.apps.listening.sheet import ListeningSheet, Plan
+
+MUSHRA_LONGEST_S = 12.0
+"""ITU-R BS.1534-3, section 5.1: a sound should not be longer than this."""
+KEPT = ("edited", "screened")
+_Path = str | os.PathLike[str]
+
+
+def export_listening(
+    *,
+    runs: Run | _Path | Sequence[Run | _Path],
+    kind: str,
+    out: _Path | None = None,
+    form: str = "page",
+    systems: str | Sequence[str] | None = None,
+    items: int = 20,
+    training: int = 0,
+    repeats: int = 0,
+    by: str | Sequence[str] | None = None,
+    reference: bool | None = None,
+    anchors: str | Sequence[str] = ("3.5k", "7k"),
+    scale: str = "0-5",
+    audio: Mapping[str, _Path] | None = None,
+    longest_s: float | None = None,
+    sound_mb: float = 100.0,
+    title: str = "Listening test",
+    instructions: str | None = None,
+    seed: int = 0,
+) -> ListeningSheet:
+    """Writes a listening or reading test for people: one page without a server, and the key that says which system is which.
+
+    The page holds its sounds, plays them in step, is used with keyboard or mouse, keeps the answers in the browser, and
+    saves them to a file, which `import_listening` reads. It holds no names of systems, samples or runs. The order of trials
+    and versions differs from rater to rater.
+
+    Args:
+        runs: one run or several, or their folders: of codecs, or of one benchmark. Of several, the items that all have.
+        kind: `mushra` (sliders, hidden reference and two anchors), `rating` (one value for each), `preference` (A, B or no
+            difference), `options` (which option an answer means), or `review` (accept, edit or drop questions).
+        out: the page, or for webMUSHRA a folder. The key has its name with the ending `.key.json`. None for
+            `listening/KIND.html` (`listening/webmushra`) in the first run.
+        form: `page`, or `webmushra` for its configuration with the sounds, for tests of the kind `mushra`.
+        systems: whose work is judged; None for all, in a MUSHRA test without the unprocessed audio, which is its hidden reference.
+        items: how many items count. Each forms one trial (`mushra`, `options` and `rating`: one for each system; `preference`:
+            one for each pair).
+        training: how many further items are for practice, one trial each, before all others.
+        repeats: how many trials are shown twice; the second answers only say how much a rater's answers differ.
+        by: columns by whose values items are drawn evenly, such as `speaker,duration`; None for the speaker.
+        reference: whether the reference can be played beside what is rated. None: yes for `mushra` and `preference`. With a
+            reference the values of `rating` are DMOS, without one MOS. The sound of a question is always there.
+        anchors: of a MUSHRA test: `3.5k`, `7k` or both; none for none, against ITU-R BS.1534-3.
+        scale: of a rating: `0-5` or `1-5`.
+        audio: folders with the audio of systems that the run did not keep, by system; a file belongs to the sample whose id
+            is its stem.
+        longest_s: items with a longer reference are left out; None for 12 s in a MUSHRA test and no limit in others.
+        sound_mb: the most megabytes of sound in the page; more is an error that says how many items fit.
+        title, instructions: what raters read; None for instructions of the kind. A blank line begins a new paragraph.
+        seed: of all draws. The same call writes the same page.
+
+    Returns:
+        What was written: the files, their size, how many trials there are, and what was left out and why.
+
+    Raises:
+        UserError: a run, system, column or option does not exist, no item can be taken, or the sounds are too large.
+    """
+    from codec_bench.apps.listening.anchor import CUTOFFS_HZ
+    from codec_bench.apps.listening.kinds import kind_of, scale_of
+    from codec_bench.apps.listening.material import UNPROCESSED, collect
+    from codec_bench.apps.listening.sheet import Plan, write_sheet
+    from codec_bench.apps.listening.sound import FORMAT
+    from codec_bench.apps.listening.webmushra import write_webmushra
+
+    if form not in ("page", "webmushra"):
+        raise UnknownName("format of a listening test", form, ("page", "webmushra"))
+    found = kind_of(kind)
+    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
+    if not given:
+        raise UserError("no run was given to listen to")
+    opened = [run if isinstance(run, Run) else open_run(run) for run in given]
+    low = tuple(names(anchors))
+    for name in low:
+        if name not in CUTOFFS_HZ:
+            raise UnknownName("anchor", name, CUTOFFS_HZ)
+    wanted = names(systems) if systems is not None else []
+    if kind == "mushra" and not wanted:
+        wanted = [name for run in opened for name in run.systems if name != UNPROCESSED]
+    told = found.instructions if instructions is None else _paragraphs(instructions)
+    plan = Plan(
+        found, scale_of(kind, scale), low if kind == "mushra" else (), reference, items, training, repeats,
+        MUSHRA_LONGEST_S if longest_s is None and kind == "mushra" else longest_s, sound_mb, title, told, seed,
+    )  # fmt: skip
+    _check(plan)
+    material = collect(
+        opened, wanted, needs_answers=found.needs_answers, without_systems=kind == "review", by=names(by or ()), folders=audio
+    )  # fmt: skip
+    place = (
+        Path(out) if out is not None else opened[0].folder / "listening" / (f"{kind}.html" if form == "page" else form)
+    )
+    return write_sheet(material, plan, place, FORMAT) if form == "page" else write_webmushra(material, plan, place)
+
+
+def _paragraphs(text: str) -> tuple[str, ...]:
+    return tuple(" ".join(part.split()) for part in text.replace("\r", "").split("\n\n") if part.strip())
+
+
+def _check(plan: Plan) -> None:
+    if plan.kind.name == "mushra" and plan.reference is False:
+        raise UserError(
+            "a MUSHRA test compares with a reference", hint="take the kind rating, or leave --without-reference out"
+        )
+    for what, count, least in (
+        ("items", plan.items, 1), ("training", plan.training, 0), ("repeats", plan.repeats, 0), ("sound_mb", plan.sound_mb, 0.01),
+        ("longest_s", plan.longest_s if plan.longest_s is not None else 1, 0.01),
+    ):  # fmt: skip
+        if not count >= least:
+            raise UserError(f"{what} is {count:g}; expected at least {least:g}")
+
+
+def import_listening(
+    files: _Path | Sequence[_Path],
+    *,
+    key: _Path | None = None,
+    run: Run | _Path | None = None,
+    screening: str = "bs1534-3",
+    keep: str | Sequence[str] = (),
+    csv: _Path | None = None,
+    seed: int = 0,
+) -> ListeningOutcome:
+    """Reads the answers that raters gave to a listening test, and says what they show.
+
+    Everything that is wrong is counted and told: a file that cannot be read, was changed, or answers another test; a rater
+    with several files; unknown ids, values out of range, answers given twice, and answers that are missing.
+
+    Args:
+        files: files that the page saved, or results of webMUSHRA (`mushra.csv`).
+        key: the key of the test. None to look for it in `run`.
+        run: a run, or its folder, into which the page was written.
+        screening: which raters of a MUSHRA test are left out: `bs1534-3`, or `none`.
+        keep: what counts all the same: `edited` for the answers of files that were changed, `screened` for raters that
+            post-screening would leave out. What is left out is listed either way.
+        csv: a file for the ratings, one row for each answer; None writes none.
+        seed: of the tests that draw at random.
+
+    Returns:
+        The values of the systems with intervals over raters and over items, comparisons, what is known of each rater, the
+        problems, and all ratings with what became of each.
+
+    Raises:
+        UserError: there is no key, it was changed, or none of the files holds answers to its test.
+    """
+    from codec_bench.apps.listening.answers import read_files, sheets_of
+    from codec_bench.apps.listening.key import find_key, read_key
+    from codec_bench.apps.listening.outcome import outcome_of
+    from codec_bench.apps.listening.ratings import COLUMNS, counted, renamed, screened, unblind
+    from codec_bench.apps.listening.screening import screen
+    from codec_bench.store.export import opened, write_csv
+
+    paths = [Path(files)] if isinstance(files, str | os.PathLike) else [Path(file) for file in files]
+    kept = names(keep)
+    for name in kept:
+        if name not in KEPT:
+            raise UnknownName("reason to keep answers by", name, KEPT)
+    if (key is None) == (run is None):
+        raise UserError("expected the key of the test, or the run folder that it is in", hint="--key FILE or --run RUN")
+    if run is not None:
+        key = find_key(run.folder if isinstance(run, Run) else Path(run), sheets_of(paths))
+    assert key is not None
+    held = read_key(Path(key))
+    read, problems = read_files(paths, held)
+    if not read:
+        told = "; ".join(f"{one.file}: {one.detail}" for one in problems[:3]) or "no file was given"
+        raise UserError(f"none of the files holds answers to the test {held.sheet} ({told})")
+    rows, wrong = unblind(renamed(read), held, kept)
+    found = screen(counted(rows), screening if held.kind == "mushra" else "none")
+    if "screened" not in kept:
+        rows = screened(rows, {one.rater: one for one in found if one.reasons})
+    outcome = outcome_of(held, rows, [*problems, *wrong], found, screening, seed)
+    if csv is None:
+        return outcome
+    with opened(Path(csv)) as file:
+        write_csv(file, COLUMNS, [row[: len(COLUMNS)] for row in rows])
+    return replace(outcome, csv=Path(csv))

@@ -1,0 +1,207 @@
+"""`codec-bench listen export|import`: listening and reading tests for people."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from codec_bench.errors import UserError
+from codec_bench.terminal.groups import command_group
+from codec_bench.terminal.options import By, Json
+from codec_bench.terminal.request import columns
+
+if TYPE_CHECKING:
+    from codec_bench.apps.listening.outcome import ListeningOutcome, SystemValue
+
+listen_app = command_group("listen", "Listening and reading tests for people: write the page, and read the answers.")
+
+
+@listen_app.command("export")
+def export(
+    runs: Annotated[list[Path], typer.Argument(help="One run folder or several: of codecs, or of one benchmark.")],
+    kind: Annotated[str, typer.Option("--kind", help="mushra, rating, preference, options or review.")] = "mushra",
+    out: Annotated[Path | None, typer.Option("--out", help="The page, or a folder for webMUSHRA. The key gets its name with .key.json. Default: listening/KIND.html in the first run.")] = None,
+    form: Annotated[str, typer.Option("--format", help="page, or webmushra for a configuration with its sounds.")] = "page",
+    systems: Annotated[str | None, typer.Option("--systems", help="Only these, with commas. Default: all.")] = None,
+    items: Annotated[int, typer.Option("--items", help="How many items count.")] = 20,
+    training: Annotated[int, typer.Option("--training", help="How many further items are for practice.")] = 0,
+    repeats: Annotated[int, typer.Option("--repeats", help="How many trials are shown twice.")] = 0,
+    by: By = None,
+    reference: Annotated[bool | None, typer.Option("--with-reference/--without-reference", help="Whether the reference can be played. Default: for mushra and preference.")] = None,
+    anchors: Annotated[str, typer.Option("--anchors", help="Anchors of a MUSHRA test: 3.5k, 7k, both with a comma, or nothing.")] = "3.5k,7k",
+    scale: Annotated[str, typer.Option("--scale", help="Scale of a rating: 0-5 or 1-5.")] = "0-5",
+    audio: Annotated[list[str] | None, typer.Option("--audio", help="SYSTEM=FOLDER: the audio of a system that the run did not keep.")] = None,
+    longest_s: Annotated[float | None, typer.Option("--longest-s", help="Leave out items with a longer reference. Default: 12 for mushra, else no limit.")] = None,
+    sound_mb: Annotated[float, typer.Option("--sound-mb", help="The most megabytes of sound in the page.")] = 100.0,
+    title: Annotated[str, typer.Option("--title", help="What raters see above the instructions.")] = "Listening test",
+    instructions: Annotated[Path | None, typer.Option("--instructions", help="A text file in place of the kind's own instructions.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draw of items and of the orders.")] = 0,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Write a page on which people listen and rate, and the key that says which system is which."""
+    from codec_bench.apps.listening.api import export_listening
+    from codec_bench.terminal.output import talk
+
+    made = export_listening(
+        runs=runs, kind=kind, out=out, form=form, systems=systems, items=items, training=training, repeats=repeats,
+        by=columns(by), reference=reference, anchors=anchors, scale=scale, audio=_folders(audio or []), longest_s=longest_s,
+        sound_mb=sound_mb, title=title, instructions=_text(instructions), seed=seed,
+    )  # fmt: skip
+    told = f"{made.trials - made.training:,} trials about {made.items:,} items"
+    told += f", with {made.repeats:,} shown a second time" if made.repeats else ""
+    told += f", after {made.training:,} for practice" if made.training else ""
+    talk(f"{told}; {made.sound_mb:.1f} MB of sound ({made.sound}), {made.page_mb:.1f} MB in all")
+    for why, count in made.left_out.items():
+        talk(f"{count:,} item{'s' if count != 1 else ''} left out: {why}")
+    for note in made.notes:
+        talk(note)
+    talk(f"key, which raters must not see: {made.key}")
+    sys.stdout.write(json.dumps(made.as_dict(), ensure_ascii=False) + "\n" if as_json else f"{made.page}\n")
+
+
+def _folders(given: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for text in given:
+        name, equals, folder = text.partition("=")
+        if not (name and equals and folder):
+            raise UserError(f"--audio got '{text}'; expected SYSTEM=FOLDER", hint="for example --audio generated=tts/")
+        found[name] = folder
+    return found
+
+
+def _text(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"'{path}' is not UTF-8 ({error.reason} at byte {error.start})") from error
+
+
+@listen_app.command("import")
+def import_(
+    files: Annotated[list[Path], typer.Argument(help="Files that the page saved, or webMUSHRA's mushra.csv.")],
+    key: Annotated[Path | None, typer.Option("--key", help="The key of the test.")] = None,
+    run: Annotated[Path | None, typer.Option("--run", help="The run folder that the page was written into, in place of --key.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv beside the first file.")] = None,
+    screening: Annotated[str, typer.Option("--screening", help="Which raters of a MUSHRA test are left out: bs1534-3 or none.")] = "bs1534-3",
+    keep: Annotated[str, typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma.")] = "",
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the tests that draw at random.")] = 0,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Read the answers of raters: MOS, DMOS, MUSHRA scores or preferences with intervals; exits with 3 if something was unusable."""
+    from codec_bench.apps.listening.answers import REFUSED
+    from codec_bench.apps.listening.api import import_listening
+    from codec_bench.terminal.output import talk
+
+    found = import_listening(
+        files, key=key, run=run, screening=screening, keep=keep, csv=out or files[0].parent / "ratings.csv", seed=seed
+    )
+    if as_json:
+        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False) + "\n")
+    else:
+        _print(found)
+    talk(f"{len(found.ratings):,} ratings: {found.csv}")
+    if any(problem.what in REFUSED for problem in found.problems):
+        raise typer.Exit(3)
+
+
+def _print(found: ListeningOutcome) -> None:
+    from codec_bench.terminal.output import console, table
+
+    out = console()
+    pairwise = found.kind == "preference"
+    heads = ["system", *(["other"] if pairwise else []), found.measure, "95 % over raters", "95 % over items", "ratings", "raters", "items"]  # fmt: skip
+    extra = _extra(found)
+    rows = [
+        [one.system, *([one.other] if pairwise else []), *_numbers(one, found), one.n, one.raters, one.items, *(cell(one) for _, cell in extra)]
+        for one in found.systems
+    ]  # fmt: skip
+    heads += [name for name, _ in extra]
+    out.print(table(heads, rows, numeric=heads[2 if pairwise else 1 :]))
+    if found.pairs:
+        names = ("A", "B", "A − B", "95 % over raters", "p", "p (Holm)", "pairs")
+        out.print(table(names, [_pair(pair) for pair in found.pairs], numeric=names[2:]))
+    if found.first_preferred is not None:
+        value, over, _ = _numbers(found.first_preferred, found)
+        out.print(f"shown as A and preferred: {value} {over} of {found.first_preferred.n} choices without ties")
+    names = ("rater", "answered", "of", "minutes", "repeated", "differ by", "left out because")
+    told = [
+        (one.rater, one.answered, one.asked, f"{one.minutes:.1f}", one.repeats or "", _number(one.repeat_difference, 2), "; ".join(one.left_out))
+        for one in found.raters
+    ]  # fmt: skip
+    out.print(table(names, told, numeric=names[1:6]))
+    if found.problems:
+        seen = [(one.what, one.count, one.file, one.rater, one.detail) for one in found.problems]
+        out.print(table(("problem", "count", "file", "rater", "what"), seen, numeric=("count",)))
+    for note in _notes(found):
+        out.print(note)
+
+
+def _extra(found: ListeningOutcome) -> list[tuple[str, Any]]:
+    """Further columns of the values, where they say something."""
+    made: list[tuple[str, Any]] = []
+    if found.kind == "mushra":
+        made.append(("below reference", lambda one: _number(one.below_reference, 1)))
+    if found.kind == "preference":
+        made.append(("wins, losses, ties", lambda one: ", ".join(str(n) for n in (one.choices or {}).values())))
+        made += [
+            ("p", lambda one: _number(one.test.p if one.test else None, 4)),
+            ("p (Holm)", lambda one: _number(one.p_holm, 4)),
+        ]
+    if found.kind == "review":
+        made.append(("decisions", lambda one: ", ".join(f"{what} {n}" for what, n in (one.choices or {}).items())))
+    if any(one.uncounted is not None for one in found.systems):
+        made.append(("with those left out", lambda one: _number(one.uncounted, 2)))
+    return made
+
+
+def _numbers(one: SystemValue, found: ListeningOutcome) -> tuple[str, str, str]:
+    places = 1 if found.kind == "mushra" else 2 if found.kind == "rating" else 3
+    return _number(one.value, places), _ends(one.interval.ends, places), _ends(one.over_items.ends, places)
+
+
+def _pair(pair: Any) -> tuple[Any, ...]:
+    test = pair.test
+    ends = None if test.low is None else [test.low, test.high]
+    return (
+        pair.a,
+        pair.b,
+        _number(test.difference, 2),
+        _ends(ends, 2),
+        _number(test.p, 4),
+        _number(pair.p_holm, 4),
+        pair.n,
+    )
+
+
+def _number(value: float | None, places: int) -> str:
+    from codec_bench.report.numbers import number
+
+    return number(value, places)
+
+
+def _ends(ends: Sequence[float] | None, places: int) -> str:
+    return "–" if ends is None else f"[{_number(ends[0], places)}, {_number(ends[1], places)}]"
+
+
+def _notes(found: ListeningOutcome) -> list[str]:
+    """Why intervals are missing, and what post-screening did."""
+    notes = [one.interval.note for one in found.systems] + [one.over_items.note for one in found.systems]
+    notes += [pair.test.note for pair in found.pairs]
+    told = list(dict.fromkeys(note for note in notes if note))
+    if found.kind == "mushra":
+        out = sum(bool(one.reasons) for one in found.screened)
+        told.append(
+            f"found by post-screening {found.screening}: {out} of {len(found.screened)} raters"
+            if found.screened
+            else "post-screening: none"
+        )
+    return told

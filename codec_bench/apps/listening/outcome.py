@@ -1,0 +1,282 @@
+"""What the ratings say: the value of every system with its intervals, of every pair of systems, and of every rater.
+
+Conventions
+    All ratings of one rater resemble each other, and so do those of one speaker. A value therefore has two intervals, each
+    with whole clusters as its units: over the raters (how it would be with other people), and over the speakers, or items
+    of unknown speaker (how it would be with other sounds). There is none where there are too few units (`stats.intervals`).
+    Intervals are cut at the ends of the scale, beyond which no value can be.
+    A comparison of two systems is over what one rater said of both about one item, with the raters as units.
+    Practice and repeated trials count nowhere here; the repeated ones say how much a rater's own answers differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from codec_bench.apps.listening.answers import Problem
+from codec_bench.apps.listening.key import REFERENCE, Key
+from codec_bench.apps.listening.kinds import kind_of
+from codec_bench.apps.listening.ratings import REPEAT, USED, Rating, counted
+from codec_bench.apps.listening.screening import Screened
+from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
+from codec_bench.stats.paired import FEWEST_FOR_P, PairedTest, holm, paired_test
+
+_SHARES = ("preference", "options")
+POSITION = "shown as A"
+
+
+@dataclass(frozen=True, slots=True)
+class SystemValue:
+    """What the raters said of one system, or of the first of two (`other` is the second, for a preference).
+
+    Args:
+        system, other: names. value: the mean of the scores that count; None if there is none.
+        interval: over the raters. over_items: over the speakers, or items of unknown speaker.
+        n: how many ratings count. raters, items: from how many raters, about how many items.
+        uncounted: the mean over all valid ratings, also of those who were left out; None if nobody was.
+        below_reference: for MUSHRA the mean difference from the hidden reference of the same trial, or None.
+        choices: how often each answer was given: the decisions, the options, or wins and ties.
+        test: for a preference whether it differs from an even one. p_holm: p adjusted for all pairs.
+    """
+
+    system: str
+    other: str
+    value: float | None
+    interval: Interval
+    over_items: Interval
+    n: int
+    raters: int
+    items: int
+    uncounted: float | None = None
+    below_reference: float | None = None
+    choices: dict[str, int] | None = None
+    test: PairedTest | None = None
+    p_holm: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPair:
+    """Two systems that the same raters rated on the same items: the difference A minus B, with its interval and p."""
+
+    a: str
+    b: str
+    n: int
+    test: PairedTest
+    p_holm: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RaterFacts:
+    """What is known of one rater.
+
+    Args:
+        rater: the name. answered, asked: answers that are valid, of those that were asked, without practice and repeats.
+        minutes: that all trials took. repeats: how many ratings were given twice.
+        repeat_difference: the mean absolute difference of those; None without any.
+        left_out: why the rater does not count; empty for who does.
+    """
+
+    rater: str
+    answered: int
+    asked: int
+    minutes: float
+    repeats: int
+    repeat_difference: float | None
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningOutcome:
+    """What a listening test says.
+
+    Args:
+        sheet: the id of the test. kind: of the test. measure: what the values are, such as `DMOS`. scale: of an answer.
+        systems: the values. pairs: comparisons of systems; empty for a preference, whose values are comparisons already.
+        raters: one entry for each. screening: the rule, and what it found of each rater.
+        first_preferred: for a preference how often the side that was shown as A was preferred, without ties.
+        problems: what is wrong with files and answers. ratings: every answer, with what became of it.
+        csv: where the ratings were written, or None.
+    """
+
+    sheet: str
+    kind: str
+    measure: str
+    scale: tuple[int, int]
+    systems: Sequence[SystemValue]
+    pairs: Sequence[SystemPair]
+    raters: Sequence[RaterFacts]
+    screening: str
+    screened: Sequence[Screened]
+    first_preferred: SystemValue | None
+    problems: Sequence[Problem]
+    ratings: Sequence[Rating]
+    csv: Path | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values, without the ratings, of which `statuses` counts what became of them."""
+        held = {**asdict(replace(self, ratings=(), csv=None)), "csv": str(self.csv) if self.csv else None}
+        held["statuses"] = dict(Counter(row.status for row in self.ratings))
+        del held["ratings"]
+        return held
+
+
+def outcome_of(
+    key: Key, rows: Sequence[Rating], problems: Sequence[Problem], found: Sequence[Screened], rule: str, seed: int
+) -> ListeningOutcome:
+    """What a test says.
+
+    Args:
+        rows: all ratings, those of raters who were left out marked. found: what post-screening says. rule: its name.
+        seed: of the tests that draw at random.
+    """
+    kind = kind_of(key.kind)
+    groups: dict[tuple[str, str], list[Rating]] = defaultdict(list)
+    for row in rows:
+        if row.value is not None or (key.kind == "review" and row.status == USED):
+            groups[row.system, row.other].append(row)
+    reference = {(row.rater, row.trial): row.score for row in counted(rows) if row.system == REFERENCE}
+    order = {name: n for n, name in enumerate(key.systems)}
+    names = sorted(groups, key=lambda pair: [order.get(name, len(order)) for name in pair])
+    values = [
+        replace(_value(key, pair, groups[pair], seed), below_reference=_below(pair[0], groups[pair], reference))
+        for pair in names
+    ]
+    if key.kind == "preference":
+        adjusted = holm([one.test.p if one.test else None for one in values])
+        values = [replace(one, p_holm=p) for one, p in zip(values, adjusted)]
+    return ListeningOutcome(
+        key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, counted(rows), seed),
+        _raters(key, rows, found), rule if key.kind == "mushra" else "none", found, _first(key, counted(rows)), problems, rows,
+    )  # fmt: skip
+
+
+def _value(key: Key, names: tuple[str, str], rows: Sequence[Rating], seed: int) -> SystemValue:
+    used = counted(rows)
+    scored = [row for row in used if row.score is not None]
+    scores = [row.score for row in scored if row.score is not None]
+    raters = [row.rater for row in scored]
+    left_out = len([row for row in rows if row.status in ("screened", "edited")])
+    valid = [row.value for row in rows if row.value is not None and row.status in (USED, "screened", "edited")]
+    test = None
+    if key.kind == "preference" and scores:
+        test = _noted(
+            paired_test(scores, [1 - score for score in scores], clusters=raters, seed=seed), len(set(raters))
+        )
+    return SystemValue(
+        *names, fmean(scores) if scores else None, _interval(key, scores, raters, "raters"),
+        _interval(key, scores, [row.speaker or f"item {row.id}" for row in scored], "speakers or items"),
+        len(scores) if key.kind != "review" else len(used), len({row.rater for row in used}), len({row.id for row in used}),
+        fmean(valid) if left_out and valid else None, None, _choices(key.kind, names, used), test,
+    )  # fmt: skip
+
+
+def _interval(key: Key, scores: Sequence[float], clusters: Sequence[str], what: str) -> Interval:
+    made = interval_of(ratios, item_table(scores), unit_codes(clusters, len(scores)), share=key.kind in _SHARES)
+    if made.low is not None and made.high is not None:
+        lowest, highest = (0, 1) if key.kind in _SHARES else key.scale
+        return replace(made, low=max(made.low, lowest), high=min(made.high, highest))
+    if made.ends is None and len(scores) and made.units < FEWEST_UNITS:
+        told = f"there are {made.units} {what}; an interval needs at least {FEWEST_UNITS}"
+        return replace(made, note=told)
+    return made
+
+
+def _noted(test: PairedTest, raters: int) -> PairedTest:
+    """A test whose note speaks of raters."""
+    if raters >= FEWEST_FOR_P:
+        return test
+    needs = f"p needs at least {FEWEST_FOR_P}"
+    if raters < FEWEST_UNITS:
+        needs = f"an interval needs at least {FEWEST_UNITS}, and {needs}"
+    return replace(test, note=f"there are {raters} raters; {needs}")
+
+
+def _choices(kind: str, names: tuple[str, str], used: Sequence[Rating]) -> dict[str, int] | None:
+    if kind == "preference":
+        wins = Counter(row.score for row in used)
+        return {names[0]: wins[1.0], names[1]: wins[0.0], "no difference": wins[0.5]}
+    return dict(Counter(row.choice for row in used).most_common()) if kind in ("options", "review") else None
+
+
+def _below(system: str, rows: Sequence[Rating], reference: Mapping[tuple[str, str], float | None]) -> float | None:
+    """The mean of a system's scores minus those of the hidden reference in the same trial of the same rater."""
+    if system == REFERENCE:
+        return None
+    both = [(row.score, reference.get((row.rater, row.trial))) for row in counted(rows)]
+    apart = [own - hidden for own, hidden in both if own is not None and hidden is not None]
+    return fmean(apart) if apart else None
+
+
+def _pairs(key: Key, used: Sequence[Rating], seed: int) -> list[SystemPair]:
+    """The comparisons of all pairs of systems, without anchors and reference."""
+    if key.kind not in ("mushra", "rating", "options"):
+        return []
+    held: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    for row in used:
+        if row.system in key.systems and row.score is not None:
+            held[row.system][row.rater, row.id] = row.score
+    made = []
+    for a, b in combinations([name for name in key.systems if name in held], 2):
+        both = sorted(held[a].keys() & held[b].keys())
+        values = [[held[name][which] for which in both] for name in (a, b)]
+        raters = [rater for rater, _ in both]
+        made.append(
+            SystemPair(a, b, len(both), _noted(paired_test(*values, clusters=raters, seed=seed), len(set(raters))))
+        )
+    adjusted = holm([pair.test.p for pair in made])
+    return [replace(pair, p_holm=p) for pair, p in zip(made, adjusted)]
+
+
+def _raters(key: Key, rows: Sequence[Rating], found: Sequence[Screened]) -> list[RaterFacts]:
+    asked = sum(len(trial.stimuli) if key.kind in ("mushra", "rating", "options") else 1 for trial in key.counted)
+    reasons = {one.rater: one.reasons for one in found}
+    facts = []
+    for rater in dict.fromkeys(row.rater for row in rows):
+        own = [row for row in rows if row.rater == rater]
+        valid = [row for row in own if row.status in (USED, "screened", "edited")]
+        took = {
+            (row.file, row.trial): row.seconds for row in own if row.seconds is not None and row.status != "superseded"
+        }
+        apart = _apart(key, own)
+        edited = ("the file was changed by hand",) if any(row.status == "edited" for row in own) else ()
+        facts.append(
+            RaterFacts(
+                rater, len(valid), asked, math.fsum(took.values()) / 60, len(apart), fmean(apart) if apart else None,
+                (*reasons.get(rater, ()), *edited),
+            )
+        )  # fmt: skip
+    return facts
+
+
+def _apart(key: Key, own: Sequence[Rating]) -> list[float]:
+    """The absolute differences of what one rater said twice about the same."""
+    repeated = {trial.id: trial.repeat_of for trial in key.trials}
+    first = {(row.trial, row.system): row.value for row in own if row.status in (USED, "screened", "edited")}
+    found = []
+    for row in own:
+        before = first.get((repeated[row.trial] or "", row.system))
+        if row.status == REPEAT and row.value is not None and before is not None:
+            found.append(abs(row.value - before))
+    return found
+
+
+def _first(key: Key, used: Sequence[Rating]) -> SystemValue | None:
+    """How often the side that was shown as A was preferred."""
+    told = [
+        (row, row.score == float(row.is_first)) for row in used if row.is_first is not None and row.score in (0.0, 1.0)
+    ]
+    if key.kind != "preference" or not told:
+        return None
+    scores, raters = [float(is_a) for _, is_a in told], [row.rater for row, _ in told]
+    items = [row.speaker or f"item {row.id}" for row, _ in told]
+    return SystemValue(
+        POSITION, "", fmean(scores), _interval(key, scores, raters, "raters"), _interval(key, scores, items, "speakers or items"),
+        len(scores), len(set(raters)), len({row.id for row, _ in told}),
+    )  # fmt: skip

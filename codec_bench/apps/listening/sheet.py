@@ -1,0 +1,349 @@
+"""From the material of runs to a listening test: the items are taken, their sounds made alike, and page and key written.
+
+Conventions
+    The page holds ids, sounds and texts, and nothing of the systems' names, of the samples' ids or of the runs. All of that
+    is in the key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from codec_bench.apps.listening.anchor import CUTOFFS_HZ, anchor
+from codec_bench.apps.listening.draw import Drawn, arrange, draw_order, trials_of
+from codec_bench.apps.listening.key import (
+    ANCHOR_ROLE,
+    REFERENCE,
+    REFERENCE_ROLE,
+    SUFFIX,
+    SYSTEM_ROLE,
+    Key,
+    Stimulus,
+    Trial,
+    anchor_name,
+    sheet_id,
+    write_key,
+)
+from codec_bench.apps.listening.kinds import Kind, question_of, scale_words
+from codec_bench.apps.listening.material import Item, Material
+from codec_bench.apps.listening.page import write_sheet_page
+from codec_bench.apps.listening.sound import alike, equal_files
+from codec_bench.errors import AudioError, UserError
+from codec_bench.types import Audio
+
+MOST_SIGNALS = 12
+"""The most signals of one trial that ITU-R BS.1534-3, section 5.3, recommends, without the open reference."""
+_QUESTION = "(question)"
+
+Encode = Callable[[Mapping[str, Audio]], Mapping[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a test is to be.
+
+    Args:
+        kind: of the test. scale: lowest and highest value. anchors: names in `anchor.CUTOFFS_HZ`.
+        reference: whether the reference is played openly; None for where the kind wants it and there is one.
+        items, training, repeats: how many items count, how many are for practice, how many trials are shown twice.
+        longest_s: of a reference. sound_mb: the most megabytes that the sound may take in the page.
+        title, instructions: what a rater reads. seed: of every draw.
+    """
+
+    kind: Kind
+    scale: tuple[int, int]
+    anchors: tuple[str, ...]
+    reference: bool | None
+    items: int
+    training: int
+    repeats: int
+    longest_s: float | None
+    sound_mb: float
+    title: str
+    instructions: tuple[str, ...]
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class ListeningSheet:
+    """A listening test that was written.
+
+    Args:
+        page: the page, or the folder for webMUSHRA. key: its key, which raters must not see.
+        sheet: its id. kind: of the test. systems: that are judged.
+        items: how many items count. trials: how many trials a rater sees, with `training` ones for practice and `repeats`
+            that are shown a second time.
+        sound: the format of the sounds. sound_mb: how many megabytes of the page are sound. page_mb: of the whole page.
+        left_out: how many items of the runs could not be taken, by reason.
+        notes: what else a person should know.
+    """
+
+    page: Path
+    key: Path
+    sheet: str
+    kind: str
+    systems: tuple[str, ...]
+    items: int
+    trials: int
+    training: int
+    repeats: int
+    sound: str
+    sound_mb: float
+    page_mb: float
+    left_out: Mapping[str, int]
+    notes: Sequence[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**asdict(self), "page": str(self.page), "key": str(self.key), "left_out": dict(self.left_out)}
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The trials of a test, and the files of the sounds of each item by what they are."""
+
+    trials: Sequence[Drawn]
+    files: Mapping[str, Mapping[str, bytes]]
+    left_out: Counter[str]
+    notes: tuple[str, ...]
+
+
+def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None = None) -> Taken:
+    """Takes as many items as the plan asks for, with their sounds.
+
+    Args:
+        encode: makes files of the sounds of one item. rate_hz: of all sounds; None for the highest of each item.
+
+    Raises:
+        UserError: no item can be taken, or the sounds are larger than the plan allows.
+    """
+    _check_systems(material, plan)
+    left_out = Counter(material.left_out)
+    files: dict[str, Mapping[str, bytes]] = {}
+    taken: list[Item] = []
+    troubles: list[str] = []
+    size = 0.0
+    shown = len(trials_of(plan.kind.name, material.systems))
+    again = 1 + plan.repeats / (shown * plan.items)
+    for item in draw_order(material.items, plan.seed):
+        if len(taken) == plan.training + plan.items:
+            break
+        reference = material.reference(item)
+        why = _unfit(item, plan, reference, material)
+        if why is not None:
+            left_out[why] += 1
+            continue
+        try:
+            files[item.id] = encode(_sounds(item, plan, reference, material, rate_hz))
+        except AudioError as error:
+            left_out["its sound cannot be used"] += 1
+            troubles.append(error.message)
+            continue
+        taken.append(item)
+        # A practice item is shown in one trial, and so about as often as one of the items that count.
+        size += again * _page_bytes(files[item.id], plan, material)
+        if size > plan.sound_mb * 1e6:
+            _too_large(len(taken), plan)
+    if not taken:
+        reasons = "; ".join(f"{count:,} times: {why}" for why, count in left_out.most_common())
+        raise UserError(
+            f"no item can be taken ({reasons or 'the run holds none'})",
+            hint="keep audio with eval --save-audio all, or name the folder of a system's audio with --audio NAME=FOLDER",
+        )
+    training = min(plan.training, len(taken) - 1)
+    notes = [f"{trouble} (left out)" for trouble in troubles[:3]]
+    if len(taken) < plan.training + plan.items:
+        notes.append(
+            f"{plan.items + plan.training:,} items were asked for, and {len(taken):,} can be taken: {training:,} for practice"
+        )
+    trials = arrange(plan.kind.name, material.systems, taken, training, plan.repeats, plan.seed)
+    return Taken(trials, files, left_out, tuple(notes))
+
+
+def _check_systems(material: Material, plan: Plan) -> None:
+    kind, count = plan.kind.name, len(material.systems)
+    if kind == "preference" and count < 2:
+        raise UserError(f"a preference needs two systems; there is {count}", hint="name two with --systems A,B")
+    if kind == "mushra" and material.answers:
+        raise UserError(
+            "a MUSHRA test compares sounds with a reference, which the answers of a benchmark do not have",
+            hint="take the kind rating or preference",
+        )
+    signals = count + 1 + len(plan.anchors)
+    if kind == "mushra" and signals > MOST_SIGNALS:
+        raise UserError(
+            f"a trial would have {signals} signals; ITU-R BS.1534-3 recommends at most {MOST_SIGNALS}",
+            hint=f"choose up to {MOST_SIGNALS - 1 - len(plan.anchors)} systems with --systems",
+        )
+
+
+def _unfit(item: Item, plan: Plan, reference: Path | None, material: Material) -> str | None:
+    """Why an item cannot be taken, or None."""
+    if plan.longest_s is not None and item.duration_s is not None and item.duration_s > plan.longest_s:
+        return f"longer than {plan.longest_s:g} s"
+    needs = plan.kind.name == "mushra" or (plan.reference is True and not material.answers)
+    if needs and reference is None:
+        return "there is no reference audio"
+    if plan.kind.name == "options" and not item.choices:
+        return "the question has no options"
+    return None
+
+
+def _is_open(plan: Plan, material: Material) -> bool:
+    """Whether a reference, or the sound of a question, is played openly where there is one."""
+    if material.answers:
+        return True
+    return plan.kind.name in ("mushra", "preference") if plan.reference is None else plan.reference
+
+
+def _sounds(
+    item: Item, plan: Plan, reference: Path | None, material: Material, rate_hz: int | None
+) -> dict[str, Audio]:
+    """The sounds of an item by what they are: systems, the reference and its anchors, or the sound of the question."""
+    paths = {name: made.audio for name, made in item.made.items() if made.audio is not None}
+    if reference is None or not _is_open(plan, material):
+        return alike(paths, rate_hz=rate_hz)
+    if material.answers:  # a question is another sound than its answers
+        return {**alike(paths, rate_hz=rate_hz), **alike({_QUESTION: reference}, rate_hz=rate_hz)}
+    sounds = alike({REFERENCE: reference, **paths}, rate_hz=rate_hz)
+    if plan.kind.name == "mushra":
+        if len({sound.num_samples for sound in sounds.values()}) > 1:
+            raise AudioError(
+                f"the sounds of '{item.id}' differ in length by half a second or more; expected versions of one sound"
+            )
+        sounds |= {anchor_name(name): anchor(sounds[REFERENCE], CUTOFFS_HZ[name]) for name in plan.anchors}
+    return sounds
+
+
+def _page_bytes(files: Mapping[str, bytes], plan: Plan, material: Material) -> int:
+    """How many bytes of the page the sounds of an item take, in all of its trials."""
+    base64 = {name: 4 * -(-len(held) // 3) for name, held in files.items()}
+    alone = base64.get(REFERENCE, 0) + base64.get(_QUESTION, 0)
+    total = 0
+    for systems in trials_of(plan.kind.name, material.systems):
+        total += alone + sum(base64.get(name, 0) for name in systems)
+    if plan.kind.name == "mushra":
+        total += base64[REFERENCE] + sum(base64[anchor_name(name)] for name in plan.anchors)
+    return total
+
+
+def _too_large(count: int, plan: Plan) -> None:
+    fit = max(count - 1 - plan.training, 0)
+    raise UserError(
+        f"the sound of {plan.items + plan.training:,} items takes more than {plan.sound_mb:g} MB of the page; that of {count - 1:,} fits",
+        hint=f"--items {fit}, fewer systems, shorter items (--longest-s), or more room (--sound-mb)"
+        if fit
+        else "choose fewer systems, shorter items (--longest-s), or more room (--sound-mb)",
+    )
+
+
+def name_trials(trials: Sequence[Drawn], material: Material, plan: Plan) -> tuple[Trial, ...]:
+    """The trials as the key has them, with the ids that the page has."""
+    rng = Random(f"{plan.seed} stimuli")
+    named = []
+    number = 0
+    width = len(str(len(trials)))
+    ids = [f"t{n + 1:0{width}d}" for n in range(len(trials))]
+    for id, drawn in zip(ids, trials):
+        what = [(SYSTEM_ROLE, name) for name in drawn.systems]
+        if plan.kind.name == "mushra":
+            what += [(REFERENCE_ROLE, REFERENCE), *((ANCHOR_ROLE, anchor_name(name)) for name in plan.anchors)]
+        rng.shuffle(what)
+        stimuli = tuple(Stimulus(f"s{number + n + 1:04d}", *one) for n, one in enumerate(what))
+        number += len(stimuli)
+        item = drawn.item
+        named.append(
+            Trial(
+                id, item.id, item.speaker, stimuli, drawn.training,
+                None if drawn.repeat_of is None else ids[drawn.repeat_of],
+                *((item.choices, item.right) if plan.kind.name == "options" else ((), ())),
+            )
+        )  # fmt: skip
+    return tuple(named)
+
+
+def make_key(material: Material, plan: Plan, trials: tuple[Trial, ...]) -> Key:
+    """The key of a test, without the hash of its page."""
+    beside = plan.kind.name == "mushra" or (plan.reference is True and not material.answers)
+    runs = tuple(str(run.folder) for run in material.runs)
+    key = Key(
+        "", plan.kind.name, plan.scale, beside, material.answers, tuple(material.systems), runs, plan.seed, trials
+    )
+    return replace(key, sheet=sheet_id(asdict(key)))
+
+
+def write_sheet(material: Material, plan: Plan, page: Path, sound: str) -> ListeningSheet:
+    """Writes the page of a test, and its key beside it.
+
+    Args:
+        page: the HTML file; the key has its name with the ending `.key.json`. sound: the name of the sounds' format.
+
+    Raises:
+        UserError: no item can be taken, the sounds are larger than the plan allows, or a file cannot be written.
+    """
+    taken = take(material, plan, equal_files)
+    key = make_key(material, plan, name_trials(taken.trials, material, plan))
+    clips: list[bytes] = []
+    data = {
+        "sheet": key.sheet, "kind": plan.kind.name, "title": plan.title, "instructions": list(plan.instructions),
+        "question": question_of(plan.kind, beside_reference=key.beside_reference, answers=material.answers), "scale": list(plan.scale),
+        "words": scale_words(plan.kind.name, plan.scale, beside_reference=key.beside_reference, answers=material.answers),
+        "open": "Question" if material.answers else "Reference",
+        "trials": [_shown(trial, drawn.item, taken.files[drawn.item.id], material, clips) for trial, drawn in zip(key.trials, taken.trials)],
+    }  # fmt: skip
+    sound_mb = sum(4 * -(-len(clip) // 3) for clip in clips) / 1e6
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        write_sheet_page(page, plan.title, {**data, "sound": f"{sound}, {sound_mb:.1f} MB"}, clips)
+        written = page.read_bytes()
+    except OSError as error:
+        raise UserError(f"'{page}' cannot be written: {error.strerror or error}") from error
+    key = replace(key, page_sha256=hashlib.sha256(written).hexdigest())
+    place = page.with_name(page.name.removesuffix(".html") + SUFFIX)
+    write_key(key, place)
+    return written_sheet(page, place, key, taken, (sound, sound_mb, len(written) / 1e6))
+
+
+def written_sheet(page: Path, place: Path, key: Key, taken: Taken, sound: tuple[str, float, float]) -> ListeningSheet:
+    """What was written; `sound` is the format, and the megabytes of the sound and of everything."""
+    return ListeningSheet(
+        page, place, key.sheet, key.kind, key.systems, len({trial.item for trial in key.counted}), len(key.trials),
+        sum(trial.training for trial in key.trials), sum(trial.repeat_of is not None for trial in key.trials), *sound,
+        taken.left_out, taken.notes,
+    )  # fmt: skip
+
+
+def _shown(
+    trial: Trial, item: Item, files: Mapping[str, bytes], material: Material, clips: list[bytes]
+) -> dict[str, Any]:
+    """A trial as the page has it; its sounds are added to the clips."""
+
+    def clip(name: str) -> int | None:
+        if name not in files:
+            return None
+        clips.append(files[name])
+        return len(clips) - 1
+
+    tells_all = material.answers and not trial.choices
+    expected = [("Expected answer", " / ".join(item.expected))] if item.expected and tells_all else []
+    options = [("Options", "\n".join(item.choices))] if item.choices and tells_all else []
+    texts = [*item.texts, *options, *expected]
+    has_stimuli = bool(trial.stimuli)
+    return {
+        "id": trial.id,
+        "training": trial.training,
+        "texts": texts if has_stimuli else [],
+        "edit": [] if has_stimuli else texts,
+        "open": clip(_QUESTION if material.answers else REFERENCE),
+        "stimuli": [
+            {"id": one.id, "clip": clip(one.system), "text": item.made[one.system].text if one.system in item.made else None}
+            for one in trial.stimuli
+        ],
+        "choices": list(trial.choices),
+    }  # fmt: skip

@@ -1,0 +1,103 @@
+"""The sounds of an item as they go into a page, made alike: nothing but their content tells one from another.
+
+Conventions
+    All sounds of an item have one sample rate, one number of channels and one size of file. The rate is the highest among
+    them, and at most 48 kHz. One channel is repeated where others have several. Where all lengths lie within half a second,
+    shorter sounds are followed by silence; longer differences belong to what is said, and stay. Nothing is cut, and no level
+    is changed, except that samples beyond full scale are clipped.
+    The files are 16-bit FLAC, which loses nothing and which current browsers play (Chrome, Firefox, Safari, Edge). Unused
+    room, which the format provides for, makes them equally large.
+    In the page each file is scrambled with a sequence that depends on its place. The open and the hidden reference are the
+    same sound, and this keeps a look at the page's text from showing it. It is no encryption.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench.audio.encode import write_flac
+from codec_bench.audio.resample import fit_length, to_rate
+from codec_bench.errors import AudioError
+from codec_bench.types import Audio
+
+HIGHEST_HZ = 48_000
+_SAME_LENGTH_S = 0.5
+FORMAT = "16-bit FLAC"
+_INFO_END = 42  # "fLaC", and the block that describes the stream
+_PADDING, _LAST = 1, 0x80
+_MOST_PADDING = (1 << 24) - 1
+
+
+def alike(paths: Mapping[str, Path], *, rate_hz: int | None = None) -> dict[str, Audio]:
+    """Reads sounds and gives them one rate, one number of channels and, if they are about equally long, one length.
+
+    Args:
+        paths: the files, by what each is. rate_hz: the rate; None for the highest among them.
+
+    Raises:
+        AudioError: one cannot be read, or two of them have different numbers of channels and neither has one.
+    """
+    read = {name: Audio.read(path) for name, path in paths.items()}
+    if not read:
+        return {}
+    rate_hz = rate_hz or min(HIGHEST_HZ, max(sound.sample_rate_hz for sound in read.values()))
+    channels = max(sound.channels for sound in read.values())
+    resampled = {name: to_rate(sound, rate_hz) for name, sound in read.items()}
+    lengths = [sound.num_samples for sound in resampled.values()]
+    one_length = max(lengths) - min(lengths) < _SAME_LENGTH_S * rate_hz
+    made = {}
+    for name, sound in resampled.items():
+        if sound.channels not in (1, channels):
+            raise AudioError(
+                f"'{paths[name]}' has {sound.channels} channels and another sound of the item has {channels}; expected one number, or 1"
+            )
+        wide = sound.samples if sound.channels == channels else np.repeat(sound.samples, channels, axis=0)
+        long = fit_length(wide, max(lengths)) if one_length else wide
+        made[name] = Audio(np.clip(long, -1.0, 1.0), rate_hz)
+    return made
+
+
+def equal_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
+    """Each sound as a FLAC file; all files are equally large."""
+    encoded = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for name, sound in sounds.items():
+            path = Path(folder, "sound.flac")
+            write_flac(path, sound)
+            encoded[name] = path.read_bytes()
+    # A block of padding takes 4 bytes itself, so the largest file gets an empty one.
+    size = max(map(len, encoded.values()), default=0) + 4
+    return {name: padded(held, size) for name, held in encoded.items()}
+
+
+def padded(flac: bytes, size: int) -> bytes:
+    """A FLAC file with blocks of padding after its first block, so that it has `size` bytes: at least 4 more than it has."""
+    missing = size - len(flac)
+    head, rest = bytearray(flac[:_INFO_END]), flac[_INFO_END:]
+    was_last = head[4] & _LAST
+    head[4] &= ~_LAST & 0xFF
+    blocks = []
+    while missing:
+        content = min(missing - 4, _MOST_PADDING)
+        if 0 < missing - 4 - content < 4:
+            content -= 4  # what is left must hold the head of another block
+        missing -= 4 + content
+        blocks.append(bytes([_PADDING | (0 if missing else was_last)]) + content.to_bytes(3, "big") + bytes(content))
+    return bytes(head) + b"".join(blocks) + rest
+
+
+def scrambled(content: bytes, clip: int) -> bytes:
+    """The bytes combined with a sequence that depends on the clip's number; doing it twice gives them back."""
+    mixed = (np.arange(len(content), dtype=np.uint32) + np.uint32(_key(clip))) * np.uint32(0x9E3779B1)
+    mixed ^= mixed >> np.uint32(15)
+    mixed *= np.uint32(0x85EBCA6B)
+    mixed ^= mixed >> np.uint32(13)
+    return (np.frombuffer(content, np.uint8) ^ mixed.astype(np.uint8)).tobytes()
+
+
+def _key(clip: int) -> int:
+    return (clip + 1) * 0x01000193 & 0xFFFFFFFF

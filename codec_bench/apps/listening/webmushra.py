@@ -1,0 +1,194 @@
+"""webMUSHRA: a test as its configuration with sound files, and its results.
+
+webMUSHRA (repository audiolabs/webMUSHRA) runs MUSHRA tests from a web server. What is written here
+    `configs/SHEET.yaml` with one page of the type `mushra` for each trial, and the sounds below `configs/resources/SHEET/`:
+    the two are copied into webMUSHRA's folder. Conditions have the ids of the test, so that neither the configuration nor the
+    names of the files say which system is which. webMUSHRA adds the hidden reference itself. The anchors are those of this
+    project, as conditions, so that they are the same in both pages.
+    The sounds are 16-bit WAV of 48 kHz: webMUSHRA refuses sounds of another rate than that of the computer that plays them.
+What is read
+    `results/SHEET/mushra.csv`: `session_test_id`, the fields of the questionnaire, `session_uuid` (not in old versions),
+    `trial_id`, `rating_stimulus`, `rating_score`, `rating_time` (milliseconds on the page) and `rating_comment`.
+"""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.listening.key import REFERENCE, REFERENCE_ROLE, SUFFIX, Key, Trial, anchor_name, write_key
+from codec_bench.apps.listening.material import Material
+from codec_bench.apps.listening.sheet import ListeningSheet, Plan, make_key, name_trials, take, written_sheet
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+RATE_HZ = 48_000
+HIDDEN = "reference"
+"""The name that webMUSHRA gives the hidden reference in its results."""
+_OWN_ANCHORS = {"anchor35": "3.5k", "anchor70": "7k"}
+"""The names of the anchors that webMUSHRA makes itself, if somebody asks it to."""
+_NEEDED = ("session_test_id", "trial_id", "rating_stimulus", "rating_score")
+_RATER = "rater"
+
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
+
+Row = tuple[str, str, Any, float | None]
+
+
+def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSheet:
+    """Writes the configuration and the sounds of a MUSHRA test into a folder, and its key beside the folder.
+
+    Raises:
+        UserError: the test is of another kind, no item can be taken, or a file cannot be written.
+    """
+    if plan.kind.name != "mushra":
+        raise UserError(
+            f"webMUSHRA is written for tests of the kind mushra; this one is of the kind {plan.kind.name}",
+            hint="write the page of this project with --format page",
+        )
+    taken = take(material, plan, _wav_files, rate_hz=RATE_HZ)
+    key = make_key(material, plan, name_trials(taken.trials, material, plan))
+    sounds = Path("configs", "resources", key.sheet)
+    pages, size = [], 0
+    try:
+        (folder / sounds).mkdir(parents=True, exist_ok=True)
+        for trial, drawn in zip(key.trials, taken.trials):
+            files = taken.files[drawn.item.id]
+            placed = {f"{trial.id}_{HIDDEN}": files[REFERENCE]}
+            placed |= {one.id: files[one.system] for one in trial.stimuli if one.role != REFERENCE_ROLE}
+            for name, content in placed.items():
+                (folder / sounds / f"{name}.wav").write_bytes(content)
+                size += len(content)
+            pages.append(_page(trial.id, list(placed), sounds, training=trial.training))
+        config = folder / "configs" / f"{key.sheet}.yaml"
+        config.write_text(_config(key, plan, pages), encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"'{folder}' cannot be written: {error.strerror or error}") from error
+    place = folder.with_name(folder.name + SUFFIX)
+    write_key(key, place)
+    return written_sheet(folder, place, key, taken, ("16-bit WAV", size / 1e6, size / 1e6))
+
+
+def _wav_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
+    """Each sound as 16-bit WAV; of one item all are equally long, so all files are equally large."""
+    import soundfile
+
+    files = {}
+    for name, sound in sounds.items():
+        file = io.BytesIO()
+        pcm = np.clip(np.round(sound.samples.T * 32768.0), -32768, 32767).astype(np.int16)
+        soundfile.write(file, pcm, sound.sample_rate_hz, format="WAV", subtype="PCM_16")
+        files[name] = file.getvalue()
+    return files
+
+
+def _page(id: str, files: Sequence[str], sounds: Path, *, training: bool) -> dict[str, Any]:
+    reference, *stimuli = files
+    return {
+        "type": "mushra",
+        "id": id,
+        "name": "Practice" if training else "Trial",
+        "content": "",
+        "showWaveform": True,
+        "enableLooping": True,
+        "reference": f"{sounds.as_posix()}/{reference}.wav",
+        "createAnchor35": False,
+        "createAnchor70": False,
+        "randomize": True,
+        "showConditionNames": False,
+        "stimuli": {name: f"{sounds.as_posix()}/{name}.wav" for name in stimuli},
+    }
+
+
+def _config(key: Key, plan: Plan, pages: Sequence[Mapping[str, Any]]) -> str:
+    import yaml
+
+    # webMUSHRA sets contents as markup.
+    told = "".join(f"<p>{html.escape(text)}</p>" for text in plan.instructions)
+    practice = sum(trial.training for trial in key.trials)
+    content = {
+        "testname": html.escape(plan.title),
+        "testId": key.sheet,
+        "bufferSize": 2048,
+        "stopOnErrors": True,
+        "showButtonPreviousPage": True,
+        "remoteService": "service/write.php",
+        "pages": [
+            {"type": "generic", "id": "instructions", "name": html.escape(plan.title), "content": told},
+            *pages[:practice],
+            ["random", *pages[practice:]],
+            {
+                "type": "finish",
+                "name": "Thank you",
+                "content": "Please write your name and send the results.",
+                "showResults": False,
+                "writeResults": True,
+                "questionnaire": [{"type": "text", "label": "Your name", "name": _RATER}],
+            },
+        ],
+    }
+    return str(yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=120))
+
+
+def read_results(path: Path) -> list[tuple[str, str, list[Row]]]:
+    """The results of webMUSHRA's MUSHRA pages.
+
+    Returns:
+        For each session the id of its test, who the rater is, and the ratings as (trial, stimulus, score, seconds). The
+        rater is the field `rater` of the questionnaire, else its first field, else the id of the session.
+
+    Raises:
+        UserError: the file cannot be read, or is no such table.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"'{path}' is not UTF-8 ({error.reason} at byte {error.start})") from error
+    try:
+        lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except csv.Error as error:
+        raise UserError(f"'{path}' is no CSV ({error})") from error
+    head = lines[0] if lines else []
+    lacking = [name for name in _NEEDED if name not in head]
+    if lacking:
+        raise UserError(f"'{path}' is no table of webMUSHRA's ratings: it has no column {', '.join(lacking)}")
+    sessions: dict[tuple[str, str, str], list[Row]] = {}
+    for line in lines[1:]:
+        if not line:
+            continue
+        row = dict(zip(head, line))
+        rater = _rater(row, head)
+        session = (row.get("session_test_id", ""), rater, row.get("session_uuid", ""))
+        sessions.setdefault(session, []).append(_rating(row))
+    return [(sheet, rater, rows) for (sheet, rater, _), rows in sessions.items()]
+
+
+def _rater(row: Mapping[str, str], head: Sequence[str]) -> str:
+    asked = head[1 : head.index("session_uuid" if "session_uuid" in head else "trial_id")]
+    for name in (_RATER, *asked, "session_uuid"):
+        found = " ".join(row.get(name, "").split())
+        if found:
+            return found
+    return "(no name)"
+
+
+def _rating(row: Mapping[str, str]) -> Row:
+    score, time = row.get("rating_score", "").strip(), row.get("rating_time", "").strip()
+    value = int(score) if _WHOLE.fullmatch(score) else score
+    seconds = abs(int(time)) / 1000 if _WHOLE.fullmatch(time) else None
+    return row.get("trial_id", ""), row.get("rating_stimulus", ""), value, seconds
+
+
+def own_id(stimulus: str, trial: Trial) -> str:
+    """The id of a stimulus that webMUSHRA has named itself: the hidden reference, or an anchor that it made."""
+    system = REFERENCE if stimulus == HIDDEN else anchor_name(_OWN_ANCHORS.get(stimulus, ""))
+    return next((one.id for one in trial.stimuli if one.system == system), stimulus)

@@ -1,0 +1,201 @@
+"""The whole profile of one or several codecs: bitrates, codebooks, cost, latency, robustness, quality, and checks.
+
+Each codec is measured in a process of its own, which is ended when it does not answer. What a codec does wrong is reported
+for that codec in one sentence. The other codecs are not affected. The measurements are in `profiling/`, one file each.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from codec_bench.api.metric_groups import metrics_for
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.apps.profiling.together import Asked, measure_codecs
+from codec_bench.codecs import require_codec
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.config.option import documented
+from codec_bench.config.profile_request import ProfileRequest
+from codec_bench.data import open_source
+from codec_bench.data.alignments import read_alignments
+from codec_bench.engine.device import resolve_devices
+from codec_bench.engine.plan import build_plan
+from codec_bench.engine.systems import Codecs, System, read_systems
+from codec_bench.environment import machine, versions
+from codec_bench.errors import UserError
+from codec_bench.registry import names
+from codec_bench.store.files import write_json
+from codec_bench.store.folders import mark_finished, named_folder, own_folder
+
+SCHEMA = 1
+METRICS = ("stoi", "pesq_wb", "mel_distance", "dnsmos")
+
+Progress = Callable[[str, str, int, int], None]
+OnFolder = Callable[[Path, str], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Profile:
+    """The profile of one or several codecs.
+
+    Args:
+        folder: holds `profile.json`, `profile.html`, the kept audio and the engine's run.
+        facts: everything, as JSON values; see `docs/profile.md` for the schema.
+    """
+
+    folder: Path
+    facts: Mapping[str, Any]
+
+    @property
+    def codecs(self) -> Mapping[str, Mapping[str, Any]]:
+        """The sections of each codec by its name."""
+        return self.facts["codecs"]
+
+    @property
+    def faults(self) -> Mapping[str, Sequence[str]]:
+        """What failed, in one sentence each, by codec. Codecs without a failure are not in it."""
+        return {name: codec["faults"] for name, codec in self.codecs.items() if codec["faults"]}
+
+    @property
+    def page(self) -> Path:
+        """Path of the HTML page."""
+        return self.folder / "profile.html"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return dict(self.facts)
+
+
+@documented(ProfileRequest)
+def profile(
+    *,
+    codec: Codecs,
+    data: Any,
+    metrics: str | Sequence[str] = METRICS,
+    anchor: str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    device: str = "auto",
+    limit: int | None = None,
+    seed: int = 0,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    settings: Settings | Mapping[str, Any] | None = None,
+    alignments: str | os.PathLike[str] | None = None,
+    page: bool = True,
+    progress: Progress = lambda codec, step, done, total: None,
+    on_folder: OnFolder = lambda folder, words: None,
+) -> Profile:
+    """Measures codecs on some data.
+
+    A call with the same arguments continues a profile that was stopped, also without `out`: codecs that were measured whole
+    are not measured again.
+
+    Args:
+        settings: how thoroughly to measure, and how long one call of a codec may take; a mapping has the fields of `Settings`.
+        page: whether to write `profile.html`.
+        progress: called with (codec, step, steps done, steps in all).
+        on_folder: called with the folder and a sentence on it, such as whether it is new, before anything is measured.
+
+    Returns:
+        The profile; `profile.json` holds the same.
+
+    Raises:
+        UserError: an argument is wrong, the folder cannot be written, or none of the codecs can be loaded.
+    """
+    if not isinstance(settings, Settings):
+        settings = Settings(**{"seed": seed, **(settings or {})})
+    systems = read_systems(codec)
+    for system in systems:
+        _known(system)
+    given = dict(options or {})
+    if alignments is not None:
+        # What is wrong in them is said now and not after an hour of measuring.
+        read_alignments(Path(alignments).expanduser())
+    source = open_source(data, limit=limit, seed=seed if limit is not None else None)
+    asked = Asked(
+        systems=systems,
+        data=data,
+        source=source,
+        metrics=tuple(metrics_for(names(metrics), source, None, coded=True, options=given)[0]),
+        anchor=anchor,
+        folder=Path(),
+        device=resolve_devices(device)[0],
+        limit=limit,
+        seed=seed,
+        options={name: dict(some) for name, some in given.items() if not any(s.takes(name) for s in systems)},
+        settings=settings,
+        progress=progress,
+        alignments=None if alignments is None else Path(alignments).expanduser().absolute(),
+    )
+    # A misspelt metric is refused now and not after an hour of measuring.
+    plan = build_plan(systems, asked.with_bitrate, given, {sample.language for sample in source})
+    asked = replace(asked, systems=plan.systems)  # with the options of each
+    with own_folder("profile", asked.request) if out is None else named_folder(out) as place:
+        on_folder(place.path, place.words)
+        return _profile_in(replace(asked, folder=place.path), page)
+
+
+def _profile_in(asked: Asked, page: bool) -> Profile:
+    """Measures into a folder that is held, and writes `profile.json` and the page."""
+    try:
+        asked.audio.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"the folder '{asked.folder}' cannot be written: {error.strerror}") from error
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    write_json(asked.folder / "run.json", _plain({"config": asked.config, "how": asked.how}))
+    measured = measure_codecs(asked)
+    facts = {
+        "schema": SCHEMA,
+        "started": started,
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "data": measured.pop("data"),
+        "how": measured.pop("how"),
+        "machine": machine(),
+        "versions": versions(),
+        **measured,
+    }
+    facts = json.loads(json.dumps(_plain(facts), ensure_ascii=False, default=str))
+    write_json(asked.folder / "profile.json", facts)
+    made = Profile(asked.folder, facts)
+    if page:
+        from codec_bench.apps.profiling.page import write_profile_page
+
+        write_profile_page(facts, made.page, references=asked.players)
+    asked.measured.unlink(missing_ok=True)
+    mark_finished(asked.folder)
+    return made
+
+
+def _known(system: System) -> None:
+    """Checks that a codec and its operating point exist, before anything is measured.
+
+    Raises:
+        UserError: there is no such codec, operating point or file, or it is an object or class that only this process has.
+    """
+    name = system.codec
+    if name is None and system.live is not None:
+        raise UserError(
+            f"'{system.asked}' is {'a class' if isinstance(system.live, type) else 'an object'} of this process, and a codec "
+            "is profiled in a process of its own, which cannot import it",
+            hint=f"put the class into a file and name it: ./my_codec.py:{system.cls.__name__}",
+        )
+    require_codec(name, system.asked)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON: numbers that are not finite become None, NumPy's numbers become Python's."""
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return _plain(value.item()) if hasattr(value, "item") else value
+
+
+__all__ = ["METRICS", "SCHEMA", "NotApplicable", "Profile", "Settings", "profile"]

@@ -1,0 +1,53 @@
+"""`codec-bench profile`: everything about one or several codecs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import typer
+
+from codec_bench.config.profile_request import ProfileRequest
+from codec_bench.terminal.request import command, values_of
+
+
+@command(ProfileRequest)
+def profile(request: ProfileRequest) -> None:
+    """Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common mistakes."""
+    from codec_bench.api.read_arguments import arguments_of
+    from codec_bench.apps.profiling.api import profile as profile_codecs
+    from codec_bench.registry import names
+    from codec_bench.terminal.output import console, talk
+    from codec_bench.terminal.progress import progress_line
+    from codec_bench.terminal.stopping import stopping
+
+    arguments = arguments_of(ProfileRequest, values_of(request))
+    count = len(names(str(request.codec)))  # which is typed as one text
+    with stopping(lambda folder: _held(folder, count)) as stop, progress_line("steps", estimates=False) as progress:
+        made = profile_codecs(
+            **arguments,
+            on_folder=stop.on_folder,
+            progress=lambda name, step, done, total: progress.tell(f"{name}: {step}", done, total, 0, 0.0),
+        )
+    if request.json:
+        sys.stdout.write(json.dumps(made.as_dict(), ensure_ascii=False) + "\n")
+    else:
+        from codec_bench.apps.profiling.table import profile_tables
+
+        shown = console()
+        shown.print(profile_tables(made.facts, width=shown.width))
+    for name, faults in made.faults.items():
+        for fault in faults:
+            talk(f"{name}: {fault}")
+    talk(f"profile: {made.folder / 'profile.json'}\npage: {made.page}")
+    if made.faults:
+        raise typer.Exit(3)
+
+
+def _held(folder: Path, count: int) -> str:
+    """What an unfinished profile keeps."""
+    from codec_bench.apps.profiling.together import codecs_measured
+
+    measured = len(codecs_measured(folder))
+    return f"{measured} of {count} codecs are measured and kept in {folder}"

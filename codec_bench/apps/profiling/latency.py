@@ -1,0 +1,137 @@
+"""How far a codec looks ahead, found by changing its input from a time on and seeing from where its output changes.
+
+If the input changes at sample t, and the earliest output sample that changes is t - L, then the codec needs L input samples
+after the place of that output sample. L depends on where t lies within a frame, so several places are tried:
+    algorithmic_samples   one frame, the look-ahead beyond it (the largest L + 1 if there are no frames), and the delay of
+                          the output. This delay remains on a machine of any speed.
+    delay_samples         by how much the output is late, by cross-correlation; 0 if it is not late, and if the waveform is
+                          not kept.
+    lookahead_samples     the largest L. A codec that waits for frames of F samples and looks no further has F - 1.
+    beyond_frame_samples  the smallest L, at the best place within a frame: 0 for a causal codec, whatever its frame.
+All three are lower bounds, since only some changes are tried. A negative value says that the output is late: the codec
+delays its output and does not compensate for the delay.
+
+An output sample has changed if it differs by more than 1e-4 of the output's peak, and by more than four times the
+difference of two outputs for the same input. The input after t is replaced by another sound (once by noise, once by the
+same sound with half of full scale added or subtracted), since a small change may leave all codes as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs.adapt import recode
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.alignment import align_waves
+from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.signals import CORRELATED
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.types import Audio
+
+_TOLERANCE = 1e-4
+_PLACES = (0.45, 0.7)  # where the signal is changed, as shares of its length
+_WHOLE_SHARE = 0.05
+_LONGEST_DELAY_S = 0.5
+_LEAST_DELAY_SAMPLES = 1.0  # a low bitrate moves the peak of the correlation by less
+_LOOKAHEAD_SLACK_S = 0.003  # for resampling inside a codec, which its label does not include
+
+
+def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+    """Look-ahead of a codec.
+
+    Raises:
+        NotApplicable: the same input does not give the same output, or no change of the input changes the output.
+    """
+    rng = np.random.default_rng(settings.seed)
+    clip = material.exactly(settings.latency_s)
+    rate = clip.sample_rate_hz
+    samples = 0.5 * clip.samples / max(1e-6, float(np.abs(clip.samples).max()))
+    samples = (samples + 0.01 * rng.standard_normal(samples.shape)).astype(np.float32)
+    noise_after = (0.2 * rng.standard_normal(samples.shape)).astype(np.float32)
+    jump_after = np.where(samples > 0, samples - 0.5, samples + 0.5).astype(np.float32)
+
+    def run(values: np.ndarray) -> np.ndarray:
+        return recode(codec, [Audio(values, rate)])[1][0].samples
+
+    plain = run(samples)
+    noise = float(np.abs(run(samples) - plain).max())
+    peak = float(np.abs(plain).max())
+    tolerance = max(_TOLERANCE * peak, 4 * noise)
+    if noise > 0.01 * peak:
+        raise NotApplicable(
+            f"two outputs for the same input differ by {noise:.2g}, so the effect of a change cannot be seen"
+        )
+    hop = _hop(codec.info.frame_rate_hz, rate)
+    tried = []
+    for change in _changes(samples.shape[1], hop):
+        first = []
+        for other in (noise_after, jump_after):
+            changed = np.concatenate([samples[:, :change], other[:, change:]], axis=1)
+            first += np.flatnonzero(np.abs(run(changed) - plain).max(axis=0) > tolerance)[:1].tolist()
+        if first:
+            tried.append((change, min(first)))
+    if not tried:
+        raise NotApplicable("no change of the input changed the output")
+    ahead = [change - earliest for change, earliest in tried]
+    # A change of only the last sample of a frame may leave its codes as they are; the next frame is then the first to change.
+    of_place: dict[int, int] = {}
+    for (change, _), samples_ahead in zip(tried, ahead):
+        place = change % (hop or 1)
+        if place < (hop or 1) - 1 or not place:
+            of_place[place] = max(samples_ahead, of_place.get(place, samples_ahead))
+    beyond = min(of_place.values(), default=max(ahead))
+    whole = all(earliest < _WHOLE_SHARE * samples.shape[1] for _, earliest in tried)
+    delay = _delay(samples, plain, rate)
+    algorithmic = (hop + max(0, beyond) if hop else max(0, max(ahead) + 1)) + delay
+    return {
+        "sample_rate_hz": rate,
+        "algorithmic_samples": algorithmic,
+        "algorithmic_ms": 1000 * algorithmic / rate,
+        "delay_samples": delay,
+        "lookahead_samples": max(ahead),
+        "lookahead_ms": 1000 * max(ahead) / rate,
+        "beyond_frame_samples": beyond,
+        "beyond_frame_ms": 1000 * beyond / rate,
+        "frame_samples": hop,
+        "whole_signal": whole,
+        "signal_s": clip.duration_s,
+        "tolerance": tolerance,
+        "changes": [list(pair) for pair in tried],
+    }
+
+
+def _delay(samples: np.ndarray, decoded: np.ndarray, rate: int) -> float:
+    found = align_waves(samples, decoded, rate, round(_LONGEST_DELAY_S * rate))
+    clear = abs(found.correlation) >= CORRELATED and found.delay_samples >= _LEAST_DELAY_SAMPLES
+    return round(found.delay_samples, 2) if clear else 0.0
+
+
+def label(info: CodecInfo, latency: dict[str, Any]) -> dict[str, Any]:
+    """The finding that compares what a codec declares of its look-ahead with what was measured."""
+    beyond = latency["beyond_frame_samples"]
+    if info.causal is None:
+        return finding("causal label", "not applicable", "it does not declare whether it is causal")
+    allowed = round((info.lookahead_s or 0.0) * latency["sample_rate_hz"])
+    if info.causal and beyond > allowed + _LOOKAHEAD_SLACK_S * latency["sample_rate_hz"]:
+        text = f"declared causal with a look-ahead of {allowed} samples, but looks {beyond} samples beyond its frame"
+        return finding("causal label", "suspect", text, float(beyond))
+    said = "causal" if info.causal else "not causal"
+    said += f" with a look-ahead of {allowed} samples" if allowed else ""
+    return finding("causal label", "ok", f"declared {said}; looks {beyond} samples beyond its frame", float(beyond))
+
+
+def _hop(frame_rate_hz: float | None, rate_hz: int) -> int | None:
+    return max(1, round(rate_hz / frame_rate_hz)) if frame_rate_hz else None
+
+
+def _changes(num_samples: int, hop: int | None) -> list[int]:
+    """Where to change the input: at five places within a frame, and at the two ends of another frame."""
+    step = hop or num_samples // 41
+    inside = sorted({0, step // 4, step // 2, 3 * step // 4, step - 1})
+    first, second = (int(share * num_samples) // step * step for share in _PLACES)
+    wanted = {first + offset for offset in inside} | {second, second + step - 1}
+    return sorted(min(num_samples - 1, change) for change in wanted)

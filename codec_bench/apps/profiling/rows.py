@@ -1,0 +1,388 @@
+"""The rows of a profile, in the words that terminal and page share: sections of rows, with one cell per codec.
+
+Conventions
+    The input is the content of `profile.json`. A cell is text. If a measurement does not apply, failed or was not made,
+    the cell is `–` and holds the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from codec_bench.apps.profiling.cells import Cell, Row, Section, row_of
+from codec_bench.report import numbers
+
+_MIB = 2**20
+
+
+def sections(profile: Mapping[str, Any]) -> list[Section]:
+    """All sections of a profile that have rows."""
+    codecs = profile["codecs"]
+    stability = Section(
+        "Stability",
+        "Share of codes that stay the same, the mean of all codebooks; higher is better.",
+        _stability(codecs),
+    )
+    made = [
+        _rate(codecs),
+        _codebooks(codecs),
+        _phones(codecs),
+        _size(codecs),
+        _speed(profile),
+        _latency(codecs),
+        stability,
+    ]
+    empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
+    return [
+        Section(s.title, s.note, [r for r in s.rows if not empty(r)], [r for r in s.rows if empty(r)])
+        for s in made
+        if s.rows
+    ]
+
+
+def reasons(found: Sequence[Section], labels: Sequence[str]) -> list[tuple[str, str, str]]:
+    """Why cells have no value: (codecs, rows, reason), with each reason once."""
+    said: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
+    for section in found:
+        for row in (*section.rows, *section.without):
+            for text, cell in zip(labels, row.cells):
+                if cell.reason:
+                    concerned, rows = said.setdefault(cell.reason, ({}, {}))
+                    concerned[text], rows[row.label] = None, None
+    return [
+        ("all" if len(concerned) == len(labels) > 1 else _some(list(concerned)), _some(list(rows)), reason)
+        for reason, (concerned, rows) in said.items()
+    ]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 4 else ""
+    return ", ".join(names[: 3 if more else 4]) + more
+
+
+def speed_note(profile: Mapping[str, Any]) -> str:
+    """The device, the cores and the threads that the timings were measured with."""
+    facts, how = profile["machine"], profile["how"]
+    threads = sorted(
+        {
+            str(c["speed"]["threads"].get("torch", "–"))
+            for c in profile["codecs"].values()
+            if c["speed"]["state"] == "ok"
+        }
+    )
+    device = facts.get("gpu") if str(how["device"]).startswith("cuda") else facts.get("cpu")
+    parts = [f"{how['device']}: {device}", f"{facts.get('cores')} cores", f"torch threads: {', '.join(threads) or '–'}"]
+    torch = profile["versions"].get("torch")
+    parts.append(f"torch {torch}" if torch else "")
+    return "; ".join(filter(None, parts)) + ". Timings can be compared only on the same machine with the same threads."
+
+
+def findings(profile: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    """Every finding that is not ok, with the label of its codec: failed ones first, then suspect ones."""
+    rows = [
+        (label(profile, name), finding)
+        for name, codec in profile["codecs"].items()
+        for finding in codec["findings"].get("findings", [])
+        if finding["state"] in ("failed", "suspect")
+    ]
+    return sorted(rows, key=lambda row: row[1]["state"] != "failed")
+
+
+def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
+    """(metrics, family, value, reason) of every delta rate. Metrics without a value for the same reason share a row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for metric, families in profile["bd_rate"].items():
+        for family, entry in families.items():
+            refused = entry["value"] is None
+            key = (family, entry["reason"] if refused else f"{metric}\n{100 * entry['value']:+.1f} %".replace("-", "−"))
+            rows.setdefault(key, []).append(metric)
+    made = []
+    for (family, said), metrics in sorted(rows.items(), key=lambda row: row[0][0]):
+        _, found, value = said.partition("\n")
+        made.append(
+            (_some(metrics), numbers.plain(family), value if found else "–", "" if found else numbers.plain(said))
+        )
+    return made
+
+
+def label(profile: Mapping[str, Any], name: str) -> str:
+    """The name of a codec in tables."""
+    return numbers.plain(profile["labels"].get(name, name))
+
+
+def _rate(codecs: Mapping[str, Any]) -> Section:
+    rows = [
+        row_of(codecs, "declared bitrate", "kbps", "The bitrate that the codec declares.", "rate", _declared),
+        row_of(codecs, "nominal bitrate", "kbps", "The bits of its codes, from their number and the entries of the codebooks.", "rate", lambda r: _kbps(r["nominal_bps"])),
+        row_of(codecs, "measured bitrate", "kbps", "All bits that were sent, divided by the seconds that were coded.", "rate", lambda r: _kbps(r["measured_bps"])),
+        row_of(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook separately.", "rate", _entropy),
+        row_of(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it; an upper bound.", "rate", _joint),
+        row_of(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: _or(r["frame_rate_hz"], "{:g}", "it has no fixed frames")),
+        row_of(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
+        row_of(codecs, "tokens counted", "", "How many codes these numbers were computed from.", "rate", lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
+    ]  # fmt: skip
+    return Section(
+        "Rate", "Counted over the data. Entropy-coded and joint rates are corrected for the bias of few tokens.", rows
+    )
+
+
+def _codebooks(codecs: Mapping[str, Any]) -> Section:
+    rows = [
+        row_of(codecs, "codebooks × entries", "", "Codebooks of each stream, and entries of a codebook.", "rate", lambda r: _codes(r, lambda: _shape(r))),
+        row_of(codecs, "utilisation", "%", "Share of entries that occurred, the mean of all codebooks; higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}"))),
+        row_of(codecs, "perplexity", "", "How many equally frequent entries have the same entropy; the mean of all codebooks, higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}"))),
+        row_of(codecs, "dead entries", "", "Entries that did not occur, of all codebooks.", "rate", lambda r: _codes(r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}")),
+    ]  # fmt: skip
+    return Section(
+        "Codebooks",
+        "Over all codebooks; the page shows each. With few tokens, entries may be missing by chance: see the tokens counted.",
+        rows,
+    )
+
+
+def _phones(codecs: Mapping[str, Any]) -> Section:
+    if all(c.get("phones", {}).get("state", "not measured") == "not measured" for c in codecs.values()):
+        return Section("Phones", "", [])
+    rows = [
+        row_of(codecs, "phone information (PNMI)", "%", "What a code tells of the phone in the middle of its frame, of what there is to know; higher is more.", "phones", partial(_told, "pnmi")),
+        row_of(codecs, "phone purity", "%", "Frames whose phone is right if each code is written as its most frequent phone.", "phones", partial(_told, "phone_purity")),
+        row_of(codecs, "cluster purity", "%", "Frames that have the most frequent code of their phone.", "phones", partial(_told, "cluster_purity")),
+        row_of(codecs, "phone information, first codebook", "%", "The same of the first codebook alone.", "phones", _first),
+        row_of(codecs, "clips without an alignment", "", "Clips that these numbers leave out; a clip that is coded channel by channel counts once for each.", "phones", lambda p: f"{p['items_without']:,} of {p['items'] + p['items_without']:,}"),
+        row_of(codecs, "frames with a phone", "", "How many frames these numbers were computed from, of each stream.", "phones", lambda p: " + ".join(f"{s['per_codebook'][0]['frames']:,}" for s in p["streams"])),
+    ]  # fmt: skip
+    rows += [
+        row_of(codecs, f"ABX error {way} speakers, {which}", "%", f"How often a phone is nearer to another phone than to itself, {_SPEAKERS[way]}; 50 is chance, lower is better.", "abx", partial(_abx, f"{which.replace(' ', '_')}", way))
+        for which in ("all codebooks", "first codebook", "vectors")
+        for way in _SPEAKERS
+    ]  # fmt: skip
+    return Section(
+        "Phones",
+        "The mean of all codebooks (lowest to highest), and the same for codes that are independent of the phones. Few frames raise "
+        "both; compare codecs over the same data, and phone purity at equal numbers of entries only. "
+        "Of an ABX error, 50 % is chance.",
+        rows,
+    )
+
+
+_SPEAKERS = {"within": "all three by one speaker", "across": "said again by another speaker"}
+
+
+def _abx(which: str, way: str, abx: Mapping[str, Any]) -> Cell:
+    found = [stream[which][way] for stream in abx["streams"]]
+    texts = ["–" if one["error"] is None else f"{100 * one['error']:.1f}" for one in found]
+    known = any(one["error"] is not None for one in found)
+    return Cell(" + ".join(texts)) if known else Cell("–", found[0]["reason"])
+
+
+def _first(phones: Mapping[str, Any]) -> str:
+    streams = [{"per_codebook": stream["per_codebook"][:1]} for stream in phones["streams"][:1]]
+    return _told("pnmi", {"streams": streams})
+
+
+def _told(key: str, phones: Mapping[str, Any]) -> str:
+    return f"{_spread(phones, key, 100, '{:.1f}')}; chance {_spread(phones, f'{key}_chance', 100, '{:.1f}')}"
+
+
+def _size(codecs: Mapping[str, Any]) -> Section:
+    rows = [
+        row_of(codecs, "parameters", "M", "Learnt numbers; each counts once.", "complexity", lambda c: _millions(c["parameters"])),
+        row_of(codecs, "of the encoder", "M", "Parameters that encoding reads.", "complexity", lambda c: _millions(c["encoder"]["parameters"])),
+        row_of(codecs, "of the decoder", "M", "Parameters that decoding reads.", "complexity", lambda c: _millions(c["decoder"]["parameters"])),
+        row_of(codecs, "buffers", "M", "Other stored numbers, for example codebooks that are kept as buffers.", "complexity", lambda c: _millions(c["buffers"])),
+        row_of(codecs, "encoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["encoder"]["macs_per_s"])),
+        row_of(codecs, "decoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["decoder"]["macs_per_s"])),
+    ]  # fmt: skip
+    return Section(
+        "Size",
+        "Multiply-accumulates of torch's products, convolutions, attention and recurrent layers; nothing else is counted.",
+        rows,
+    )
+
+
+def _speed(profile: Mapping[str, Any]) -> Section:
+    codecs = profile["codecs"]
+    rows = [
+        row_of(codecs, "real-time factor", "", "Seconds of computing per second of audio, one clip at a time; lower is better.", "speed", lambda s: _three(s["real_time_factor"])),
+        row_of(codecs, "encoder", "", "The real-time factor of encoding alone.", "speed", lambda s: _three(s["encode_real_time_factor"])),
+        row_of(codecs, "decoder", "", "The real-time factor of decoding alone.", "speed", lambda s: _three(s["decode_real_time_factor"])),
+        row_of(codecs, "batched", "h per h", "Hours of audio through encoder and decoder in an hour, in batches; higher is better.", "batched", lambda s: _three(s["audio_hours_per_hour"])),
+        row_of(codecs, "peak memory of one clip", "MiB", "Highest resident size of its process.", "speed", lambda s: _memory(s["memory"], "resident_bytes")),
+        row_of(codecs, "peak memory in batches", "MiB", "Highest resident size of its process.", "batched", lambda s: _memory(s["memory"], "resident_bytes")),
+        row_of(codecs, "peak GPU memory in batches", "MiB", "Highest memory of tensors.", "batched", lambda s: _memory(s["memory"], "gpu_bytes")),
+        row_of(codecs, "load time", "s", "Time to load the codec in a new process, its libraries included.", "load", lambda s: f"{s['load_s']:.2f}"),
+    ]  # fmt: skip
+    return Section("Speed", speed_note(profile), rows)
+
+
+def _latency(codecs: Mapping[str, Any]) -> Section:
+    rows = [
+        row_of(codecs, "algorithmic latency", "ms", "One frame and the look-ahead beyond it. This delay remains on a machine of any speed; lower is better.", "latency", lambda c: _ahead(c, "algorithmic_ms")),
+        row_of(codecs, "look-ahead", "ms", "How far the input after an output sample is needed, at most, with the wait for a whole frame; lower is better.", "latency", lambda c: _ahead(c, "lookahead_ms")),
+        row_of(codecs, "look-ahead", "samples", "The same in samples at the codec's rate.", "latency", lambda c: _ahead(c, "lookahead_samples")),
+        row_of(codecs, "beyond the frame", "samples", "The look-ahead at the best place within a frame; 0 for a causal codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
+        row_of(codecs, "streaming step", "ms", "Length of the audio in one step of a stream.", "streaming", lambda s: f"{s['step_ms']:.1f}"),
+        row_of(codecs, "step p50", "ms", "Median computing time of a step, encoder and decoder together.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
+        row_of(codecs, "step p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder added.", "streaming", _p95),
+        row_of(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.", "streaming", _offline),
+    ]  # fmt: skip
+    return Section(
+        "Latency",
+        "Found by changing the input from a time on and seeing from where the output changes. All values are lower bounds.",
+        rows,
+    )
+
+
+def _kbps(bps: float | None) -> str:
+    return "–" if bps is None else f"{bps / 1000:.{numbers.three_digits([bps / 1000])}f}"
+
+
+def _three(value: float | None) -> str:
+    """The number with three digits."""
+    if value is None:
+        return "–"
+    return (
+        f"{value:.3g}"
+        if 1e-4 <= abs(value) < 1000 or not value
+        else f"{value:,.0f}"
+        if abs(value) >= 1000
+        else f"{value:.1e}"
+    )
+
+
+def _or(value: float | None, form: str, reason: str) -> Cell:
+    return Cell(form.format(value)) if value else Cell("–", reason)
+
+
+def _declared(rate: Mapping[str, Any]) -> Cell:
+    if rate["declared_bps"] is None:
+        return Cell("–", "it declares no bitrate")
+    wrong = abs(rate["nominal_bps"] / rate["declared_bps"] - 1) > 0.02
+    return Cell(_kbps(rate["declared_bps"]), flag=wrong)
+
+
+def _entropy(rate: Mapping[str, Any]) -> Cell:
+    return Cell(_kbps(rate["entropy_coded_bps"]), rate["entropy_coded_reason"])
+
+
+def _joint(rate: Mapping[str, Any]) -> Cell:
+    return Cell(_kbps(rate["joint_bps"]), rate["joint_reason"])
+
+
+def _codes(rate: Mapping[str, Any], say: Callable[[], str]) -> Cell:
+    return Cell(say()) if rate["streams"] else Cell("–", rate["entropy_coded_reason"])
+
+
+def _tokens_per_s(rate: Mapping[str, Any]) -> Cell:
+    once = f" + {rate['tokens_per_item']} a clip" if rate["tokens_per_item"] else ""
+    return _codes(rate, lambda: f"{rate['tokens_per_s']:g}{once}")
+
+
+def _shape(rate: Mapping[str, Any]) -> str:
+    return " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in rate["streams"])
+
+
+def _spread(rate: Mapping[str, Any], key: str, factor: float, form: str) -> str:
+    """The mean over all codebooks, and the lowest and highest where there are several."""
+    values = [factor * b[key] for s in rate["streams"] for b in s["per_codebook"] if b[key] is not None]
+    if not values:
+        return "–"
+    mean = form.format(sum(values) / len(values))
+    return mean if len(values) == 1 else f"{mean} ({form.format(min(values))}–{form.format(max(values))})"
+
+
+def _millions(count: float) -> str:
+    return _three(count / 1e6)
+
+
+def _giga(count: float) -> str:
+    return _three(count / 1e9)
+
+
+def _memory(memory: Mapping[str, Any], key: str) -> Cell:
+    if key not in memory:
+        return Cell("–", "it did not run on a GPU")
+    return Cell(f"{memory[key] / _MIB:,.0f}")
+
+
+def _ahead(latency: Mapping[str, Any], key: str) -> Cell:
+    value = latency[key]
+    text = f"{value:.1f}" if key.endswith("ms") else f"{value:,}"
+    if latency["whole_signal"]:
+        return Cell(f"≥ {text}", f"it looks at the whole signal; signals of {latency['signal_s']:g} s were tried")
+    return Cell(text.replace("-", "−"))
+
+
+def _p95(stream: Mapping[str, Any]) -> Cell:
+    return Cell(_three(stream["encode_ms"]["p95"] + stream["decode_ms"]["p95"]), flag=not stream["keeps_up"])
+
+
+def _offline(stream: Mapping[str, Any]) -> Cell:
+    text = f"{stream['wave_difference']:.1e}"
+    if stream["missing_samples"]:
+        text += f", {stream['missing_samples']} samples short"
+    return Cell(text, flag=not stream["equals_offline"])
+
+
+def _mean(values: Sequence[float] | None) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _share(values: Sequence[float] | None, reason: str | None) -> Cell:
+    mean = _mean(values)
+    if mean is None:
+        return Cell("–", reason)
+    spread = f" ({100 * min(values):.0f}–{100 * max(values):.0f})" if values and len(values) > 1 else ""
+    return Cell(f"{100 * mean:.1f}{spread}")
+
+
+def _stability(codecs: Mapping[str, Any]) -> list[Row]:
+    measured = [c["stability"] for c in codecs.values() if c["stability"]["state"] == "ok"]
+    if not measured:
+        return []
+    rounds = max((len(s["reencoding"]) for s in measured), default=0)
+    rows = []
+    for number in range(rounds):
+        what = "Codes of decoded audio compared with those of the original."
+        rows.append(row_of(codecs, f"re-encoded {number + 1}×", "%", what, "stability", partial(_reencoded, number)))
+    for place, entry in enumerate(measured[0]["gain"]):
+        name = f"input {abs(entry['gain_db']):g} dB {'louder' if entry['gain_db'] > 0 else 'softer'}"
+        of_codes, of_sound = f"same codes with {name}", f"SNR with {name}"
+        rows.append(row_of(codecs, of_codes, "%", _AGAINST["%"], "stability", partial(_agreement_at_gain, place)))
+        rows.append(row_of(codecs, of_sound, "dB", _AGAINST["dB"], "stability", partial(_snr_at_gain, place)))
+    shift = measured[0]["shift"]["samples"]
+    name = f"input {shift} sample{'s' if shift != 1 else ''} later"
+    rows.append(
+        row_of(
+            codecs, f"same codes with {name}", "%", _AGAINST["%"], "stability",
+            lambda s: _share(s["shift"]["agreement"], s["tokens_reason"]),
+        )
+    )  # fmt: skip
+    snr_later = lambda s: Cell(_snr(s["shift"]["wave_snr_db"]))  # noqa: E731
+    rows.append(row_of(codecs, f"SNR with {name}", "dB", _AGAINST["dB"], "stability", snr_later))
+    return rows
+
+
+def _reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
+    rounds = stability["reencoding"]
+    return _share(rounds[number]["with_first"] if number < len(rounds) else None, stability["tokens_reason"])
+
+
+def _agreement_at_gain(place: int, stability: Mapping[str, Any]) -> Cell:
+    return _share(stability["gain"][place]["agreement"], stability["tokens_reason"])
+
+
+def _snr_at_gain(place: int, stability: Mapping[str, Any]) -> Cell:
+    return Cell(_snr(stability["gain"][place]["wave_snr_db"]))
+
+
+_AGAINST = {
+    "%": "Codes of the changed clip compared with those of the unchanged clip.",
+    "dB": "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded unchanged clip.",
+}
+
+
+def _snr(value: float | None) -> str:
+    return "–" if value is None else "same" if value >= 200 else f"{value:.1f}"

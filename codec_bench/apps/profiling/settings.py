@@ -1,0 +1,43 @@
+"""How thoroughly a profile is measured."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from codec_bench.codecs.checks.steps import Limits
+
+
+@dataclass(frozen=True, slots=True)
+class Settings(Limits):
+    """How thoroughly each measurement is made. These settings do not change what a number means; `Limits` are among them.
+
+    Args:
+        clip_s: seconds of speech for the real-time factor at batch 1, and for counting operations.
+        repeats: how often that clip is coded; the median is reported.
+        latency_s: seconds of the signal that is changed to find the look-ahead; a codec that looks further ahead than
+            that is reported to need the whole signal.
+        stream_s: seconds that are streamed.
+        robust_clips: how many clips are re-encoded, amplified and shifted. robust_s: seconds that each is cut to.
+        reencodings: how often decoded audio is encoded again.
+        gains_db: the changes of level that are tried, in dB.
+        shift_samples: how many samples a clip is moved by.
+        players: of how many clips the decoded audio is kept, to be played on the page.
+        seed: decides the noise and which samples `limit` takes.
+    """
+
+    clip_s: float = 10.0
+    repeats: int = 3
+    latency_s: float = 3.0
+    stream_s: float = 4.0
+    robust_clips: int = 4
+    robust_s: float = 5.0
+    reencodings: int = 3
+    gains_db: tuple[float, ...] = (-6.0, 6.0)
+    shift_samples: int = 1
+    players: int = 3
+    seed: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**asdict(self), "gains_db": list(self.gains_db)}

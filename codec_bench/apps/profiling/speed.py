@@ -1,0 +1,167 @@
+"""How fast a codec is and how much memory it needs, measured in a process that has done nothing else before.
+
+Measurements
+    load_s               seconds of loading the codec, its libraries included. They depend on whether its files were in the
+                         machine's memory already, which is not known.
+    real_time_factor     seconds of computing per second of audio, one clip at a time, as the median of several runs. Lower
+                         is better, and below 1 the codec is faster than real time. Encoder and decoder are also given
+                         separately. A first call to warm up does not count.
+    audio_hours_per_hour hours of audio that pass through encoder and decoder in one hour, in batches of similar lengths.
+                         Higher is better.
+    memory               the largest resident size of the process, and the largest size of tensors on the GPU if it has one.
+
+Timings can be compared only on the same machine with the same number of threads. Both are recorded with them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs.adapt import decode, encode
+from codec_bench.codecs.checks.material import Material
+
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+class PeakMemory:
+    """The highest memory use of this process, and of its tensors on a GPU, since this object was made.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+    """
+
+    def __init__(self, device: str) -> None:
+        self._gpu = device if device.startswith("cuda") and "torch" in sys.modules else None
+        self.since_start = True
+        try:
+            _CLEAR.write_text("5")  # forget the highest resident size so far
+            self.since_start = False
+        except OSError:
+            pass  # then the peak is that since the start of the process
+        if self._gpu:
+            import torch
+
+            torch.cuda.reset_peak_memory_stats(self._gpu)
+
+    def result(self) -> dict[str, Any]:
+        """The peaks in bytes; `resident_since_start` says that the peak is that since the start of the process."""
+        out: dict[str, Any] = {"resident_bytes": _peak_resident(), "resident_since_start": self.since_start}
+        if self._gpu:
+            import torch
+
+            out["gpu_bytes"] = int(torch.cuda.max_memory_allocated(self._gpu))
+        return out
+
+
+def _peak_resident() -> int:
+    try:
+        found = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
+    except OSError:
+        found = None
+    if found:
+        return int(found[1]) * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def threads() -> dict[str, Any]:
+    """How many threads the loaded libraries use, and how many cores this process may run on."""
+    out: dict[str, Any] = {
+        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    }
+    if "torch" in sys.modules:
+        import torch
+
+        out["torch"] = torch.get_num_threads()
+    if os.environ.get("OMP_NUM_THREADS"):
+        out["OMP_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"]
+    return out
+
+
+def load(build: Callable[[], Any], device: str) -> tuple[Any, dict[str, Any]]:
+    """Builds a codec; returns it, and the seconds and the memory that this took."""
+    memory = PeakMemory(device)
+    start = perf_counter()
+    codec = build()
+    return codec, {"load_s": perf_counter() - start, "memory": memory.result()}
+
+
+def single(codec: Any, material: Material, settings: Settings, device: str) -> dict[str, Any]:
+    """Real-time factors of one clip at a time."""
+    clip = material.exactly(settings.clip_s)
+    decode(codec, encode(codec, [clip]), [clip])
+    memory = PeakMemory(device)
+    encode_s, decode_s = [], []
+    for _ in range(max(1, settings.repeats)):
+        start = perf_counter()
+        codes = codec.encode([clip])
+        middle = perf_counter()
+        codec.decode(codes)
+        encode_s.append(middle - start)
+        decode_s.append(perf_counter() - middle)
+    both = np.asarray(encode_s) + np.asarray(decode_s)
+    return {
+        "clip_s": clip.duration_s,
+        "repeats": len(both),
+        "encode_real_time_factor": float(np.median(encode_s)) / clip.duration_s,
+        "decode_real_time_factor": float(np.median(decode_s)) / clip.duration_s,
+        "real_time_factor": float(np.median(both)) / clip.duration_s,
+        "fastest": float(both.min()) / clip.duration_s,
+        "slowest": float(both.max()) / clip.duration_s,
+        "memory": memory.result(),
+    }
+
+
+class BatchClock:
+    """Adds up the time and the memory of the batches of a corpus.
+
+    Args:
+        device: as for `PeakMemory`.
+        batch_s: padded seconds of a batch, at most.
+    """
+
+    def __init__(self, device: str, batch_s: float) -> None:
+        self._device, self.batch_s = device, batch_s
+        self._memory: PeakMemory | None = None
+        self._peak: dict[str, Any] = {}
+        self._encode_s = self._decode_s = self._audio_s = 0.0
+        self._items = self._batches = 0
+
+    def begin(self) -> None:
+        """Starts watching the memory of a batch; `add` ends it."""
+        self._memory = PeakMemory(self._device)
+
+    def add(self, audio_s: float, items: int, encode_s: float, decode_s: float) -> None:
+        """Counts one batch."""
+        self._audio_s += audio_s
+        self._items += items
+        self._batches += 1
+        self._encode_s += encode_s
+        self._decode_s += decode_s
+        for key, value in (self._memory.result() if self._memory else {}).items():
+            self._peak[key] = max(self._peak.get(key, 0), value)
+
+    def result(self) -> dict[str, Any]:
+        """Hours of audio per hour, and what they were measured on."""
+        wall_s = self._encode_s + self._decode_s
+        per_hour = lambda seconds: self._audio_s / seconds if seconds > 0 else None  # noqa: E731
+        return {
+            "audio_hours_per_hour": per_hour(wall_s),
+            "encode_hours_per_hour": per_hour(self._encode_s),
+            "decode_hours_per_hour": per_hour(self._decode_s),
+            "audio_s": self._audio_s,
+            "items": self._items,
+            "batches": self._batches,
+            "batch_s": self.batch_s,
+            "memory": self._peak,
+        }

@@ -1,0 +1,105 @@
+"""Whether the codes stay the same when decoded audio is encoded again, or a clip is louder, quieter or a sample later.
+
+Agreement is the share of codes that are equal in the same place, for each codebook; 1 is best. It is given
+    for re-encoding  after every round, with the codes of the original (`with_first`) and with those of the round before
+                     (`with_previous`). The first falls if a codec drifts; the second rises to 1 if it settles.
+    for a gain       with the codes of the unchanged clip. The clip is attenuated first, so that it does not clip.
+    for a shift      with the codes of the unshifted clip: the frames stay where they are, and the sound moves.
+`wave_snr_db` compares the decoded changed clip, after the change was undone, with the decoded unchanged clip. It is the
+only number for codecs without codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs.adapt import recode
+from codec_bench.codecs.checks.material import Material
+from codec_bench.types import Audio, Codes
+
+_SNR_CEILING_DB = 200.0
+
+
+def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+    """Re-encodes, amplifies and shifts a few clips."""
+    clips = material.cut(settings.robust_clips, settings.robust_s)
+    codes, waves = recode(codec, clips)
+    loudest = 10 ** (max((*settings.gains_db, 0.0)) / 20)
+    quiet = [_scaled(c, min(1.0, 0.99 / (loudest * max(1e-9, float(np.abs(c.samples).max()))))) for c in clips]
+    return {
+        "clips": len(clips),
+        "tokens": sum(np.asarray(s.values).size for c in codes for s in c.streams),
+        "tokens_reason": None if codes[0].streams else "it sends packets of bits, which have no codes to compare",
+        "reencoding": _reencoding(codec, codes, waves, settings.reencodings),
+        "gain": _gain(codec, quiet, settings.gains_db),
+        "shift": _shift(codec, clips, codes, waves, settings.shift_samples),
+    }
+
+
+def _reencoding(codec: Any, first: Sequence[Codes], waves: Sequence[Audio], rounds: int) -> list[dict[str, Any]]:
+    out: list[dict[str, Any]] = []
+    if not first[0].streams:
+        return out
+    before, current = first, waves
+    for number in range(1, rounds + 1):
+        codes, decoded = recode(codec, current)
+        out.append({"round": number, "with_first": agreement(first, codes), "with_previous": agreement(before, codes)})
+        before, current = codes, decoded
+    return out
+
+
+def _gain(codec: Any, clips: Sequence[Audio], gains_db: Sequence[float]) -> list[dict[str, Any]]:
+    codes, waves = recode(codec, clips)
+    out = []
+    for gain_db in gains_db:
+        factor = 10 ** (gain_db / 20)
+        changed, decoded = recode(codec, [_scaled(c, factor) for c in clips])
+        back = [_scaled(d, 1 / factor) for d in decoded]
+        out.append({"gain_db": gain_db, "agreement": agreement(codes, changed), "wave_snr_db": _snr_db(waves, back)})
+    return out
+
+
+def _shift(
+    codec: Any, clips: Sequence[Audio], codes: Sequence[Codes], waves: Sequence[Audio], shift: int
+) -> dict[str, Any]:
+    moved = [Audio(np.pad(c.samples, ((0, 0), (shift, 0)))[:, : c.num_samples], c.sample_rate_hz) for c in clips]
+    changed, decoded = recode(codec, moved)
+    later = [Audio(d.samples[:, shift:], d.sample_rate_hz) for d in decoded]
+    plain = [Audio(w.samples[:, : w.num_samples - shift], w.sample_rate_hz) for w in waves]
+    return {"samples": shift, "agreement": agreement(codes, changed), "wave_snr_db": _snr_db(plain, later)}
+
+
+def agreement(codes: Sequence[Codes], others: Sequence[Codes]) -> list[float] | None:
+    """The share of equal codes of each codebook, of all streams in turn; None if there are no codes."""
+    if not codes[0].streams:
+        return None
+    same: list[float] = []
+    for index, stream in enumerate(codes[0].streams):
+        equal = np.zeros(np.asarray(stream.values).shape[0])
+        total = 0
+        for a, b in zip(codes, others):
+            left, right = np.asarray(a.streams[index].values), np.asarray(b.streams[index].values)
+            frames = min(left.shape[1], right.shape[1])
+            equal += (left[:, :frames] == right[:, :frames]).sum(axis=1)
+            total += max(left.shape[1], right.shape[1])
+        same += (equal / max(1, total)).tolist()
+    return same
+
+
+def _scaled(audio: Audio, factor: float) -> Audio:
+    return Audio(audio.samples * np.float32(factor), audio.sample_rate_hz)
+
+
+def _snr_db(references: Sequence[Audio], others: Sequence[Audio]) -> float | None:
+    signal = sum(float(np.square(r.samples, dtype=np.float64).sum()) for r in references)
+    noise = sum(
+        float(np.square(r.samples.astype(np.float64) - o.samples.astype(np.float64)).sum())
+        for r, o in zip(references, others)
+    )
+    if signal == 0.0:
+        return None
+    return min(_SNR_CEILING_DB, float(10 * np.log10(signal / noise))) if noise else _SNR_CEILING_DB

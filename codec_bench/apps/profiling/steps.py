@@ -1,0 +1,121 @@
+"""The measurements of one codec, in steps: those that show whether it is right, and those of its profile.
+
+A step gives one or more sections of the profile; `codecs/checks/steps.py` says what a section is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import perf_counter
+from typing import Any, ClassVar
+
+from codec_bench.apps.profiling import complexity, latency, speed, stability, streaming
+from codec_bench.apps.profiling.content import Content
+from codec_bench.apps.profiling.rate import RateCounter
+from codec_bench.audio.encode import write_flac
+from codec_bench.codecs.adapt import decode, encode
+from codec_bench.codecs.checks import steps
+from codec_bench.codecs.checks.steps import Checking, Watched
+from codec_bench.types import Audio, Codes
+
+STEPS: Mapping[str, tuple[str, ...]] = {
+    "load": ("info", "load"),
+    "contract": ("contract",),
+    "speed": ("speed",),
+    "corpus": ("rate", "batched", "findings", "phones", "abx"),
+    "complexity": ("complexity",),
+    "latency": ("latency",),
+    "streaming": ("streaming",),
+    "stability": ("stability",),
+    "probe": ("probe",),
+    "sent": ("sent",),
+    "elsewhere": ("elsewhere",),
+}
+"""Every step with the sections that it gives. Speed comes before the corpus, so that its memory is that of one clip."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request(steps.Request):
+    """What the process of one codec is asked to measure. Its `settings` are `Settings`.
+
+    Args:
+        players: files to write the decoded audio of some clips to, by the id of the clip.
+        alignments: the file or folder that says when the phones of the clips are said, or None.
+        speakers: of the clips, by their ids, where they are known.
+    """
+
+    PROGRAM: ClassVar[str] = "codec_bench.apps.profiling.steps:Measuring"
+    SECTIONS: ClassVar[Mapping[str, tuple[str, ...]]] = STEPS
+
+    players: Mapping[str, str] = field(default_factory=dict)
+    alignments: str | None = None
+    speakers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Measuring(Checking):
+    """Does the steps of one codec's profile."""
+
+    def _loaded(self) -> dict[str, Any]:
+        from codec_bench.codecs import load_codec
+
+        request = self._request
+        codec, took = speed.load(
+            lambda: load_codec(request.codec, device=request.device, **request.options), request.device
+        )
+        self._codec = Watched(codec, self._announce)
+        return {**took, "threads": speed.threads()}
+
+    def _speed(self) -> dict[str, dict[str, Any]]:
+        found = speed.single(self._codec, self._material, self._request.settings, self._device)
+        return {"speed": {**found, "threads": speed.threads(), "device": self._device}}
+
+    def _corpus(self) -> dict[str, dict[str, Any]]:
+        request = self._request
+        self._rate = RateCounter(self._codec.info)
+        self._content = Content(request.alignments, request.speakers, request.settings.seed)
+        self._clock = speed.BatchClock(self._device, self._batch_s)
+        self._channels: dict[str, int] = {}
+        found = super()._corpus()
+        self._clock.batch_s = self._batch_s
+        unreadable = [{"id": name, "reason": reason} for name, reason in self._material.unreadable.items()]
+        split = sum(channels > 1 for channels in self._channels.values())
+        return {
+            "rate": {**self._rate.result(), "channel_by_channel": split, "unreadable": unreadable},
+            "batched": {**self._clock.result(), "threads": speed.threads(), "device": self._device},
+            **found,
+            **self._content.sections(self._codec, self._announce),
+        }
+
+    def _recoded(self) -> Iterator[tuple[str, Audio, Codes, Audio]]:
+        players = self._request.players
+        for name, piece, codes, out in super()._recoded():
+            yield name, piece, codes, out  # the checks look first: what they refuse is not counted
+            self._channels[name] = self._channels.get(name, 0) + 1
+            self._rate.add(codes)
+            self._content.add(name, codes)
+            if name in players and not Path(players[name]).exists():
+                write_flac(players[name], out)
+
+    def _coded_once(self, pieces: list[Audio]) -> tuple[list[Codes], list[Audio]]:
+        self._clock.begin()
+        start = perf_counter()
+        codes = encode(self._codec, pieces)
+        middle = perf_counter()
+        decoded = decode(self._codec, codes, pieces)
+        end = perf_counter()
+        self._clock.add(sum(p.duration_s for p in pieces), len(pieces), middle - start, end - middle)
+        return list(codes), list(decoded)
+
+    def _complexity(self) -> dict[str, dict[str, Any]]:
+        return {"complexity": complexity.measure(self._codec, self._material, self._request.settings)}
+
+    def _latency(self) -> dict[str, dict[str, Any]]:
+        return {"latency": latency.measure(self._codec, self._material, self._request.settings)}
+
+    def _streaming(self) -> dict[str, dict[str, Any]]:
+        return {"streaming": streaming.measure(self._codec, self._material, self._request.settings)}
+
+    def _stability(self) -> dict[str, dict[str, Any]]:
+        return {"stability": stability.measure(self._codec, self._material, self._request.settings)}

@@ -1,0 +1,96 @@
+"""A codec that is fed piece by piece: the cost of a step, and whether the result equals that of coding the whole signal.
+
+step_ms                length of the audio in one step.
+encode_ms, decode_ms   computing time of a step, median (p50) and 95th percentile (p95). The first steps do not count, as
+                       they warm up. `keeps_up` says that the sum of the two p95 is below the length of the step.
+wave_difference        largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.
+codes_equal            share of codes that are equal to those of the whole signal; from 0.9999 on it counts as equal.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs.adapt import recode
+from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.errors import UserError
+from codec_bench.types import Audio, Codes
+
+WAVE_TOLERANCE = 1e-4
+CODE_SHARE = 0.9999
+_WARM_STEPS = 3
+
+
+def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+    """Streams one clip and compares the result with that of coding it as a whole.
+
+    Raises:
+        NotApplicable: the codec cannot stream.
+    """
+    if not callable(getattr(codec, "streaming", None)):
+        raise NotApplicable("it cannot stream: it has no method `streaming`")
+    try:
+        stream = codec.streaming()
+    except (UserError, NotImplementedError) as error:
+        raise NotApplicable(getattr(error, "message", None) or "it cannot stream") from error
+    clip = material.exactly(settings.stream_s)
+    (offline_codes,), (offline,) = recode(codec, [clip])
+    encode_s, decode_s = [], []
+    codes: list[Codes] = []
+    waves: list[np.ndarray] = []
+    with stream as running:
+        step = int(running.step_samples)
+        for start in range(0, clip.num_samples, step):
+            piece = Audio(clip.samples[:, start : start + step], clip.sample_rate_hz)
+            begin = perf_counter()
+            sent = running.encode(piece)
+            middle = perf_counter()
+            out = running.decode(sent)
+            encode_s.append(middle - begin)
+            decode_s.append(perf_counter() - middle)
+            codes.append(sent)
+            waves.append(out.samples)
+    streamed = np.concatenate(waves, axis=1)
+    common = min(streamed.shape[1], offline.num_samples)
+    difference = float(np.abs(streamed[:, :common] - offline.samples[:, :common]).max(initial=0.0))
+    equal = _equal_codes(codes, offline_codes)
+    missing = clip.num_samples - streamed.shape[1]
+    step_ms = 1000 * step / clip.sample_rate_hz
+    warm = slice(_WARM_STEPS if len(encode_s) > 2 * _WARM_STEPS else 0, None)
+    encode_ms, decode_ms = 1000 * np.asarray(encode_s)[warm], 1000 * np.asarray(decode_s)[warm]
+    both = np.percentile(encode_ms, 95) + np.percentile(decode_ms, 95)
+    return {
+        "step_samples": step,
+        "step_ms": step_ms,
+        "steps": len(encode_ms),
+        "encode_ms": _percentiles(encode_ms),
+        "decode_ms": _percentiles(decode_ms),
+        "keeps_up": bool(both < step_ms),
+        "wave_difference": difference,
+        "missing_samples": missing,
+        "codes_equal": equal,
+        "equals_offline": bool(difference <= WAVE_TOLERANCE and not missing and (equal is None or equal >= CODE_SHARE)),
+    }
+
+
+def _percentiles(values: np.ndarray) -> dict[str, float]:
+    return {"p50": float(np.percentile(values, 50)), "p95": float(np.percentile(values, 95))}
+
+
+def _equal_codes(pieces: list[Codes], whole: Codes) -> float | None:
+    """The share of equal codes between the pieces and the whole signal; None for a codec without codes."""
+    if not whole.streams:
+        return None
+    same = total = 0
+    for index, stream in enumerate(whole.streams):
+        values = np.asarray(stream.values)
+        joined = np.concatenate([np.asarray(p.streams[index].values) for p in pieces], axis=1)
+        frames = min(values.shape[1], joined.shape[1])
+        same += int((values[:, :frames] == joined[:, :frames]).sum())
+        total += max(values.size, joined.size)
+    return same / total if total else None

@@ -1,0 +1,123 @@
+"""Tables of a profile for the terminal.
+
+Conventions
+    Functions return rich renderables and print nothing. Text from data is added as text, never as markup.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from codec_bench.apps.profiling.cells import Cell, Row, Section
+from codec_bench.apps.profiling.rows import delta_rates, findings, label, reasons, sections
+from codec_bench.report import numbers
+from codec_bench.report.table import blocks, summary_notes, summary_table
+from codec_bench.stats.summary_types import Summary, SystemSummary
+
+_LEAST_COLUMNS = 14
+
+
+def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
+    """All tables of a profile.
+
+    Args:
+        profile: the content of `profile.json`.
+        width: columns of the terminal; the codecs are spread over as many blocks as are needed.
+    """
+    names = list(profile["codecs"])
+    labels = [label(profile, name) for name in names]
+    parts: list[Any] = []
+    made = sections(profile)
+    widths = [
+        max(_LEAST_COLUMNS, len(labels[k]), *(len(row.cells[k].text) for s in made for row in s.rows)) + 2
+        for k in range(len(names))
+    ]
+    labelled = max((len(_label(row)) for section in made for row in section.rows), default=0) + 2
+    for block in blocks(widths, max(width - labelled, max(widths))):
+        parts.append(_block(made, [labels[k] for k in block], block))
+    missing = reasons(made, labels)
+    if missing:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+        for texts in missing:
+            table.add_row(*(Text(numbers.plain(text)) for text in texts))
+        parts += [Text("why there is no number", style="bold"), table]
+    quality = _quality(profile)
+    if quality.systems:
+        notes = map(Text, summary_notes(quality))
+        parts += [Text("quality", style="bold"), summary_table(quality, width=width), *notes]
+    if profile["bd_rate"]:
+        parts.append(_delta_rates(profile))
+    parts.append(_findings(profile))
+    return Group(*parts)
+
+
+def _block(made: list[Section], labels: list[str], places: list[int]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for text in labels:
+        table.add_column(Text(text), justify="right")
+    for section in made:
+        if all(row.cells[k].text == "–" for row in section.rows for k in places):
+            continue
+        table.add_row(Text(section.title, style="bold"), *[""] * len(places))
+        for row in section.rows:
+            if all(row.cells[k].text == "–" for k in places):
+                continue
+            table.add_row(_label(row), *(_text(row.cells[k]) for k in places))
+    return table
+
+
+def _label(row: Row) -> Text:
+    name = Text(f"  {row.label}")
+    if row.unit:
+        name.append(f" {row.unit}", style="dim")
+    return name
+
+
+def _text(cell: Cell) -> Text:
+    return Text(numbers.plain(cell.text), style="yellow" if cell.flag else "dim" if cell.text == "–" else "")
+
+
+def _quality(profile: Mapping[str, Any]) -> Summary:
+    """The metrics of all codecs in the form of a run's summary, for `summary_table`."""
+    return Summary(
+        systems={
+            label(profile, name): SystemSummary.from_dict({"metrics": codec["quality"]["metrics"]})
+            for name, codec in profile["codecs"].items()
+            if "metrics" in codec["quality"]
+        }
+    )
+
+
+def _delta_rates(profile: Mapping[str, Any]) -> Group:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("metric", "codec", "BD-rate", ""):
+        table.add_column(column, justify="right" if column == "BD-rate" else "left")
+    for texts in delta_rates(profile):
+        table.add_row(*map(Text, texts))
+    head = Text(f"bitrate at equal quality against {numbers.plain(profile['anchor'])}; lower is better", style="bold")
+    return Group(head, table)
+
+
+def _findings(profile: Mapping[str, Any]) -> Any:
+    rows = findings(profile)
+    if not rows:
+        return Text("checks: nothing suspect", style="bold")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in ("codec", "check", "", "found"):
+        table.add_column(column)
+    for name, finding in rows:
+        style = "red" if finding["state"] == "failed" else "yellow"
+        table.add_row(
+            Text(name),
+            Text(finding["check"]),
+            Text(finding["state"], style=style),
+            Text(numbers.plain(finding["found"])),
+        )
+    return Group(Text("checks: look at these", style="bold"), table)

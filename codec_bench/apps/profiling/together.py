@@ -1,0 +1,311 @@
+"""Profiles of several codecs: what is measured for each of them, and what only all of them together show.
+
+Each codec is measured in a worker of its own (`engine/own_worker.py`), which is ended when it does not answer. What goes wrong
+with one codec is said in that codec's sections; the others are measured all the same.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.profiling import curves, latency, quality
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.apps.profiling.steps import STEPS, Request
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.checks.steps import gather_findings
+from codec_bench.data import Source, data_name, problem_of
+from codec_bench.data.alignments import fingerprint
+from codec_bench.engine.evaluation import Evaluation
+from codec_bench.engine.own_worker import measure
+from codec_bench.engine.running import Running
+from codec_bench.engine.systems import System
+from codec_bench.errors import UserError
+from codec_bench.registry import code_hash, is_own_code
+from codec_bench.store.files import write_json
+from codec_bench.store.folders import request_hash
+
+MEASURED = "measured.json"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a profile is asked for; the arguments of `profile`, checked.
+
+    Args:
+        systems: the codecs. data: as given. source: the samples that it holds.
+        metrics: what the curves are made of; empty for none.
+        anchor: the codec or family that delta rates are measured against, or None.
+        folder: where everything is written. device: `cpu` or `cuda:N`.
+        options: of the features, by name; those of the codecs are in `systems`.
+        alignments: the file or folder that says when the phones are said, or None.
+        limit, seed, settings, progress: as for `profile`.
+    """
+
+    systems: tuple[System, ...]
+    data: Any
+    source: Source
+    metrics: tuple[str, ...]
+    anchor: str | None
+    folder: Path
+    device: str
+    limit: int | None
+    seed: int
+    options: Mapping[str, Mapping[str, Any]]
+    settings: Settings
+    progress: Callable[[str, str, int, int], None]
+    alignments: Path | None = None
+
+    @cached_property
+    def codecs(self) -> dict[str, str]:
+        """What each codec is loaded by, by its name here: the one that the caller gave it, or what was typed."""
+        return {system.name: str(system.codec) for system in self.systems}
+
+    def options_of(self, name: str) -> Mapping[str, Any]:
+        """The further arguments of a codec's class."""
+        return next(system.stage.options for system in self.systems if system.name == name and system.stage is not None)
+
+    @property
+    def with_bitrate(self) -> list[str]:
+        """The metrics of the engine's run: those asked for, and the bitrate that they are plotted against."""
+        return [*([] if quality.BITRATE in self.metrics else [quality.BITRATE]), *self.metrics]
+
+    @cached_property
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """(id, path) of every clip that can be used."""
+        return tuple((s.id, s.audio) for s in self.source if s.audio is not None and problem_of(s) is None)
+
+    @cached_property
+    def players(self) -> dict[str, str]:
+        """(id: path) of the clips that the page plays, spread over the data."""
+        count = min(self.settings.players, len(self.files))
+        return dict(self.files[round(k * (len(self.files) - 1) / max(1, count - 1))] for k in range(count))
+
+    @property
+    def audio(self) -> Path:
+        """The folder of the decoded clips that the page plays."""
+        return self.folder / "audio"
+
+    @property
+    def log(self) -> Path:
+        """The file that the codecs' output goes to."""
+        return self.folder / "codecs.log"
+
+    @property
+    def measured(self) -> Path:
+        """The file with the codecs that are measured, until the profile is finished."""
+        return self.folder / MEASURED
+
+    @cached_property
+    def request(self) -> dict[str, Any]:
+        """What tells this profile from others, as JSON values."""
+        return {
+            "codecs": self.codecs,
+            "code": {name: code_hash(name) for name in self.codecs.values() if is_own_code(name)},
+            "options of codecs": {name: self.options_of(name) for name in self.codecs},
+            "data": self.source.fingerprint,
+            "metrics": list(self.metrics),
+            "anchor": self.anchor,
+            "device": self.device,
+            "limit": self.limit,
+            "seed": self.seed,
+            "options": self.options,
+            "settings": self.settings.as_dict(),
+            **({"alignments": fingerprint(self.alignments)} if self.alignments is not None else {}),
+        }
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """How it is measured, as JSON values."""
+        return {
+            "device": self.device,
+            "limit": self.limit,
+            "seed": self.seed,
+            "metrics": list(self.metrics),
+            "settings": self.settings.as_dict(),
+            **({"alignments": self.alignments.name} if self.alignments is not None else {}),
+        }
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What was asked for, as `run.json` holds it."""
+        options = {**self.options, **{name: self.options_of(name) for name in self.codecs if self.options_of(name)}}
+        return {
+            "command": "profile", "systems": [s.asked if not s.titled else f"{s.name}={s.asked}" for s in self.systems],
+            "data": data_name(self.data), "metrics": list(self.metrics), "anchor": self.anchor, "seed": self.seed,
+            "limit": self.limit, "options": options,
+            **({"alignments": str(self.alignments)} if self.alignments is not None else {}),
+        }  # fmt: skip
+
+    @property
+    def total(self) -> int:
+        """How many steps there are in all, for the progress."""
+        return len(self.codecs) * len(STEPS) + (1 if self.metrics else 0)
+
+
+def measure_codecs(asked: Asked) -> dict[str, Any]:
+    """Everything that `profile.json` says of codecs and data, by its keys.
+
+    Raises:
+        UserError: none of the codecs can be loaded, or the anchor is not among them.
+    """
+    if asked.anchor:
+        curves.anchor_family(asked.anchor, curves.families(_early_names(asked)))
+    found = _measured_before(asked)
+    for number, name in enumerate(asked.codecs):
+        if name not in found:
+            found[name] = _measure(asked, number, name)
+            write_json(asked.measured, {"request": request_hash(asked.request), "codecs": found})
+    found = {name: found[name] for name in asked.codecs}
+    if all(sections["load"]["state"] == "failed" for sections in found.values()):
+        name, sections = next(iter(found.items()))
+        raise UserError(f"'{name}' cannot be loaded: {sections['load']['reason']}")
+    for sections in found.values():
+        _gather_findings(sections)
+    called = _names(asked, found)
+    groups = curves.families(called)
+    against = curves.anchor_family(asked.anchor, groups) if asked.anchor else None
+    _add_quality(asked, found)
+    points = curves.curves(groups, {n: s["quality"]["metrics"] for n, s in found.items() if "metrics" in s["quality"]})
+    for name, extra in curves.order(points).items():
+        found[name]["findings"]["findings"] += extra
+    for sections in found.values():
+        sections["faults"] = _faults(sections)
+    source = asked.source
+    return {
+        "data": {
+            "name": source.name,
+            "samples": len(source),
+            "usable": len(asked.files),
+            "fingerprint": source.fingerprint,
+        },
+        "how": asked.how,
+        "codecs": found,
+        "labels": called,
+        "families": groups,
+        "players": [{"id": sample, "audio": _relative(path, asked.folder)} for sample, path in asked.players.items()],
+        "curves": points,
+        "anchor": against,
+        "bd_rate": curves.delta_rates(points, against) if against else {},
+    }
+
+
+def codecs_measured(folder: Path) -> list[str]:
+    """The codecs that an unfinished profile in a folder has measured."""
+    try:
+        return list(json.loads((folder / MEASURED).read_text("utf-8"))["codecs"])
+    except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is not whole
+        return []
+
+
+def _measured_before(asked: Asked) -> dict[str, dict[str, Any]]:
+    """The sections of the codecs that the same profile had measured when it was stopped."""
+    try:
+        held = json.loads(asked.measured.read_text("utf-8"))
+        if held["request"] != request_hash(asked.request):
+            return {}
+        return {name: sections for name, sections in held["codecs"].items() if sections["load"]["state"] == "ok"}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there is none, or it is not whole
+        return {}
+
+
+def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
+    """The sections of one codec; `number` is its place among the codecs."""
+    kept = {sample: str(asked.audio / f"{number + 1}-{place + 1}.flac") for place, sample in enumerate(asked.players)}
+    for path in kept.values():
+        Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
+    steps = tuple(STEPS)
+    codec, options = asked.codecs[name], asked.options_of(name)
+    request = Request(codec, asked.files, asked.device, asked.settings, steps, options, players=kept)
+    if asked.alignments is not None:
+        speakers = {sample.id: sample.speaker for sample in asked.source if sample.speaker is not None}
+        request = replace(request, alignments=str(asked.alignments), speakers=speakers)
+
+    def tell(step: str) -> None:
+        asked.progress(name, step, number * len(steps) + steps.index(step), asked.total)
+
+    sections: dict[str, Any] = measure(request, asked.log, tell)
+    sections["players"] = {s: f"audio/{Path(p).name}" for s, p in kept.items() if Path(p).is_file()}
+    return sections
+
+
+def _relative(path: str, folder: Path) -> str:
+    """A path as it may be shown: relative to the folder where it lies inside, otherwise the file's name alone."""
+    resolved, root = Path(path).resolve(), folder.resolve()
+    return resolved.relative_to(root).as_posix() if resolved.is_relative_to(root) else resolved.name
+
+
+def _early_names(asked: Asked) -> dict[str, str]:
+    """What `_names` will give, before anything is measured. Own code is loaded for it, since only it knows its name."""
+    loaded: dict[str, Mapping[str, Any]] = {}
+    for system in asked.systems:
+        loaded[system.name] = {"info": {"state": "not measured"}}
+        if system.names_itself:
+            codec, options = asked.codecs[system.name], asked.options_of(system.name)
+            request = Request(codec, (), asked.device, asked.settings, ("load",), options)
+            loaded[system.name] = measure(request, asked.log)
+    return _names(asked, loaded)
+
+
+def _names(asked: Asked, found: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What each codec is called: as the caller named it, by its registered name, or by the name in its `info`.
+
+    If two codecs would have one name, they are called as they were typed.
+    """
+    itself = [s.name for s in asked.systems if s.names_itself]
+    own = {n: found[n]["info"]["name"] for n in itself if found[n]["info"]["state"] == "ok"}
+    taken = [*own.values(), *(n for n in found if n not in own)]
+    return {n: own[n] if n in own and taken.count(own[n]) == 1 else n for n in found}
+
+
+def _gather_findings(sections: dict[str, Any]) -> None:
+    """Puts all findings of a codec into one list, with the check of its declared latency, which needs two sections."""
+    if sections["info"]["state"] == "ok" and "lookahead_samples" in sections.get("latency", {}):
+        info = CodecInfo(**{k: v for k, v in sections["info"].items() if k in CodecInfo.__dataclass_fields__})
+        sections["findings"].setdefault("findings", []).append(latency.label(info, sections["latency"]))
+    gather_findings(sections)
+
+
+def _add_quality(asked: Asked, found: Mapping[str, dict[str, Any]]) -> None:
+    """Adds the section `quality` to every codec: what was measured, or why nothing was."""
+    sound = [name for name, sections in found.items() if sections["rate"]["state"] == "ok"]
+    for name, sections in found.items():
+        reason = "no metric was asked for" if not asked.metrics else None
+        if name not in sound:
+            reason = sections["rate"]["reason"]
+        sections["quality"] = {"state": "not measured", "reason": reason}
+    if not asked.metrics or not sound:
+        return
+    mine = {**asked.options, **{name: given for name in sound if (given := asked.options_of(name))}}
+    request = {"command": "evaluate", "data": data_name(asked.data), "seed": asked.seed, "limit": asked.limit}
+    codecs = {name: asked.codecs[name] for name in sound}
+
+    def tell(stage: str, *_: Any) -> None:
+        asked.progress("all", f"quality, {stage}", asked.total - 1, asked.total)
+
+    running = Running(
+        device=asked.device, time_limit_s=asked.settings.time_limit_s, impatient=True, page=False, save_audio="none",
+        check=False, progress=tell,
+    )  # fmt: skip
+    evaluation = Evaluation(codecs, asked.with_bitrate, asked.source, request, mine)
+    for name, section in quality.measure(evaluation, asked.folder, running).items():
+        found[name]["quality"] = section
+
+
+def _faults(sections: Mapping[str, Any]) -> list[str]:
+    """What failed of one codec, one sentence each, every sentence once."""
+    said: dict[str, list[str]] = {}
+    for name, section in sections.items():
+        if isinstance(section, Mapping) and section.get("state") == "failed" and section.get("reason"):
+            said.setdefault(section["reason"], []).append(name)
+    for one in sections["findings"].get("findings", []):
+        if one["state"] == "failed":
+            said.setdefault(one["found"], []).append(one["check"])
+    for row in sections["quality"].get("failures", []):
+        if row["metric"] is not None:
+            said.setdefault(f"{row['count']} of the clips: {row['reason']}", []).append(row["metric"])
+    return [f"{', '.join(dict.fromkeys(where))}: {reason}" for reason, where in said.items()]

@@ -1,0 +1,135 @@
+"""A site over many runs: the function behind `codec-bench site`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from codec_bench.apps.site.make import Contradiction, Site, SiteFolder
+
+_PathLike = str | os.PathLike[str]
+
+
+def site(
+    runs: Iterable[_PathLike] = (),
+    *,
+    out: _PathLike,
+    audio_mb: float = 25.0,
+    title: str | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Site:
+    """Makes a static site over runs, or adds runs to a site that there is.
+
+    A run that the site holds already is left as it is, unless its record has changed. The runs of another site are taken over
+    from its files, so that the runs themselves are not needed. Runs of shards are left out.
+
+    Args:
+        runs: run folders, folders that hold run folders at any depth, and folders of other sites.
+        out: the folder of the site; new, empty, or a site.
+        audio_mb: megabytes of sound to copy from each run; 0 copies none.
+        title: of the site; None keeps the one that it has.
+        tell: gets sentences on the way.
+
+    Returns:
+        What was added, replaced and left as it is, and which runs contradict each other.
+
+    Raises:
+        UserError: a folder holds neither a run nor a site, a record is damaged, or `out` holds something else.
+    """
+    from codec_bench.apps.site.make import Added, SiteFolder, add_runs, finish, take_over
+
+    if audio_mb < 0:
+        raise UserError(f"audio_mb is {audio_mb:g}; expected 0 or more", hint="0 copies no sound")
+    folders, sites = _sorted(runs)
+    made = SiteFolder(out, new=bool(folders or sites))
+    done = add_runs(made, folders, audio_mb)
+    if done.parts:
+        one = len(done.parts) == 1
+        tell(
+            f"{len(done.parts)} {'run' if one else 'runs'} of {'a shard is' if one else 'shards are'} left out; codec-bench merge makes one run of all shards"
+        )
+    taken: list[list[str]] = [list(done.added), list(done.replaced), list(done.unchanged)]
+    for other in sites:
+        for names, more in zip(taken, take_over(made, other)):
+            names += more
+    return finish(made, Added(*map(tuple, taken)), _published(made, tell), title)
+
+
+def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
+    """The runs that contradict each other: numbers of one system and protocol over the same data outside each other's intervals.
+
+    Args:
+        runs: as for `site`. Nothing is written.
+
+    Raises:
+        UserError: a folder holds neither a run nor a site, or there is none.
+    """
+    from codec_bench.apps.site.make import contradictions as found_in
+    from codec_bench.apps.site.make import describe_run, is_part
+    from codec_bench.report.opened import open_run
+
+    folders, sites = _sorted(runs)
+    entries: dict[str, Mapping[str, Any]] = {}
+    for folder in folders:
+        with closing(open_run(folder)) as run:
+            if not is_part(run):
+                entry = describe_run(run)
+                entries[entry["key"]] = entry
+    for other in sites:
+        for entry in other.entries():
+            entries.setdefault(entry["key"], entry)
+    if not entries:
+        raise UserError("no run was given to check", hint="name run folders, or the folder of a site")
+    return found_in(sorted(entries.values(), key=lambda entry: (entry["date"] or "", entry["key"])))
+
+
+def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
+    """The run folders that are meant, and the sites among them."""
+    from codec_bench.apps.site.folder import is_site
+    from codec_bench.apps.site.make import SiteFolder
+    from codec_bench.store.folders import run_folders
+
+    folders: dict[Path, None] = {}
+    sites = []
+    for given in map(Path, runs):
+        if is_site(given):
+            sites.append(SiteFolder(given, new=False))
+        else:
+            folders.update(dict.fromkeys(run_folders(given)))
+    return list(folders), sites
+
+
+def _published(made: SiteFolder, tell: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
+    """The published leaderboards that runs of the site stand on, and published codecs if the site holds codecs."""
+    from codec_bench.apps.leaderboards.api import board_names, definition_of, leaderboard
+    from codec_bench.apps.leaderboards.codecs_api import codec_board
+    from codec_bench.apps.site.published import published_board, published_codecs
+
+    found: dict[str, Mapping[str, Any]] = {}
+    entries = made.entries()
+    if any("bitrate" in entry["metrics"] for entry in entries):
+        found["codecs"] = published_codecs(codec_board())
+    asked = {entry["key"]: entry["board"]["benchmark"] for entry in entries if entry["board"]["benchmark"]}
+    if not asked:
+        return found
+    here = {key: folder for key, folder in made.folders().items() if key in asked}
+    if lacking := len(asked) - len(here):
+        runs = "1 run of a benchmark is" if lacking == 1 else f"{lacking} runs of benchmarks are"
+        tell(f"{runs} not on this machine, and so on no published leaderboard of the site")
+    keys = {folder: key for key, folder in here.items()}
+    for name in board_names():
+        definition, _ = definition_of(name)
+        held = {variant.of(column)[0] for variant in definition.board_variants for column in definition.columns}
+        folders = [folder for key, folder in here.items() if asked[key] in held]
+        if folders:
+            ranked = definition.averages and definition.one != "sample"
+            board = leaderboard(name, folders, robustness=ranked, correlations=len(definition.columns) > 1)
+            if any(not row.published for row in board.rows):
+                found[name] = published_board(board, keys)
+    return found

@@ -1,0 +1,83 @@
+// The first page: the leaderboards, and the newest runs.
+const NEWEST = 12;
+
+const boardRows = (boards) =>
+  boards.map((board) => [
+    el("a", { href: address("board", board.key) }, boardTitle(board)),
+    board.benchmark ? "benchmark" : board.generated ? "generated sound" : "codecs",
+    board.samples.toLocaleString("en"),
+    String(board.systems),
+    String(board.runs),
+    String(board.metrics),
+    day(board.latest),
+  ]);
+const BOARD_HEADS = ["Leaderboard", "Of", right("Samples"), right("Systems"), right("Runs"), right("Metrics"), "Newest run"];
+
+const runRows = (runs) => runs.map(([key, name, board, date, state]) => [runLink(key, name), el("a", { href: address("board", index.boards[board].key) }, boardTitle(index.boards[board])), moment(date), state === "finished" ? "finished" : el("span", { class: "status flagged" }, `not finished: ${state}`)]);
+const RUN_HEADS = ["Run", "Leaderboard", "Finished", "State"];
+
+view("", async (box) => {
+  box.append(
+    el("h1", null, index.title),
+    facts([
+      ["Leaderboards", index.boards.length.toLocaleString("en")],
+      ["Systems", Object.keys(index.systems).length.toLocaleString("en")],
+      ["Runs", index.runs.length.toLocaleString("en")],
+      ["Updated", moment(index.made)],
+    ]),
+  );
+  if (!index.runs.length) {
+    box.append(el("p", { class: "lead" }, "This site holds no run yet."));
+    return "Overview";
+  }
+  if (index.contradictions) {
+    const are = index.contradictions === 1 ? "lies" : "lie";
+    box.append(el("p", { class: "banner" }, `${plural(index.contradictions, "pair")} of numbers ${are} outside each other's intervals: `, el("a", { href: address("checks") }, "see the checks"), "."));
+  }
+  box.append(
+    el("h2", null, "Leaderboards"),
+    el("p", { class: "lead" }, "Numbers over different data or by different protocols are never in one column. Each leaderboard is over the same samples."),
+    wordTable("Leaderboards", BOARD_HEADS, boardRows(index.boards), "narrow"),
+  );
+  const published = Object.entries(index.published);
+  if (published.length) {
+    box.append(
+      el("h2", null, "Published leaderboards"),
+      el("p", { class: "lead" }, "Rows that others published: leaderboards with the runs of this site among them and how much to trust the ranks, and codecs in tables of their own."),
+      wordTable("Published leaderboards", ["Leaderboard", "What it is"], published.map(([name, summary]) => [el("a", { href: address("published", name) }, name), summary]), "narrow"),
+    );
+  }
+  box.append(el("h2", null, "Newest runs"), wordTable("Newest runs", RUN_HEADS, runRows(index.runs.slice(0, NEWEST)), "narrow"));
+  if (index.runs.length > NEWEST) box.append(el("p", { class: "lead" }, el("a", { href: address("runs") }, `All ${index.runs.length.toLocaleString("en")} runs`)));
+  return "Overview";
+});
+
+/** A view of a long list that can be searched: `all` are the entries, `text` what is searched, `rows` the rows of some entries. */
+function searchedView(word, title, heads, all, text, rows) {
+  view(word, async (box, _, state) => {
+    const list = el("div");
+    const draw = (sought) => {
+      keepState({ q: sought });
+      const wanted = sought.trim().toLowerCase();
+      const found = all().filter((entry) => text(entry).toLowerCase().includes(wanted));
+      const frame = wordTable(title, heads, [], "narrow");
+      const rest = el("div");
+      inParts(frame.querySelector("tbody"), found.length, (from, to) => wordTable("", heads, rows(found.slice(from, to))).querySelectorAll("tbody tr"), rest);
+      list.replaceChildren(frame, rest);
+    };
+    box.append(el("h1", null, title), el("div", { class: "controls" }, searchBox("Search", state.get("q") ?? "", draw)), list);
+    draw(state.get("q") ?? "");
+    return title;
+  });
+}
+
+searchedView("runs", "Runs", RUN_HEADS, () => index.runs, ([, name, board]) => `${name} ${boardTitle(index.boards[board])}`, runRows);
+
+searchedView(
+  "systems",
+  "Systems",
+  ["System", "Leaderboards"],
+  () => Object.entries(index.systems).sort(([a], [b]) => collator.compare(a, b)),
+  ([name]) => name,
+  (found) => found.map(([name, boards]) => [systemLink(name), [boardLinks(boards.slice(0, 6).map((b) => index.boards[b].key)), boards.length > 6 && ` and ${boards.length - 6} more`]]),
+);

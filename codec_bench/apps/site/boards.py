@@ -1,0 +1,171 @@
+"""The leaderboards of a site, and its index, made of the entries of its runs.
+
+Conventions
+    A leaderboard is of one benchmark, or of one set of data, with the same part of it. Its columns are metrics with their
+    protocols: numbers of two protocols are never in one column. It has a row for every run and system.
+    A cell is `[value, low, high, n, failed, note]` in the unit of the record, with `None` where there is no number.
+    An unfinished run has rows, marked as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from codec_bench.apps.site.contradictions import Contradiction
+from codec_bench.report.page.heads import head_of
+from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, t_quantile
+from codec_bench.stats.summary_types import Estimate
+
+Entry = Mapping[str, Any]
+_TABLED = 1_000
+"""Degrees of freedom up to which a quantile is in the table; beyond, a straight line is right to seven digits."""
+
+
+def boards_of(entries: Sequence[Entry], found: Sequence[Contradiction]) -> dict[str, dict[str, Any]]:
+    """The leaderboards by key, those with the newest runs first.
+
+    Args:
+        entries: of the runs, the oldest first. found: the numbers that contradict each other, which are marked.
+    """
+    of: dict[str, list[Entry]] = {}
+    for entry in entries:
+        of.setdefault(entry["board"]["key"], []).append(entry)
+    marked = {(side, c.system, c.metric) for c in found for side in (c.key_a, c.key_b)}
+    newest = sorted(of, key=lambda key: of[key][-1]["date"] or "", reverse=True)
+    return {key: _board(of[key], marked) for key in newest}
+
+
+def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]]) -> dict[str, Any]:
+    first = entries[-1]["board"]
+    columns: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for entry in entries:
+        for name, facts in entry["metrics"].items():
+            columns[name, facts["protocol"]] = facts
+    order = sorted(columns, key=lambda column: column[0] != "bitrate")  # all other numbers depend on the bitrate
+    notes: dict[str, int] = {}
+    rows = [
+        {
+            "run": entry["key"],
+            "system": name,
+            "family": system["family"],
+            "date": entry["date"],
+            "identity": system["identity"],
+            **({"revision": system["revision"]} if system["revision"] else {}),
+            **({"state": entry["state"]} if entry["state"] != "finished" else {}),
+            **({"remarks": system["remarks"]} if system["remarks"] else {}),
+            "cells": [_cell(entry, system, metric, protocol, notes) for metric, protocol in order],
+            "doubted": [c for c, (metric, _) in enumerate(order) if (entry["key"], name, metric) in marked],
+        }
+        for entry in reversed(entries)
+        for name, system in entry["systems"].items()
+    ]
+    heads = [_head(entries, name, protocol, columns[name, protocol]) for name, protocol in order]
+    return {
+        **first,
+        "samples": max(entry["board"]["samples"] for entry in entries),
+        "columns": heads,
+        "rows": rows,
+        "notes": list(notes),
+        "published": list((entries[-1]["benchmark"] or {}).get("published") or ()),
+        "asked": entries[-1]["asked"],
+    }
+
+
+def _cell(
+    entry: Entry, system: Mapping[str, Any], metric: str, protocol: str, notes: dict[str, int]
+) -> list[Any] | None:
+    held = system["metrics"].get(metric)
+    if held is None or held["protocol"] != protocol:
+        return None
+    low, high = held["ci95"] or (None, None)
+    note = notes.setdefault(held["note"], len(notes)) if held.get("note") else None
+    cell = [*map(_short, (held["value"], low, high)), held["n"], held["failed"], note]
+    while cell[-1] in (None, 0) and len(cell) > 4:
+        cell.pop()
+    return cell
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None else float(f"{value:.7g}")
+
+
+def _head(entries: Sequence[Entry], name: str, protocol: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What stands above a column, and how its numbers are written."""
+    column = [
+        Estimate(held["value"], held["ci95"])
+        for entry in entries
+        for system in entry["systems"].values()
+        if (held := system["metrics"].get(name)) is not None and held["protocol"] == protocol
+    ]
+    return head_of(name, protocol, facts, column)
+
+
+def definitions_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
+    """The data files `metrics` and `benchmarks`: what the runs say about both. The newest run counts."""
+    metrics: dict[str, dict[str, Any]] = {}
+    benchmarks: dict[str, Any] = {}
+    for entry in entries:
+        for name, facts in entry["metrics"].items():
+            held = metrics.setdefault(name, {}).setdefault(facts["protocol"], {"facts": {}, "boards": []})
+            held["facts"] = facts
+            if entry["board"]["key"] not in held["boards"]:
+                held["boards"].append(entry["board"]["key"])
+        if entry["benchmark"]:
+            benchmarks[str(entry["benchmark"]["name"])] = entry["benchmark"]
+    return {"metrics": metrics, "benchmarks": benchmarks}
+
+
+def intervals_of_differences() -> dict[str, Any]:
+    """The data file `intervals`: what a page needs for the interval of the difference of any two systems.
+
+    `fewest` is the number of units from which on there is one. `quantiles` are those of Student's t for 2, 3, ... degrees of
+    freedom, and last for endlessly many, between which the page goes in a straight line over 1 / freedom.
+    """
+    freedoms = [*range(2, _TABLED + 1), 10**12]
+    return {"fewest": FEWEST_UNITS, "quantiles": [float(f"{t_quantile(LEVEL, n):.10g}") for n in freedoms]}
+
+
+def index_of(
+    entries: Sequence[Entry],
+    boards: Mapping[str, Mapping[str, Any]],
+    published: Mapping[str, Mapping[str, Any]],
+    found: Sequence[Contradiction],
+    title: str,
+) -> dict[str, Any]:
+    """The index, which every page loads: names of runs, leaderboards, systems and metrics.
+
+    Args:
+        entries: of the runs. boards, published: the leaderboards. found: the contradictions. title: of the site.
+    """
+    place = {key: n for n, key in enumerate(boards)}
+    systems: dict[str, list[int]] = {}
+    for n, board in enumerate(boards.values()):
+        for name in dict.fromkeys(row["system"] for row in board["rows"]):
+            systems.setdefault(name, []).append(n)
+    return {
+        "title": title,
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "runs": [
+            [entry["key"], entry["name"], place[entry["board"]["key"]], entry["date"], entry["state"]]
+            for entry in reversed(entries)
+        ],
+        "boards": [
+            {
+                **{
+                    name: board[name]
+                    for name in ("key", "title", "benchmark", "samples", "limit", "asked", "generated")
+                },
+                "metrics": len({column["name"] for column in board["columns"]}),
+                "systems": len({row["system"] for row in board["rows"]}),
+                "runs": len({row["run"] for row in board["rows"]}),
+                "latest": max((row["date"] or "" for row in board["rows"]), default=""),
+            }
+            for board in boards.values()
+        ],
+        "systems": systems,
+        "metrics": sorted({name for entry in entries for name in entry["metrics"]}),
+        "published": {name: board["summary"] for name, board in published.items()},
+        "contradictions": len(found),
+    }

@@ -1,0 +1,85 @@
+"""`codec-bench site`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from codec_bench.errors import UserError
+from codec_bench.terminal.options import Json
+from codec_bench.terminal.output import talk
+
+if TYPE_CHECKING:
+    from codec_bench.apps.site.make import Contradiction
+
+
+def site(
+    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders, folders that hold some, and folders of other sites.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The folder of the site: a new one, or a site that gets the runs too.")] = None,
+    audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of sound to copy from each run; 0 copies none.")] = 25.0,
+    title: Annotated[str | None, typer.Option("--title", help="The title of the site.")] = None,
+    check: Annotated[bool, typer.Option("--check", help="Only say which runs contradict each other, and write nothing; exits with 3 if some do.")] = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Make a static site over many runs: leaderboards, comparisons, samples with sound; or add runs to it."""
+    if check:
+        _check([*(runs or []), *([out] if out is not None else [])], as_json)
+        return
+    from codec_bench.apps.site.api import site as make_site
+
+    if out is None:
+        raise UserError("no folder was given for the site", hint="codec-bench site RUN --out DIR")
+    made = make_site(runs or [], out=out, audio_mb=audio_mb, title=title, tell=talk)
+    told = [("added", made.added), ("replaced", made.replaced), ("left as they are", made.unchanged)]
+    talk("runs: " + ", ".join(f"{len(names)} {what}" for what, names in told))
+    for sentence in _sentences(made.contradictions):
+        talk(sentence)
+    if as_json:
+        sys.stdout.write(json.dumps({**asdict(made), "folder": str(made.folder)}, ensure_ascii=False) + "\n")
+    else:
+        sys.stdout.write(f"{made.folder / 'index.html'}\n")
+
+
+def _check(runs: list[Path], as_json: bool) -> None:
+    from codec_bench.apps.site.api import contradictions
+
+    found = contradictions(runs)
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(one) for one in found], ensure_ascii=False) + "\n")
+    else:
+        _print(found)
+    if found:
+        raise typer.Exit(3)
+
+
+def _print(found: Sequence[Contradiction]) -> None:
+    from codec_bench.terminal.output import console, table
+
+    if not found:
+        talk("no runs contradict each other")
+        return
+    rows = [
+        (one.system, one.metric, one.board, *(
+            f"{name}: {value:.4g} [{low:.4g}, {high:.4g}]"
+            for name, value, (low, high) in ((one.run_a, one.value_a, one.interval_a), (one.run_b, one.value_b, one.interval_b))
+        ), ", ".join(one.versions))
+        for one in found
+    ]  # fmt: skip
+    console().print(table(("system", "metric", "data", "older run", "newer run", "versions that differ"), rows))
+
+
+def _sentences(found: Sequence[Contradiction]) -> list[str]:
+    """What is said of contradictions while a site is made."""
+    told = [
+        f"{one.run_a} and {one.run_b} contradict each other: {one.metric} of {one.system} on {one.board} is {one.value_a:.4g} and {one.value_b:.4g}"
+        for one in found[:3]
+    ]
+    more = len(found) - len(told)
+    are = "contradiction is" if more == 1 else "contradictions are"
+    return [*told, f"{more} more {are} on the page of checks"] if more > 0 else told

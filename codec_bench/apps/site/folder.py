@@ -1,0 +1,251 @@
+"""The files of a site: which there are, how they are written whole, and how they are read again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.report.page.markup import SHARED, as_json, write_whole
+from codec_bench.store.files import read_json, write_json
+
+SCHEMA = 1
+MARKER = "site.json"
+SOUNDS = "audio"
+_HEAD, _TAIL = "codecBench(", ");\n"
+_KEY = re.compile(r"[0-9a-f]{12}")
+_STYLES = ((SHARED, "style.css"), (SHARED, "tables.css"), (SHARED, "sample.css"), (__package__, "assets/site.css"))
+_SCRIPTS = (
+    (SHARED, "elements.js"),
+    (SHARED, "words.js"),
+    (SHARED, "marks.js"),
+    (SHARED, "frames.js"),
+    (SHARED, "labels.js"),
+    (SHARED, "scales.js"),
+    (SHARED, "plane.js"),
+    *((__package__, f"assets/{name}") for name in (
+        "load.js", "route.js", "numbers.js", "table.js", "paired.js", "clock.js", "overview.js", "board.js", "pareto.js",
+        "explorer.js", "sample.js", "compare.js", "system.js", "definitions.js", "run.js", "published.js", "codecs.js", "checks.js",
+        "main.js",
+    )),
+)  # fmt: skip
+
+
+class SiteFolder:
+    """The folder of a site, new or existing.
+
+    Args:
+        path: the folder. new: whether it may be made, or must be a site already.
+
+    Raises:
+        UserError: the folder holds something else, or a site of another version, or cannot be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, new: bool = True) -> None:
+        self.path = Path(path)
+        self._forgot = False
+        if self.path.exists() and not self.path.is_dir():
+            raise UserError(f"'{self.path}' is a file, and a site is a folder", hint="give another --out")
+        if is_site(self.path):
+            self._facts = read_json(self.path / MARKER)
+            if self._facts.get("schema") != SCHEMA or not isinstance(self._facts.get("folders"), dict):
+                raise UserError(
+                    f"'{self.path}' is a site of schema {self._facts.get('schema')}; this version of codec-bench writes schema {SCHEMA}",
+                    hint="give another --out, or update codec-bench",
+                )
+            return
+        if not new:
+            raise UserError(
+                f"'{self.path}' is no site: it holds no {MARKER}", hint="make one: codec-bench site RUN --out DIR"
+            )
+        if self.path.is_dir() and (inside := sorted(path.name for path in self.path.iterdir())):
+            more = f" and {len(inside) - 3} more" if len(inside) > 3 else ""
+            raise UserError(
+                f"'{self.path}' holds something else than a site: {', '.join(inside[:3])}{more}",
+                hint="give an empty folder, or the folder of a site",
+            )
+        self._facts = {"schema": SCHEMA, "title": None, "folders": {}}
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"'{self.path}' cannot be made: {error.strerror}", hint="give another --out") from error
+        write_json(self.path / MARKER, self._facts)
+
+    # ------------------------------------------------------------------------------------------------------------- data
+
+    def write_data(self, name: str, payload: Any) -> None:
+        """Writes a data file whole or not at all: `data/NAME.js`, with a hash of what it holds.
+
+        Raises:
+            UserError: it cannot be written.
+        """
+        # Half a character, which a transcript may hold, cannot be written, and would change the hash.
+        held = f"{as_json(name)},{as_json(payload)}".encode("utf-8", "replace").decode("utf-8")
+        self._write(Path("data", f"{name}.js"), f'{_HEAD}{held},"{_digest(held)}"{_TAIL}')
+
+    def read_data(self, name: str) -> Any:
+        """What a data file holds. Nothing of it is run.
+
+        Raises:
+            UserError: it cannot be read, or is not as it was written.
+        """
+        file = self.path / "data" / f"{name}.js"
+        try:
+            text = file.read_text("utf-8")
+            held, comma, digest = text.removeprefix(_HEAD).removesuffix(_TAIL).rpartition(",")
+            if text != f'{_HEAD}{held}{comma}"{_digest(held)}"{_TAIL}' or digest != f'"{_digest(held)}"':
+                raise ValueError("it does not have the hash that it was written with")
+            named, payload = json.loads(f"[{held}]")
+            if named != name:
+                raise ValueError(f"it is the file of {named}")
+            return payload
+        except OSError as error:
+            raise UserError(f"'{file}' cannot be read: {error.strerror or error}") from error
+        except (ValueError, RecursionError) as error:
+            raise UserError(
+                f"'{file}' is not as a site writes it ({str(error).splitlines()[0]})",
+                hint="make the site again in a new folder",
+            ) from error
+
+    def _write(self, name: Path, text: str) -> None:
+        target = self.path / name
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, text)
+        except OSError as error:
+            raise UserError(f"'{target}' cannot be written: {error.strerror}") from error
+
+    # ------------------------------------------------------------------------------------------------------------- runs
+
+    def run_folder(self, key: str) -> Path:
+        """The folder of what is known of a run."""
+        return self.path / "data" / "runs" / key
+
+    def keys(self) -> list[str]:
+        """The keys of all runs that the site holds whole."""
+        found = (self.path / "data" / "runs").glob("*/run.js")
+        return sorted(path.parent.name for path in found if _KEY.fullmatch(path.parent.name))
+
+    def entry(self, key: str) -> dict[str, Any] | None:
+        """What the site knows of a run; None if it does not hold it.
+
+        Raises:
+            UserError: the file is not as it was written.
+        """
+        if not (self.run_folder(key) / "run.js").is_file():
+            return None
+        found = self.read_data(f"runs/{key}/run")
+        if not isinstance(found, dict) or found.get("key") != key or found.get("schema") != SCHEMA:
+            raise UserError(
+                f"'{self.run_folder(key) / 'run.js'}' is not what a site of this version holds of the run {key}",
+                hint="make the site again in a new folder",
+            )
+        return found
+
+    def entries(self) -> list[dict[str, Any]]:
+        """What the site knows of all its runs, the oldest first."""
+        found = [entry for key in self.keys() if (entry := self.entry(key)) is not None]
+        return sorted(found, key=lambda entry: (entry["date"] or "", entry["key"]))
+
+    def forget(self, key: str) -> None:
+        """Removes what the site holds of a run."""
+        if (folder := self.run_folder(key)).is_dir():
+            self._forgot = True
+            (folder / "run.js").unlink(missing_ok=True)
+            shutil.rmtree(folder)
+
+    def remember(self, key: str, folder: Path) -> None:
+        """Notes where the folder of a run lies, as seen from the site."""
+        self._facts["folders"][key] = os.path.relpath(folder.resolve(), self.path.resolve())
+
+    def folders(self) -> dict[str, Path]:
+        """By key, the folders of those runs of the site that are on this machine."""
+        held = set(self.keys())
+        found = {
+            key: (self.path / str(place)).resolve() for key, place in self._facts["folders"].items() if key in held
+        }
+        return {key: place for key, place in found.items() if place.is_dir()}
+
+    def keep_sound(self, path: Path) -> str:
+        """Copies a sound, named by its content so that equal sounds are kept once; returns its name from the site's folder.
+
+        Raises:
+            UserError: it cannot be copied.
+        """
+        try:
+            with path.open("rb") as file:
+                named = hashlib.file_digest(file, "blake2b").hexdigest()[:24]
+            name = f"{SOUNDS}/{named[:2]}/{named}{path.suffix.lower() if path.suffix.isascii() and path.suffix[1:].isalnum() else ''}"
+            target = self.path / name
+            if not target.is_file():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                partial = target.with_name(f".{target.name}.{os.getpid()}")
+                shutil.copyfile(path, partial)
+                os.replace(partial, target)
+        except OSError as error:
+            raise UserError(f"the sound '{path}' cannot be copied into the site: {error.strerror or error}") from error
+        return name
+
+    def drop_sounds(self) -> None:
+        """Removes the sounds that no run refers to any more; there can be some only if a run was forgotten."""
+        if not self._forgot:
+            return
+        named = {sound for entry in self.entries() for sound in self._sounds(entry)}
+        for path in (self.path / SOUNDS).glob("*/*"):
+            if path.relative_to(self.path).as_posix() not in named:
+                path.unlink(missing_ok=True)
+        self._forgot = False
+
+    def _sounds(self, entry: Mapping[str, Any]) -> Iterator[str]:
+        """The names of the sounds of a run."""
+        for chunk in range(-(-entry["board"]["samples"] // entry["chunk"])):
+            for sample in self.read_data(f"runs/{entry['key']}/texts-{chunk}")["samples"]:
+                yield from sample.get("sound", {}).values()
+
+    # ------------------------------------------------------------------------------------------------------------ pages
+
+    def title(self, title: str | None) -> str:
+        """The title of the site, changed to `title` unless that is None."""
+        if title is not None:
+            self._facts["title"] = title
+        return str(self._facts.get("title") or "codec-bench")
+
+    def write_boards(self, boards: Mapping[str, Any]) -> None:
+        """Writes the leaderboards of the runs, and removes those that are no more."""
+        self._replace("boards", boards)
+
+    def write_published(self, boards: Mapping[str, Any]) -> None:
+        """Writes the published leaderboards, and removes those that are no more."""
+        self._replace("published", boards)
+
+    def _replace(self, kind: str, payloads: Mapping[str, Any]) -> None:
+        for old in (self.path / "data" / kind).glob("*.js"):
+            if old.stem not in payloads:
+                old.unlink(missing_ok=True)
+        for name, payload in payloads.items():
+            self.write_data(f"{kind}/{name}", payload)
+
+    def write_pages(self) -> None:
+        """Writes the markup, the style and the script of the site, and what it remembers."""
+        text = lambda file: (files(file[0]) / file[1]).read_text("utf-8")  # noqa: E731
+        script = "\n".join(map(text, _SCRIPTS))
+        self._write(Path("assets", "site.css"), "\n".join(map(text, _STYLES)))
+        self._write(Path("assets", "site.js"), f'"use strict";\n(() => {{\n{script}\n}})();\n')
+        self._write(Path("index.html"), text((__package__, "assets/index.html")))
+        write_json(self.path / MARKER, self._facts)
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def is_site(path: Path) -> bool:
+    """Whether a folder is a site."""
+    return (path / MARKER).is_file()

@@ -1,0 +1,120 @@
+"""A site over many runs: plain files that open from a disk and from any host, with leaderboards, comparisons and sound.
+
+`records.py` reads one run, `folder.py` knows the files, `boards.py` makes leaderboards of what is in them, `checks.py` finds runs
+that contradict each other, `published.py` writes the published leaderboards, and `assets/` holds the pages' markup, style and scripts.
+
+Conventions
+    Everything that pages show is in `data/`, as scripts that call `codecBench(NAME, JSON, HASH)`, because a browser that opens a file
+    from disk reads no JSON. Pages load what a view needs and nothing else. Text from data is not trusted: in data files `<` is
+    written as an escape, and the scripts set text as text.
+    What is known of a run lies in `data/runs/KEY/`. Leaderboards and the index are made of these files, so that a run is added
+    without the folders of the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.site.boards import boards_of, definitions_of, index_of, intervals_of_differences
+from codec_bench.apps.site.contradictions import Contradiction, contradictions
+from codec_bench.apps.site.folder import SiteFolder
+from codec_bench.apps.site.merge import take_over
+from codec_bench.apps.site.records import content_of, describe_run, is_part, key_of, write_run
+from codec_bench.store.record import Run
+
+__all__ = [
+    "Added",
+    "Contradiction",
+    "Site",
+    "SiteFolder",
+    "add_runs",
+    "contradictions",
+    "describe_run",
+    "finish",
+    "is_part",
+    "take_over",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """What a call did to a site.
+
+    Args:
+        folder: of the site. added, replaced, unchanged: the names of the runs by what became of them.
+        contradictions: pairs of runs whose numbers lie outside each other's intervals.
+    """
+
+    folder: Path
+    added: tuple[str, ...]
+    replaced: tuple[str, ...]
+    unchanged: tuple[str, ...]
+    contradictions: tuple[Contradiction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of the runs that a site was given, by name; `parts` are those of shards, which are left out."""
+
+    added: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+
+
+def add_runs(site: SiteFolder, folders: Sequence[str | os.PathLike[str]], audio_mb: float) -> Added:
+    """Writes what a site holds of runs; a run that it holds already, with the same content, is left as it is.
+
+    Args:
+        site: the site. folders: of the runs. audio_mb: megabytes of sound to copy from each run.
+
+    Raises:
+        UserError: a folder holds no run, or its record is damaged.
+    """
+    told: dict[str, list[str]] = {"added": [], "replaced": [], "unchanged": [], "parts": []}
+    for folder in folders:
+        run = Run(folder)
+        try:
+            run.check()
+            if is_part(run):
+                told["parts"].append(run.folder.name)
+                continue
+            key = key_of(run)
+            before = site.entry(key)
+            if before is not None and before["content"] == content_of(run):
+                told["unchanged"].append(before["name"])
+            else:
+                entry = describe_run(run)
+                site.forget(key)
+                write_run(site, run, entry, audio_mb=audio_mb)
+                told["added" if before is None else "replaced"].append(entry["name"])
+            site.remember(key, run.folder)
+        finally:
+            run.close()
+    return Added(**{what: tuple(names) for what, names in told.items()})
+
+
+def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, Any]], title: str | None) -> Site:
+    """Makes the leaderboards, the index and the pages of a site from the runs that it holds.
+
+    Args:
+        site: the site. done: what became of the runs of this call. published: the published leaderboards by name, as
+            `published.py` writes them. title: of the site; None keeps the one that it has.
+    """
+    entries = site.entries()
+    found = contradictions(entries)
+    boards = boards_of(entries, found)
+    site.write_boards(boards)
+    site.write_published(published)
+    for name, payload in definitions_of(entries).items():
+        site.write_data(name, payload)
+    site.write_data("intervals", intervals_of_differences())
+    site.write_data("checks", [one.as_row() for one in found])
+    site.write_data("index", index_of(entries, boards, published, found, site.title(title)))
+    site.write_pages()
+    site.drop_sounds()
+    return Site(site.path, done.added, done.replaced, done.unchanged, tuple(found))

@@ -1,0 +1,341 @@
+"""What a site holds of one run: facts and numbers for its pages, the scores of its samples, texts, and sound.
+
+Conventions
+    `run` is the entry that leaderboards are made of. `samples` holds ids, independent units and groups, `values-M` the scores of
+    metric number M, and `texts-K` what was said in the K-th `CHUNK` samples, why values are missing, and where sound is. All of
+    them name samples and systems by position. `run.json`, `summary.json` and `scores.parquet` are for people.
+    A score is kept as what it adds to the numerator and the denominator of its metric, with seven digits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.site.folder import SCHEMA, SiteFolder
+from codec_bench.errors import UserError
+from codec_bench.report import numbers
+from codec_bench.report.page.choose import worth_hearing
+from codec_bench.report.page.sound import choose_clips
+from codec_bench.report.page.system import Column
+from codec_bench.stats.breakdown import subsets_of
+from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.sets import SETS
+from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import UNTOLD, SystemSummary
+from codec_bench.store.answers import exchanges, has_answers
+from codec_bench.store.columns import grouped
+from codec_bench.store.export import opened, write_parquet
+from codec_bench.store.files import write_json
+from codec_bench.store.integrity import DATABASE, read_seal, seal_of
+from codec_bench.store.record import Run
+from codec_bench.store.rows import TableRow
+
+CHUNK = 250
+_CHARACTERS = 1000
+_MOST_GROUPS = 60
+_MOST_REASONS = 100
+_ELSEWHERE = ("where", "batch_s")
+"""Facts of a system that say how it was run, and not what it is."""
+_COLUMNS = ("speaker", "language", "duration")
+
+
+def key_of(run: Run) -> str:
+    """The key of a run: the same wherever its folder lies, and another one for every run that was begun."""
+    meta = run.meta
+    return _hash([meta.get("fingerprint"), meta.get("started"), list(run.systems)], 6)
+
+
+def is_part(run: Run) -> bool:
+    """Whether a run holds one shard of its data, which is no result by itself."""
+    meta = run.meta
+    return bool((meta.get("fingerprint") or {}).get("shard") or (meta.get("config") or {}).get("shard"))
+
+
+def content_of(run: Run) -> str:
+    """The hash of a record, which changes with everything in it."""
+    return (read_seal(run.folder) or seal_of(run.folder / DATABASE)).hash
+
+
+def describe_run(run: Run) -> dict[str, Any]:
+    """The entry of a run: what leaderboards, comparisons and its own page need to know of it, without its samples."""
+    meta, summary, counts = run.meta, summarise(run), run.counts()
+    config, written = meta.get("config") or {}, summary.as_dict()
+    board = _board(run, counts["samples"])
+    command = {"evaluate": "eval"}.get(str(config.get("command")), config.get("command"))
+    return {
+        "schema": SCHEMA,
+        "key": key_of(run),
+        "content": content_of(run),
+        "name": numbers.plain(run.folder.resolve().name),
+        "board": board,
+        "date": meta.get("finished") or meta.get("started"),
+        "started": meta.get("started"),
+        "finished": meta.get("finished"),
+        "state": meta.get("state") or "unknown",
+        "counts": counts,
+        "limit": config.get("limit"),
+        "command": f"codec-bench {command} --config run.json" if command in ("eval", "score", "run") else None,
+        "benchmark": meta.get("benchmark"),
+        "asked": has_answers(run),
+        **{name: meta.get(name) or {} for name in ("config", "how", "versions", "machine", "data", "decoding")},
+        "wall_s": (meta.get("timings") or {}).get("wall_s"),
+        "metrics": run.metrics,
+        "systems": {
+            name: _system(run, name, facts or {}, summary.systems[name]) for name, facts in run.systems.items()
+        },
+        "failures": replace(summary.failures, reasons=summary.failures.reasons[:_MOST_REASONS]).as_dict(),
+        "answers": {k: v for k, v in written.get("answers", {}).items() if k in ("served", "cut", "canary")},
+        "notes": numbers.system_notes(summary.systems),
+        "chunk": CHUNK,
+        "summary": written,
+    }
+
+
+def _board(run: Run, samples: int) -> dict[str, Any]:
+    """The leaderboard of a run: that of its benchmark, or of its data, with the part that a limit takes.
+
+    The data of a run that scored generated sound are known by the hash of that sound too, which other systems do not have. Such runs stand
+    on one leaderboard if their ids and texts are equal.
+    """
+    meta = run.meta
+    benchmark, data, config = (meta.get(name) or {} for name in ("benchmark", "data", "config"))
+    generated = "score" in (config.get("command"), config.get("beside"))
+    limit = config.get("limit")
+    told = [
+        benchmark.get("name"),
+        sorted([s.id, s.text, s.language] for s in run.samples()) if generated else data.get("fingerprint"),
+        None if limit is None else [limit, config.get("seed")],
+    ]
+    name = Path(str(data.get("name") or config.get("data") or "data")).name
+    title = benchmark.get("title") or benchmark.get("name") or (f"{name}, generated" if generated else name)
+    return {
+        "key": _hash(told, 5),
+        "title": numbers.plain(str(title)),
+        "benchmark": benchmark.get("name"),
+        "samples": samples,
+        "limit": limit,
+        "generated": generated,
+    }
+
+
+def _system(run: Run, name: str, facts: Mapping[str, Any], held: SystemSummary) -> dict[str, Any]:
+    identity: list[Any] = [{key: value for key, value in facts.items() if key not in _ELSEWHERE}]
+    if (run.meta.get("config") or {}).get("command") in ("score", "import"):
+        # Nothing is known of what made the sound but the sound, or the file of its scores.
+        asked = run.meta.get("fingerprint") or {}
+        identity += [asked.get("data") or asked.get("imported"), (asked.get("systems") or {}).get(name)]
+    revision = next((str(facts[key]) for key in ("revision", "weights", "model") if facts.get(key)), None)
+    return {
+        "facts": facts,
+        "identity": _hash(identity, 6),
+        "revision": revision,
+        "family": None if name == numbers.UNPROCESSED else numbers.family(name),
+        "remarks": numbers.remarks(held),
+        "timing": dict(held.timing) if held.timing is not UNTOLD else None,
+    }
+
+
+def _hash(value: Any, size: int) -> str:
+    """A short name for a JSON value."""
+    told = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.blake2b(told.encode(), digest_size=size).hexdigest()
+
+
+# ------------------------------------------------------------------------------------------------- the samples of a run
+
+
+class _Scores:
+    """The scores of a run as arrays `(systems, metrics, samples)`, filled while its rows pass by."""
+
+    def __init__(self, run: Run, ids: list[str]) -> None:
+        self.systems, self.metrics = list(run.systems), run.metrics
+        self.folds = [facts.get("aggregate", "") in {*FOLDS, *SETS} for facts in self.metrics.values()]
+        shape = (len(self.systems), len(self.metrics), len(ids))
+        self.above, self.below = np.full(shape, np.nan), np.full(shape, np.nan)
+        self.heard: dict[tuple[int, int], str] = {}
+        self.lost: list[tuple[int, int, int, str, str]] = []
+        self._places = ({name: n for n, name in enumerate(names)} for names in (self.systems, self.metrics, ids))
+
+    def noted(self, rows: Iterator[TableRow]) -> Iterator[TableRow]:
+        """Passes rows on, and takes from each what the site holds."""
+        systems, metrics, samples = self._places
+        for row in rows:
+            s, m, n = systems[row.system], metrics[row.metric], samples[row.id]
+            if row.status == "ok":
+                whole = self.folds[m] or row.numerator is None or row.denominator is None
+                self.above[s, m, n] = row.value if whole else row.numerator
+                self.below[s, m, n] = 1.0 if whole else row.denominator
+            else:
+                self.lost.append((n, s, m, row.status, (row.reason or "no reason was recorded")[:_CHARACTERS]))
+            if row.transcript is not None:
+                self.heard.setdefault((s, n), row.transcript[:_CHARACTERS])
+            yield row
+
+    def values(self, metric: int) -> dict[str, Any]:
+        """The data file of one metric."""
+        systems = []
+        for s in range(len(self.systems)):
+            below = self.below[s, metric]
+            plain = bool((below[np.isfinite(below)] == 1).all())
+            systems.append({"above": _numbers(self.above[s, metric]), **({} if plain else {"below": _numbers(below)})})
+        return {"fold": self.folds[metric], "systems": systems}
+
+
+def _numbers(values: np.ndarray) -> list[float | int | None]:
+    """Numbers with seven digits, whole ones without a point; None where there is none."""
+    return [None if v != v else int(v) if v == int(v) and abs(v) < 1e15 else float(f"{v:.7g}") for v in values.tolist()]
+
+
+def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb: float) -> None:
+    """Writes everything that a site holds of a run. The entry is written last, so that a run is there whole or not at all.
+
+    Args:
+        site: the site. run: the run. entry: as `describe_run` gives it. audio_mb: megabytes of sound to copy.
+
+    Raises:
+        UserError: a file cannot be written, or the record is damaged.
+    """
+    key = entry["key"]
+    folder = site.run_folder(key)
+    folder.mkdir(parents=True, exist_ok=True)
+    samples = list(run.samples())
+    ids = [sample.id for sample in samples]
+    scores = _Scores(run, ids)
+    with opened(folder / "scores.parquet", binary=True) as file:
+        write_parquet(scores.noted(run.rows()), file)
+    for metric in range(len(scores.metrics)):
+        site.write_data(f"runs/{key}/values-{metric}", scores.values(metric))
+    groups = _groups(run, ids)
+    units = run.units()
+    names: dict[str, int] = {}
+    codes = [
+        n if (unit := units[id]) is None else names.setdefault(unit, len(samples) + len(names))
+        for n, id in enumerate(ids)
+    ]
+    site.write_data(f"runs/{key}/samples", {"ids": ids, "units": codes, "groups": groups})
+    texts = _texts(run, samples, scores)
+    heard = _keep_sound(site, run, ids, scores, audio_mb)
+    for n, sounds in heard.items():
+        texts[n]["sound"] = sounds
+    for start in range(0, len(texts), CHUNK):
+        site.write_data(f"runs/{key}/texts-{start // CHUNK}", _with_reasons(texts[start : start + CHUNK]))
+    write_json(folder / "run.json", run.meta)
+    write_json(folder / "summary.json", entry["summary"])
+    site.write_data(f"runs/{key}/run", {**_shortened(entry), "groups": list(groups), "heard": sorted(heard)})
+
+
+def _shortened(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry with what pages show of the summary: of each metric the number and what is to be known of it."""
+    shown = (
+        "value",
+        "ci95",
+        "note",
+        "units",
+        "n",
+        "failed",
+        "missing",
+        "unit",
+        "higher_is_better",
+        "protocol",
+        "common",
+    )
+    systems = {
+        name: {
+            **system,
+            "metrics": {
+                metric: {key: held[key] for key in shown if key in held}
+                for metric, held in entry["summary"]["systems"][name]["metrics"].items()
+            },
+        }
+        for name, system in entry["systems"].items()
+    }
+    return {**{key: value for key, value in entry.items() if key != "summary"}, "systems": systems}
+
+
+def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
+    """By column, the names of its groups and of each sample the position of its group; columns with one group are left out."""
+    found = dict(subsets_of(run))
+    for column in _COLUMNS:
+        with suppress(UserError):  # too many values to be groups
+            found |= {} if column in found else grouped(run, column)
+    place = {number: n for n, (number,) in enumerate(run.query("SELECT number FROM samples ORDER BY number"))}
+    groups = {}
+    for column, values in found.items():
+        if not 1 < len(values) <= _MOST_GROUPS:
+            continue
+        of = [-1] * len(ids)
+        for g, members in enumerate(values.values()):
+            for number in members:
+                of[place[number]] = g
+        groups[column] = {"names": list(values), "of": of}
+    return groups
+
+
+def _texts(run: Run, samples: list[Any], scores: _Scores) -> list[dict[str, Any]]:
+    """What is known of each sample beside its scores."""
+    texts: list[dict[str, Any]] = [
+        {"text": (sample.text or "")[:_CHARACTERS], "by": " · ".join(filter(None, (sample.speaker, sample.language)))}
+        for sample in samples
+    ]
+    for (s, n), heard in scores.heard.items():
+        texts[n].setdefault("heard", {})[s] = heard
+    for lost in scores.lost:
+        texts[lost[0]].setdefault("lost", []).append(lost[1:])
+    if has_answers(run):
+        place = {sample.id: n for n, sample in enumerate(samples)}
+        for exchange in exchanges(run):
+            if exchange.question.id in place:
+                held = texts[place[exchange.question.id]]
+                held["text"] = (exchange.question.prompt or held["text"])[:_CHARACTERS]
+                held["expected"] = " | ".join(exchange.question.expected)[:_CHARACTERS]
+                if exchange.answer.text:
+                    held.setdefault("heard", {})[0] = exchange.answer.text[:_CHARACTERS]
+    return texts
+
+
+def _with_reasons(texts: list[dict[str, Any]]) -> dict[str, Any]:
+    """A file of texts, in which every reason stands once."""
+    reasons: dict[tuple[str, str], int] = {}
+    for held in texts:
+        if "lost" in held:
+            held["lost"] = [
+                [s, m, reasons.setdefault((status, reason), len(reasons))] for s, m, status, reason in held["lost"]
+            ]
+    return {"reasons": [list(reason) for reason in reasons], "samples": texts}
+
+
+def _keep_sound(
+    site: SiteFolder, run: Run, ids: list[str], scores: _Scores, audio_mb: float
+) -> dict[int, dict[int, str]]:
+    """Copies sound of the worst samples and of random ones, each with its reference and all systems; by sample and system."""
+    if audio_mb <= 0:
+        return {}
+    place = {id: n for n, id in enumerate(ids)}
+    kept: dict[int, list[tuple[int, Path]]] = {}
+    for s, system in enumerate(scores.systems):
+        for item in run.items(system):
+            if item.audio is not None:
+                kept.setdefault(place[item.id], []).append((s, item.audio))
+    if not kept:
+        return {}
+
+    def sounds(n: int) -> list[tuple[int, Path]]:
+        reference = run.reference_audio(ids[n]) if n in kept else None
+        return [*([(-1, reference)] if reference else []), *kept.get(n, [])]
+
+    columns = {Column(name, facts["protocol"], ""): facts for name, facts in scores.metrics.items()}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        order = worth_hearing(scores.above / scores.below, columns, len(ids))
+    clips = choose_clips(order, sounds, int(audio_mb * 1e6 * 4 / 3))  # `choose_clips` counts base64
+    heard: dict[int, dict[int, str]] = {}
+    for clip in clips:
+        heard.setdefault(clip.sample, {})[clip.system] = site.keep_sound(clip.path)
+    return heard

@@ -1,0 +1,93 @@
+"""Metrics of answers by name: `accuracy[exact]`, `wer[answer]@by-language`, `bleu[zh]`, `ifeval[strict]`, ...
+
+`docs/metrics/answers.md` lists them all. `wer`, `cer` and `hallucinated` are metrics of answers with the argument `answer` only; with a
+recogniser's name they are audio metrics (`codec_bench.metrics`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.registry import Registry, Spec, call_with_known, is_own_code
+
+TABLE = {
+    "accuracy": "codec_bench.benchmark.metrics.accuracy:Accuracy",
+    "bleu": "codec_bench.benchmark.metrics.bleu:Bleu",
+    "cer": "codec_bench.benchmark.metrics.error_rate:Cer",
+    "cider": "codec_bench.benchmark.metrics.captions:Cider",
+    "coco_bleu": "codec_bench.benchmark.metrics.captions:CocoBleu",
+    "hallucinated": "codec_bench.benchmark.metrics.error_rate:Hallucinated",
+    "ifeval": "codec_bench.benchmark.metrics.ifeval:IfEval",
+    "meteor": "codec_bench.benchmark.metrics.meteor:Meteor",
+    "refusal_rate": "codec_bench.benchmark.metrics.refusal:RefusalRate",
+    "rouge_l": "codec_bench.benchmark.metrics.rouge:RougeL",
+    "wer": "codec_bench.benchmark.metrics.error_rate:Wer",
+}
+GROUPS = {"captions": (*(f"coco_bleu[{n}]" for n in range(1, 5)), "rouge_l[coco]", "cider")}
+REGISTRY = Registry("metric of answers", "ANSWER_METRICS", TABLE)
+_SHARED = ("cer", "hallucinated", "wer")
+"""Names that audio metrics have too. The argument `[answer]` tells the metrics of answers apart."""
+
+
+def answer_metric_names() -> list[str]:
+    """The names of all metrics of answers, without arguments, and of their groups."""
+    return sorted([*REGISTRY.table(), *GROUPS])
+
+
+def is_answer_metric(text: str) -> bool:
+    """Whether a name, with any argument, is that of a metric of answers or of a group of them.
+
+    It is for `wer[answer]`, but not for `wer[whisper-large-v3]` or `stoi`. It is for a user's own class that is derived
+    from `AnswerMetric`.
+
+    Raises:
+        UserError: the text does not have the form of a name.
+    """
+    spec = Spec.parse(text)
+    if is_own_code(spec.name):
+        found = REGISTRY.resolve(spec.name)
+        return isinstance(found, type) and issubclass(found, AnswerMetric)
+    if spec.name in _SHARED:
+        return spec.argument == "answer"
+    return spec.name in GROUPS or spec.name in REGISTRY.table()
+
+
+def expand_answer_metrics(texts: list[str]) -> list[str]:
+    """Replaces the names of groups by the names of their members; the group `captions` has six."""
+    return [member for text in texts for member in GROUPS.get(text, (text,))]
+
+
+def load_answer_metric(text: str) -> AnswerMetric:
+    """Builds one metric of answers from its name. Groups must be replaced by `expand_answer_metrics` before.
+
+    Raises:
+        UnknownName: there is no such metric.
+        UserError: the metric does not take this argument.
+        MissingExtra: a package that the metric needs is not installed.
+    """
+    spec = Spec.parse(text)
+    if not is_own_code(spec.name) and spec.name not in REGISTRY.table():
+        raise UnknownName("metric of answers", spec.name, answer_metric_names())
+    if spec.name in _SHARED and spec.argument is None:
+        raise UserError(f"'{text}' does not say whose words are compared", hint=f"{spec.name}[answer]")
+    given = {"variant": spec.argument, "point": spec.point}
+    options: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    metric = call_with_known(REGISTRY.resolve(spec.name), options)
+    if not isinstance(metric, AnswerMetric):
+        raise UserError(f"'{text}' is not a metric of answers", hint="derive its class from AnswerMetric")
+    return metric
+
+
+__all__ = [
+    "GROUPS",
+    "REGISTRY",
+    "TABLE",
+    "Answer",
+    "AnswerMetric",
+    "answer_metric_names",
+    "expand_answer_metrics",
+    "is_answer_metric",
+    "load_answer_metric",
+]

@@ -1,0 +1,272 @@
+"""`accuracy[RULE]`: the share of right answers; the rule decides which answers are right.
+
+The project's own rules
+    `exact`: the answer equals a reference, apart from case, compatibility forms, white space and closing marks.
+    `prefix`: the answer begins with the words of a reference. `malefactor` does not begin with the word `male`.
+    `contains`: the answer contains the words of a reference in a row. `female` does not contain the word `male`.
+    `answer-match`: as `contains`, without accents and articles, for open questions with several references (the
+        `has answer` of D. Chen et al., "Reading Wikipedia to Answer Open-Domain Questions", ACL 2017). A Han
+        character is a word.
+    `choice`: the answer names the same option as the reference. Either may be a letter or the text of a choice.
+    `number`: the numbers are exactly equal (`1,000.0` equals `1000`, `0.5` equals `1/2`).
+    `label`: the answer has the words of a reference, however they are separated (`throat-clearing`, `Throat clearing`).
+    `mmau`: the answer has every word of the right choice and no word that only wrong choices have (S. Sakshi et al.,
+        "MMAU", ICLR 2025). Labels such as `(A)` are removed before.
+Published rules, with their quirks: `official/ultraeval-audio/...`, `official/audiobench/...`,
+`official/air-bench/...` (see `ultraeval`, `voicebench_mcq`, `audiobench`, `air_bench_foundation`).
+
+The project's own rules never match an empty reference. Higher is better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, ultraeval, voicebench_mcq
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.reading.choices import chance_of, choices_of, named, right_letters, without_label
+from codec_bench.benchmark.reading.number import read_number
+from codec_bench.benchmark.reading.words import contains, plain, words
+from codec_bench.errors import UnknownName
+from codec_bench.types import Score, Status
+
+_ARTICLES = frozenset(("a", "an", "the"))
+DOUBLED = "the right choice stands more than once among the choices of the question"
+"""The flag of a score whose question holds its answer twice. An answer that names either is right by the project's own rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """The decision of a rule about one answer.
+
+    Args:
+        value: 1 for a right answer, 0 for a wrong one, None if the rule has no value.
+        status, reason: why there is no value.
+        detail: what the rule read, for the record.
+    """
+
+    value: float | None
+    status: Status = "ok"
+    reason: str | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule and what it needs.
+
+    Args:
+        decide: decides about an answer that has a reference.
+        choices: whether it needs the row's choices, in any form that `choices_of` knows.
+        source: where the rule was published.
+    """
+
+    decide: Callable[[Answer], Ruling]
+    choices: bool = False
+    source: str = ""
+
+
+class Accuracy(AnswerMetric):
+    """The share of right answers. Higher is better; 1 is every answer right.
+
+    Args:
+        variant: the name of a rule in `RULES`.
+
+    Raises:
+        UnknownName: there is no such rule.
+    """
+
+    def __init__(self, variant: str = "exact") -> None:
+        if variant not in RULES:
+            raise UnknownName("rule of accuracy", variant, RULES)
+        self._rule = RULES[variant]
+        self.name = f"accuracy[{variant}]"
+        self.source = self._rule.source
+        self.protocol = f"accuracy/{variant}-1"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """1 or 0 for each answer; a status with a reason if there is no reference, or a published rule leaves the
+        item out.
+        """
+        return [self._one(answer) for answer in answers]
+
+    def worst(self, answer: Answer) -> Score:
+        """0, even if the rule would match an empty text."""
+        return Score.ok(0.0, self.protocol)
+
+    def _one(self, answer: Answer) -> Score:
+        if not answer.references:
+            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+        if self._rule.choices and not choices_of(answer.fields):
+            return Score.undefined(f"the sample '{answer.id}' has no choices", self.protocol)
+        ruling = self._rule.decide(answer)
+        if ruling.value is None:
+            return Score(None, ruling.status, ruling.reason, self.protocol, detail=ruling.detail)
+        return Score.ok(ruling.value, self.protocol, detail={**ruling.detail, **_of_choices(answer)})
+
+
+def _of_choices(answer: Answer) -> dict[str, Any]:
+    """What the choices of a question say of its score: how probable a right guess is, and whether the right choice stands twice."""
+    chance = chance_of(answer.fields, answer.references)
+    if chance is None:
+        return {}
+    doubled = len(right_letters(answer.fields, answer.references)) > len(answer.references)
+    return {"chance": chance, **({"flag": DOUBLED} if doubled else {})}
+
+
+def _any(matches: Callable[[str, str], bool]) -> Rule:
+    return Rule(lambda answer: Ruling(float(any(matches(answer.text, ref) for ref in answer.references))))
+
+
+def _exact(text: str, reference: str) -> bool:
+    return plain(text) == plain(reference) != ""
+
+
+def _prefix(text: str, reference: str) -> bool:
+    wanted = words(reference)
+    return bool(wanted) and words(text)[: len(wanted)] == wanted
+
+
+def _contains(text: str, reference: str) -> bool:
+    return contains(words(text), words(reference))
+
+
+def _answer_match(text: str, reference: str) -> bool:
+    given, wanted = words(text, fold_accents=True), words(reference, fold_accents=True)
+    # A reference of articles only ("The The") keeps them; without them it would be empty.
+    bare = [item for item in wanted if item not in _ARTICLES]
+    return contains([item for item in given if item not in _ARTICLES], bare) if bare else contains(given, wanted)
+
+
+def _number(text: str, reference: str) -> bool:
+    value = read_number(text)
+    return value is not None and value == read_number(reference)
+
+
+def _label(text: str, reference: str) -> bool:
+    wanted = words(reference)
+    return bool(wanted) and words(text) == wanted
+
+
+def _choice(answer: Answer) -> Ruling:
+    choices = choices_of(answer.fields)
+    letters = "".join(choices) or "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    wanted = {letter for ref in answer.references for letter in named(ref, choices, letters)}
+    if not wanted:
+        return Ruling(
+            None, "undefined", f"the reference '{answer.references[0]}' is none of the choices {list(choices.values())}"
+        )
+    said = named(answer.text, choices, letters)
+    return Ruling(float(bool(said) and said <= wanted), detail={"letter": "".join(sorted(said))})
+
+
+def _mmau(answer: Answer) -> Ruling:
+    choices = [*choices_of(answer.fields).values()]
+    said = without_label(answer.text)
+    matches = (
+        ultraeval.choice_strings_match(said, without_label(ref), choices).match
+        for ref in answer.references
+        if ref.strip()
+    )
+    return Ruling(float(any(matches)))
+
+
+def _match(decide: Callable[[Answer], ultraeval.Match]) -> Callable[[Answer], Ruling]:
+    def ruling(answer: Answer) -> Ruling:
+        found = decide(answer)
+        # Floats are kept as text, because a record must not hold NaN.
+        sides = {"pred": found.pred, "ref": found.ref}
+        detail = {key: str(side) if isinstance(side, float) else side for key, side in sides.items()}
+        if found.letter:
+            detail["letter"] = found.letter
+        if found.reason:
+            return Ruling(None, "undefined", found.reason, detail)
+        if found.match is None:
+            return Ruling(None, "unparsed", "the published rule reads no option here and leaves the item out", detail)
+        return Ruling(float(found.match), detail=detail | ({"unread": True} if found.unread else {}))
+
+    return ruling
+
+
+def _several(answer: Answer) -> Any:
+    """The references in the published program's form: a text if there is one, a list if there are several."""
+    return answer.references[0] if len(answer.references) == 1 else list(answer.references)
+
+
+def _numeric_reference(answer: Answer) -> float | str:
+    try:
+        return float(answer.references[0])
+    except ValueError:
+        return answer.references[0]
+
+
+def _listed(answer: Answer) -> list[str]:
+    """The choices as the row holds them, with their labels, because the published rules compare the labels too."""
+    given = answer.fields.get("choices")
+    return [str(one) for one in given] if isinstance(given, (list, tuple)) else [*choices_of(answer.fields).values()]
+
+
+def _spoken(kind: Any, answer: Answer) -> Ruling:
+    found = audiobench.spoken_mqa(answer.text, answer.references, kind)
+    reason = None if found.acc is not None else "the published rule takes one reference or two"
+    return Ruling(found.acc, "ok" if reason is None else "undefined", reason, {"extracted": found.extracted})
+
+
+def _foundation(answer: Answer) -> Ruling:
+    found = air_bench_foundation.foundation(answer.text, answer.references[0], choices_of(answer.fields))
+    if found.reason:
+        return Ruling(None, "undefined", found.reason)
+    if not found.counted:
+        return Ruling(None, "unparsed", "the published rule reads no option here and leaves the item out")
+    return Ruling(float(bool(found.correct)), detail={"letter": found.letter})
+
+
+_ULTRAEVAL = "github.com/OpenBMB/UltraEval-Audio 9b69da6"
+_AUDIOBENCH = "github.com/AudioLLMs/AudioBench e991641"
+_PUBLISHED: dict[str, tuple[bool, Callable[[Answer], ultraeval.Match]]] = {
+    "choice-strings-match": (
+        True, lambda a: ultraeval.choice_strings_match(a.text, a.references[0], _listed(a))
+    ),
+    "em": (False, lambda a: ultraeval.em(a.text, _several(a))),
+    "em-number": (False, lambda a: ultraeval.em(a.text, _numeric_reference(a))),
+    "exist-match": (False, lambda a: ultraeval.exist_match(a.text, _several(a))),
+    "kimi-mmau-choices": (True, lambda a: ultraeval.kimi_mmau_choices(a.text, a.references[0], _listed(a))),
+    "kimi-vocalsound-choices": (False, lambda a: ultraeval.kimi_vocalsound_choices(a.text, a.references[0])),
+    "mcq-abcd": (False, lambda a: voicebench_mcq.mcq_abcd(a.text, a.references[0])),
+    "mmsu-choices": (False, lambda a: ultraeval.mmsu_choices(a.text, a.references[0], _listed(a))),
+    "prefix-match": (False, lambda a: ultraeval.prefix_match(a.text, a.references[0])),
+    "qa-exist-match": (False, lambda a: ultraeval.qa_exist_match(a.text, list(a.references))),
+}  # fmt: skip
+
+RULES: dict[str, Rule] = {
+    "answer-match": _any(_answer_match),
+    "choice": Rule(_choice),
+    "contains": _any(_contains),
+    "exact": _any(_exact),
+    "label": _any(_label),
+    "mmau": Rule(_mmau, True, "the rule of MMAU's evaluation.py, with labels taken off"),
+    "number": _any(_number),
+    "prefix": _any(_prefix),
+    **{
+        f"official/ultraeval-audio/{name}": Rule(_match(decide), choices, f"{_ULTRAEVAL}, exactly")
+        for name, (choices, decide) in _PUBLISHED.items()
+    },
+    "official/audiobench/string-match": Rule(
+        lambda a: Ruling(audiobench.string_match(a.text, a.references[0], _listed(a))),
+        True,
+        f"{_AUDIOBENCH} eval_methods/string_match.py, exactly",
+    ),
+    "official/audiobench/spoken-mqa": Rule(
+        partial(_spoken, "reasoning"), False, f"{_AUDIOBENCH} spoken_mqa.py (reasoning), exactly"
+    ),
+    "official/audiobench/spoken-mqa-arithmetic": Rule(
+        partial(_spoken, "arithmetic"), False, f"{_AUDIOBENCH} spoken_mqa.py (arithmetic), exactly"
+    ),
+    "official/air-bench/foundation": Rule(
+        _foundation, True, "github.com/OFA-Sys/AIR-Bench 9832476 score_foundation.py, exactly"
+    ),
+}
+"""Every rule by name."""

@@ -1,0 +1,137 @@
+"""`bleu[TOKENISER]`: BLEU by sacreBLEU, for each item, with the sums that give the corpus value.
+
+K. Papineni et al., "BLEU: a Method for Automatic Evaluation of Machine Translation", ACL 2002; M. Post, "A Call for
+Clarity in Reporting BLEU Scores", WMT 2018. The corpus value is not the mean of the items: it is computed from the
+summed counts and equals `sacrebleu.corpus_bleu` up to rounding. Case matters; smoothing is exponential.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.errors import MissingExtra, MissingResource, UnknownName
+from codec_bench.text.language import base_language
+from codec_bench.types import Score
+
+TOKENISERS = ("13a", "char", "flores101", "flores200", "intl", "ja-mecab", "ko-mecab", "none", "zh")
+BY_LANGUAGE = {"ja": "ja-mecab", "ko": "ko-mecab", "yue": "zh", "zh": "zh"}
+"""The tokeniser for a language if the metric's name has none; every other language uses `13a`."""
+
+OFFICIAL = {
+    "official/ultraeval-audio/bleu": "13a",
+    "official/ultraeval-audio/bleu-char": "13a",
+    "official/ultraeval-audio/bleu-zh": "zh",
+}
+"""UltraEval-Audio's rules and their tokenisers. An item is a corpus of one (a short text has 0), and an item with an
+empty reference is left out. `bleu-char` asks for another tokeniser, but its program uses this one for an item."""
+
+PACKAGES = {"ja-mecab": "mecab-python3", "ko-mecab": "mecab-ko"}
+
+
+class Bleu(AnswerMetric):
+    """BLEU, from 0 to 100. Higher is better.
+
+    An item's own value uses the effective order: an item of two words is scored by words and pairs. The corpus value
+    uses all four orders. Several references of an item are used together, as in sacreBLEU. If nothing matches at all,
+    the published rules use the value of sacreBLEU 1.5, which is not 0.
+
+    Args:
+        variant: a tokeniser of sacreBLEU, or a published rule; None to choose the tokeniser by each answer's language.
+
+    Raises:
+        UnknownName: there is no such tokeniser.
+        MissingExtra: sacreBLEU, or a package that its tokeniser needs, is not installed.
+        UserError: the tokeniser must be downloaded first, and that failed.
+    """
+
+    range = (0.0, 100.0)
+    aggregate = "bleu"
+    paper = "Papineni et al.: BLEU, ACL 2002; Post: A Call for Clarity in Reporting BLEU Scores, WMT 2018"
+
+    def __init__(self, variant: str | None = None) -> None:
+        if variant is not None and variant not in (*TOKENISERS, *OFFICIAL):
+            raise UnknownName("tokeniser of BLEU", variant, [*TOKENISERS, *OFFICIAL])
+        self._official = variant in OFFICIAL
+        self._tokeniser = OFFICIAL.get(variant, variant) if variant is not None else None
+        if self._tokeniser is not None:
+            _metric(self._tokeniser, not self._official)  # a missing tokeniser is noticed before a long run
+        self.aggregate = "bleu-sacrebleu-1.5" if self._official else "bleu"
+        self.name = "bleu" if variant is None else f"bleu[{variant}]"
+        self.source = f"sacrebleu {_sacrebleu_version()}, exactly"
+        self.protocol = f"bleu/{variant or 'by-language'}/sacrebleu-{_sacrebleu_version()}"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per answer.
+
+        `detail["counts"]` holds what it adds to the corpus: both lengths, 4 matches, 4 numbers of n-grams.
+        """
+        return [self._one(answer) for answer in answers]
+
+    def _one(self, answer: Answer) -> Score:
+        references = [ref for ref in answer.references if ref.strip()]
+        if not references:
+            return Score.undefined(f"the sample '{answer.id}' has no reference, or an empty one", self.protocol)
+        base = base_language(answer.language) if answer.language else ""
+        tokeniser = self._tokeniser or BY_LANGUAGE.get(base, "13a")
+        found = _metric(tokeniser, not self._official).corpus_score([answer.text], [[ref] for ref in references])
+        counts = [int(n) for n in (found.sys_len, found.ref_len, *found.counts, *found.totals)]
+        return Score.ok(
+            _older(found) if self._official else found.score,
+            self.protocol,
+            detail={"counts": counts, "tokeniser": tokeniser},
+        )
+
+
+def official_corpus(variant: str, pairs: Sequence[tuple[str, str]]) -> float:
+    """UltraEval-Audio's corpus value, 0 to 100.
+
+    Args:
+        variant: a rule in `OFFICIAL`.
+        pairs: answers with their references; those with an empty reference are left out.
+
+    Raises:
+        KeyError: there is no such rule.
+        ValueError: no pair is left.
+    """
+    kept = [(answer, reference) for answer, reference in pairs if reference.strip()]
+    if not kept:
+        raise ValueError("every reference is empty")
+    answers, references = zip(*kept)
+    return _older(_metric(OFFICIAL[variant], False).corpus_score(list(answers), [list(references)]))
+
+
+def _older(found: Any) -> float:
+    """The value of sacreBLEU 1.5: if nothing matches, every order is smoothed; it is 0 if an order has no n-grams."""
+    if any(found.counts) or not all(found.totals):
+        return found.score
+    product = math.prod(100.0 / (2.0 ** (n + 1) * total) for n, total in enumerate(found.totals))
+    return found.bp * product ** (1 / len(found.totals))
+
+
+def _sacrebleu_version() -> str:
+    try:
+        return version("sacrebleu")
+    except PackageNotFoundError:
+        raise MissingExtra("BLEU", "sacrebleu", "text") from None
+
+
+@cache
+def _metric(tokeniser: str, effective_order: bool) -> Any:
+    try:
+        from sacrebleu.metrics import BLEU
+    except ImportError:
+        raise MissingExtra("BLEU", "sacrebleu", "text") from None
+    try:
+        return BLEU(tokenize=tokeniser, effective_order=effective_order)
+    except Exception as error:
+        if tokeniser in PACKAGES:
+            raise MissingExtra(f"BLEU with the tokeniser '{tokeniser}'", PACKAGES[tokeniser], "text") from error
+        raise MissingResource(
+            f"sacreBLEU cannot make its tokeniser '{tokeniser}': {type(error).__name__}: {error}",
+            hint="flores101 and flores200 download a model once; run it with a network, or use bleu[char]",
+        ) from error

@@ -1,0 +1,142 @@
+"""`wer[answer]@RULE`, `cer[answer]@RULE` and `hallucinated[answer]@RULE`: an answer that is a transcript.
+
+Rules: `codec_bench.text.rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.errors import UserError
+from codec_bench.text.rules import EMPTY_REFERENCE, HALLUCINATED, Compared, get_rule
+from codec_bench.types import Score, Status
+
+RULE = "by-language"
+
+
+class _AnswerErrorRate(AnswerMetric):
+    """The common part of the three.
+
+    Args:
+        variant: always `answer`; audio metrics of the same name have a recogniser here.
+        point: the rule by which texts are compared; None for `by-language`.
+
+    Raises:
+        UserError: the variant is not `answer`.
+        UnknownName: there is no such rule.
+    """
+
+    higher_is_better = False
+    range: tuple[float | None, float | None] = (0.0, None)
+    aggregate = "ratio"
+    paper = "Levenshtein: Binary codes capable of correcting deletions, insertions and reversals, 1966"
+    source = "counts equal to jiwer 4.0's; the rule of the text is in the protocol"
+    stem: ClassVar[str]
+    unit_counted: ClassVar[Any] = None
+
+    def __init__(self, variant: str = "answer", point: str | None = None) -> None:
+        if variant != "answer":
+            raise UserError(f"'{self.stem}[{variant}]' is no metric of answers", hint=f"{self.stem}[answer]@RULE")
+        self._rule = get_rule(point or RULE)
+        self.name = f"{self.stem}[answer]" + (f"@{point}" if point else "")
+        self.protocol = f"{self.stem}/answer/{self._rule.name}"
+        self.empty_references = self._rule.empty_reference == "counted"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per answer, by the reference with the fewest errors. `detail` holds the counts and both texts.
+
+        `Rule.share` is what an item adds to the corpus value. If the reference is empty, an answer's words are errors
+        and nothing else, by a published rule that counts them and by the project's own from its second version on.
+        """
+        references = [ref for answer in answers for ref in answer.references]
+        texts = [answer.text for answer in answers for _ in answer.references]
+        languages = [answer.language for answer in answers for _ in answer.references]
+        unit = None if self._rule.fixed else self.unit_counted
+        compared = self._rule.compare(reference=references, estimate=texts, language=languages, unit=unit)
+        scores, at = [], 0
+        for answer in answers:
+            own = compared[at : at + len(answer.references)]
+            at += len(answer.references)
+            scores.append(self._score(answer, own))
+        return scores
+
+    def _score(self, answer: Answer, compared: Sequence[Compared]) -> Score:
+        if not compared:
+            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+        rule = self._rule
+        best = min(compared, key=lambda one: (rule.item_value(one) is None, rule.item_value(one) or 0.0))
+        return self._scored(answer, best)
+
+    def _scored(self, answer: Answer, best: Compared) -> Score:
+        """The score by the reference with the fewest errors."""
+        value, detail = self._rule.item_value(best), best.detail
+        if value is None and best.hallucinated and self._rule.fixed and self._rule.aggregate == "ratio":
+            value = float(best.counts.insertions)
+        if value is None:
+            return Score(None, self._status(answer, best), best.note, self.protocol, detail=detail)
+        if best.note:
+            # The item has no rate of its own. It adds only its insertions to the corpus.
+            detail["note"] = best.note
+        if best.hallucinated:
+            detail["flag"] = HALLUCINATED
+        above, below = self._rule.share(best)
+        return Score.ok(value, self.protocol, numerator=above, denominator=below, detail=detail)
+
+    def worst(self, answer: Answer) -> Score:
+        """The score of an empty answer: every word is missing. A question with an empty reference has no worst score."""
+        score = super().worst(answer)
+        if score.status == "ok" and not score.denominator:
+            return Score.undefined("any number of words may be an answer to silence", self.protocol)
+        return score
+
+    def _status(self, answer: Answer, compared: Compared) -> Status:
+        """The status of a pair without a value: its language is unknown to the rule, its reference is empty, or a
+        step failed.
+        """
+        if self._rule.recipe(answer.language, compared.reference) is None:
+            return "refused"
+        return "undefined" if compared.note == EMPTY_REFERENCE else "failed"
+
+
+class Wer(_AnswerErrorRate):
+    """Word error rate of an answer that is a transcript. Lower is better. With many insertions it is above 1.
+
+    For languages without spaces the default rule counts characters.
+    """
+
+    stem = "wer"
+
+
+class Cer(_AnswerErrorRate):
+    """Character error rate of an answer that is a transcript. Lower is better. A published rule keeps its own unit."""
+
+    stem = "cer"
+    unit_counted = "char"
+
+
+class Hallucinated(_AnswerErrorRate):
+    """The share of answers with words among those to a question whose expected answer has none. Lower is better.
+
+    It is measured where the reference is empty, or nothing is left of it by the rule. Other questions are refused.
+    """
+
+    stem = "hallucinated"
+    range = (0.0, 1.0)
+    aggregate = "mean"
+    paper = "Barański et al.: Investigation of Whisper ASR Hallucinations Induced by Non-Speech Audio, ICASSP 2025"
+    source = "the share of non-empty transcripts; the rule of the text is in the protocol"
+
+    def worst(self, answer: Answer) -> Score:
+        """The score of an answer with words to a question without."""
+        score = super().worst(answer)
+        return Score.ok(1.0, self.protocol) if score.status == "ok" else score
+
+    def _scored(self, answer: Answer, best: Compared) -> Score:
+        if best.counts.reference_length:
+            reason = "the expected answer has words, and this is measured where it has none"
+            return Score.refused(reason, self.protocol)
+        if best.note != EMPTY_REFERENCE:
+            return Score(None, self._status(answer, best), best.note, self.protocol, detail=best.detail)
+        return Score.ok(float(best.hallucinated), self.protocol, detail=best.detail)

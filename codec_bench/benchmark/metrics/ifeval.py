@@ -1,0 +1,145 @@
+"""`ifeval[strict]`, `ifeval[loose]`: the share of answers that follow all their instructions, as rules can check them.
+
+J. Zhou et al., "Instruction-Following Evaluation for Large Language Models", 2023.
+`loose` also accepts an answer that follows an instruction after its first line, its last line or both were removed,
+with or without asterisks.
+`ifeval[strict-instruction]` and `ifeval[loose-instruction]` are the shares of followed instructions among all
+instructions.
+`official/ultraeval-audio/...` removes VoiceBench's tags `<1>` and `<|user|>` first, and its share of instructions is
+the mean of the items' shares.
+`ifeval[official/audiobench]` checks the thirteen rules of IFEval-Audio (see `audiobench_rules`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codec_bench.benchmark.metrics.audiobench_rules import follows
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.metrics.instructions import CHECKS
+from codec_bench.errors import MissingExtra, UnknownName
+from codec_bench.types import Score
+
+AUDIOBENCH = "official/audiobench"
+_ULTRAEVAL = "official/ultraeval-audio/"
+_KINDS = ("strict", "loose", "strict-instruction", "loose-instruction")
+VARIANTS = (*_KINDS, *(f"{_ULTRAEVAL}{kind}" for kind in _KINDS), AUDIOBENCH)
+
+
+class IfEval(AnswerMetric):
+    """The share of answers that follow all their instructions, or the share of followed instructions. Higher is better.
+
+    The row needs `instruction_id_list` and `kwargs` (for each instruction a mapping of arguments, or its JSON). For
+    AudioBench's rules it needs `rule` and `rule_target`.
+
+    Args:
+        variant: one of `VARIANTS`; the module's description explains them.
+
+    Raises:
+        UnknownName: there is no such variant.
+    """
+
+    paper = "Zhou et al.: Instruction-Following Evaluation for Large Language Models, 2023"
+
+    def __init__(self, variant: str = "strict") -> None:
+        if variant not in VARIANTS:
+            raise UnknownName("variant of ifeval", variant, VARIANTS)
+        kind = variant.removeprefix(_ULTRAEVAL)
+        self._official = kind != variant
+        self._audiobench = variant == AUDIOBENCH
+        self._loose = kind.startswith("loose")
+        self._instructions = kind.endswith("-instruction")
+        self.name = f"ifeval[{variant}]"
+        self.aggregate = "ratio" if self._instructions and not self._official else "mean"
+        self.needs = ("rule", "rule_target") if self._audiobench else ("instruction_id_list", "kwargs")
+        self.source = "the released checkers, with the differences named in `instructions`"
+        if self._audiobench:
+            self.source = "github.com/AudioLLMs/AudioBench e991641 eval_llama_3_70b_combined.py format_test, exactly"
+        self.protocol = f"ifeval/{variant}-1"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per answer. `detail["followed"]` says for each instruction whether it was followed.
+
+        Raises:
+            MissingExtra: an instruction is about the language of the answer, and langdetect is not installed.
+        """
+        return [self._one(answer) for answer in answers]
+
+    def worst(self, answer: Answer) -> Score:
+        """No instruction is followed. (An empty text would follow some of AudioBench's rules.)"""
+        return Score.ok(0.0, self.protocol) if self._audiobench else super().worst(answer)
+
+    def _one(self, answer: Answer) -> Score:
+        if self._audiobench:
+            rule, target = answer.fields.get("rule"), answer.fields.get("rule_target")
+            return Score.ok(float(follows(answer.text, rule, target)), self.protocol)
+        ids = _listed(answer.fields.get("instruction_id_list"))
+        arguments = _listed(answer.fields.get("kwargs"))
+        if not ids or len(arguments) != len(ids):
+            reason = f"the sample '{answer.id}' has {len(ids)} instructions and {len(arguments)} sets of arguments"
+            return Score.undefined(reason, self.protocol)
+        unknown = [one for one in ids if one not in CHECKS]
+        if unknown:
+            return Score.failed(f"there is no check of the instruction '{unknown[0]}'", self.protocol)
+        try:
+            followed = followed_instructions(
+                without_tags(answer.text) if self._official else answer.text, ids, arguments, loose=self._loose
+            )
+        except MissingExtra:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            reason = f"the arguments of an instruction of '{answer.id}' cannot be used: {type(error).__name__}: {error}"
+            return Score.failed(reason, self.protocol)
+        detail = {"followed": dict(zip(ids, followed))}
+        if not self._instructions:
+            return Score.ok(float(all(followed)), self.protocol, detail=detail)
+        share = sum(followed) / len(followed)
+        if self._official:
+            return Score.ok(share, self.protocol, detail=detail)
+        return Score.ok(share, self.protocol, numerator=sum(followed), denominator=len(followed), detail=detail)
+
+
+def followed_instructions(
+    text: str, ids: Sequence[str], arguments: Sequence[Mapping[str, Any] | None], *, loose: bool
+) -> list[bool]:
+    """Which instructions a text follows. A blank text follows none.
+
+    Args:
+        text: the answer.
+        ids: the instructions, keys of `CHECKS`.
+        arguments: the arguments of each instruction.
+        loose: whether the text may follow an instruction after lines or asterisks were removed.
+
+    Raises:
+        KeyError: there is no such instruction, or an argument is missing.
+        MissingExtra: langdetect is needed and not installed.
+    """
+    texts = [one for one in (_variants(text) if loose else [text]) if one.strip()]
+    return [
+        any(CHECKS[name]({k: v for k, v in (given or {}).items() if v is not None}, one) for one in texts)
+        for name, given in zip(ids, arguments)
+    ]
+
+
+def without_tags(text: str) -> str:
+    """A text without `<1>`, `<2>` or `<3>` at its beginning and `<|user|>` at its end, which some models write."""
+    if text.startswith(("<1>", "<2>", "<3>")):
+        text = text[3:].strip()
+    return text[:-8].strip() if text.endswith("<|user|>") else text
+
+
+def _variants(text: str) -> list[str]:
+    lines = text.split("\n")
+    cut = [text, *("\n".join(part).strip() for part in (lines[1:], lines[:-1], lines[1:-1]))]
+    return [*cut, *(one.replace("*", "") for one in cut)]
+
+
+def _listed(given: Any) -> list[Any]:
+    if isinstance(given, str):
+        try:
+            given = json.loads(given)
+        except (ValueError, RecursionError):
+            return []
+    return list(given) if isinstance(given, (list, tuple)) else []

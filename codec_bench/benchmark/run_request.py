@@ -1,0 +1,216 @@
+"""One command's request to run benchmarks, the folder of each run, and what identifies its record."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from codec_bench.benchmark import Benchmark
+from codec_bench.benchmark.definition.prompt import SEEDED
+from codec_bench.benchmark.reading import steps_on
+from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.config.option import documented
+from codec_bench.config.run_request import RunRequest as RunOptions
+from codec_bench.data.shard import Shard
+from codec_bench.engine.device import resolve_devices
+from codec_bench.engine.running import Running
+from codec_bench.errors import UserError
+from codec_bench.models import is_own_file, load_model, own_name
+from codec_bench.models.base import Model
+from codec_bench.registry import code_hash, is_own_code
+from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.draws import GIVEN
+
+Phase = Literal["both", "answers", "scores"]
+PHASES: tuple[str, ...] = ("both", "answers", "scores")
+_UNFIT = re.compile(r"[@\[\],\s]+")
+_UNSAFE = re.compile(r"[^A-Za-z0-9._+@-]+")
+
+
+@documented(RunOptions, "terms")
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On which terms a service is asked. None of them changes a question.
+
+    Args:
+
+    Raises:
+        UserError: a limit is not a number over 0.
+    """
+
+    wait: bool = False
+    reuse_answers: bool = False
+    anyway: bool = False
+    max_cost_usd: float | None = None
+    max_hours: float | None = None
+    batch: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("max_cost_usd", "max_hours"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float)) and 0 < value < float("inf")):
+                raise UserError(f"{name} is {value!r}; expected a number over 0")
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What the command asked for; it is the same for every benchmark and model.
+
+    Args:
+        phase: whether to ask, to score, or both.
+        data: a folder that is used instead of the hub, or None.
+        seed: of the part that `limit` takes, and of what a model draws.
+        limit: the highest number of questions, or None for all.
+        judges: names of the models that give verdicts.
+        rescore: whether scores in the record are dropped and made again.
+        options: arguments by model or feature.
+        running: device, cache, progress and other settings of the run.
+        terms: on which terms a service is asked.
+        by: columns to break the results down by.
+        repeats: how many answers are drawn to each question.
+        prompts: which wording of its prompt a question is asked in, as in `definition.prompt.Prompt`.
+        choices: in which order its options are offered, as in `asking.orders`.
+        models, given: the models as they were named, and all options as they were given, for the record.
+    """
+
+    phase: Phase
+    data: str | None
+    seed: int
+    limit: int | None
+    judges: Sequence[str]
+    rescore: bool
+    options: Mapping[str, Mapping[str, Any]]
+    running: Running
+    models: Sequence[str] = ()
+    given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    terms: Terms = Terms()
+    by: Sequence[str] = ()
+    repeats: int = 1
+    prompts: str = SEEDED
+    shard: Shard | None = None
+    choices: str = GIVEN
+
+
+def run_folder(folder: Path, benchmark: str, model: str) -> Path:
+    """The run folder of one benchmark and model."""
+    return folder / safe(benchmark) / safe(model)
+
+
+def safe(name: str) -> str:
+    """A name with every character replaced that a folder's name should not have."""
+    return _UNSAFE.sub("_", name).strip(".") or "_"
+
+
+@contextmanager
+def writing(
+    folder: Path,
+    asked: Mapping[str, Any],
+    scored: Mapping[str, Any],
+    *,
+    shard: str | None = None,
+    rescore: bool = False,
+) -> Iterator[AnswerWriter]:
+    """Opens the record of one run for writing.
+
+    Args:
+        folder: the run folder.
+        asked: everything that changes an answer.
+        scored: everything that changes a score.
+        shard: which part of the questions the run takes; None for all.
+        rescore: whether to drop the scores of the record.
+
+    Raises:
+        RunMismatch: the record was begun with other questions, another model or other rules of scoring.
+    """
+    fingerprint = {"asked": asked, "scored": scored, **({"shard": shard} if shard is not None else {})}
+    writer = AnswerWriter(folder, fingerprint, replacing=("scored",) if rescore else ())
+    try:
+        if rescore:
+            writer.forget_scores()
+        yield writer
+    finally:
+        writer.close()
+
+
+def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) -> Scheme:
+    """How a benchmark's answers are scored; `answer_steps` are the steps that the prompt's format needs first."""
+    gpu = any(device != "cpu" for device in resolve_devices(request.running.device))
+    own = {name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()}
+    labels = list(labelled_judges(request))
+    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, labels)
+
+
+def labelled_judges(request: RunRequest) -> dict[str, str]:
+    """The judges by what they are called in the protocol of their verdicts.
+
+    Raises:
+        UserError: two of them are the same.
+    """
+    found: dict[str, str] = {}
+    for judge in request.judges:
+        label = judge_label(judge, request.options.get(judge))
+        if label in found:
+            raise UserError(
+                f"the judges '{found[label]}' and '{judge}' are the same one", hint="name each judge once in --judge"
+            )
+        found[label] = judge
+    return found
+
+
+def judge_label(judge: str, options: Mapping[str, Any] | None = None) -> str:
+    """What a judge is called in the protocol of its verdicts: its name, or for a file its stem and a hash of its content.
+
+    The same file at another path is the same judge, and a changed file is another. A model that the options name is a part
+    of the name, as are its parameters, as a hash: `openai-chat` is another judge for each model that it is set to.
+
+    Args:
+        judge: as it was named. options: its options beside its config.
+    """
+    given = dict(options or {})
+    told = {name: value for name, value in given.items() if name.partition(".")[0] == "parameters"}
+    served = f":{given['model']}" if given.get("model") else ""
+    set_to = f"-{hashlib.blake2b(json.dumps(told, sort_keys=True, default=str).encode(), digest_size=4).hexdigest()}"
+    # The name of a metric may end with a label, and has no other brackets and no second '@'.
+    return _UNFIT.sub("_", f"{_judge_name(judge)}{served}{set_to if told else ''}")
+
+
+def _judge_name(judge: str) -> str:
+    if is_own_code(judge):
+        return (
+            f"{own_name(judge.partition(':')[0].rpartition('/')[2])}:{judge.rpartition(':')[2]}-{code_hash(judge)[:8]}"
+        )
+    if not is_own_file(judge) or not Path(judge).is_file():
+        return judge
+    return f"{own_name(judge)}-{hashlib.blake2b(Path(judge).read_bytes(), digest_size=4).hexdigest()}"
+
+
+def scored(one: Benchmark, scheme: Scheme, request: RunRequest) -> dict[str, Any]:
+    """Everything that changes a score, as JSON values."""
+    judges = {}
+    if scheme.judged:
+        for label, name in labelled_judges(request).items():
+            made = load_model(name, request.options.get(name), device=request.running.device)
+            judges[label] = dict(made.identity)
+    return {**one.scored, **scheme.identity(), "judges": judges}
+
+
+async def started_model(model: Model) -> None:
+    """Starts a model.
+
+    Raises:
+        UserError: the model cannot be started, whatever exception it raised.
+    """
+    try:
+        await model.start()
+    except UserError:
+        raise
+    except Exception as error:  # a user's own model may raise anything
+        raise UserError(
+            f"the model '{model.info.name}' could not be started: {type(error).__name__}: {error}"
+        ) from error

@@ -1,0 +1,119 @@
+"""The second phase of a benchmark: the answers in a run folder are scored. Neither the model nor the data is needed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from codec_bench.benchmark import Benchmark
+from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.judging.panel import judge_at_once
+from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, writing
+from codec_bench.benchmark.scoring.options import choice_facts
+from codec_bench.benchmark.scoring.scoring import score_all, score_sets
+from codec_bench.engine.running import working_engine
+from codec_bench.errors import AudioError, UserError
+from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.columns import grouped
+from codec_bench.store.record import DATABASE, Run
+from codec_bench.types import Audio
+
+MEASURED = frozenset(("duration", "sample_rate"))
+"""The columns by which results can be broken down and that only the sounds tell."""
+MEASURED_AT_ONCE = 64
+
+
+def score(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: Purse) -> None:
+    """Scores the recorded answers of one benchmark and model.
+
+    Args:
+        one: the benchmark.
+        model: name of the model that answered.
+        folder: folder of all runs.
+        request: what the command asked for.
+        purse: what the command may spend, judges included.
+
+    Raises:
+        UserError: there are no answers, they have no column that the results are to be broken down by, or a metric cannot be
+            used.
+    """
+    folder = run_folder(folder, one.name, model)
+    if not (folder / DATABASE).is_file():
+        beside = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))
+        hint = (
+            f"there are answers of {', '.join(beside)}"
+            if beside
+            else "run the phase 'answers' first, or name its folder"
+        )
+        raise UserError(f"'{folder}' holds no answers to score", hint=hint)
+    with closing(Run(folder)) as run:
+        meta, systems = run.meta, run.systems
+        by = {"by": list(grouped(run, request.by))} if request.by else {}
+    begun = meta["fingerprint"]
+    scheme = scheme_of(one, meta.get("answer_steps", ()), request)
+    rules = scored(one, scheme, request)
+    # The writer is closed last. If it were closed while the record is still open for reading, SQLite's side files
+    # would stay.
+    with (
+        writing(folder, begun.get("asked", {}), rules, shard=_shard(begun, request), rescore=request.rescore) as writer,
+        closing(Run(folder)) as run,
+    ):
+        finished = {number for _, number in writer.begin(systems, scheme.facts(), ())}
+        # The definition may have changed since the questions were asked, as long as no answer depends on the change.
+        config = {**(meta.get("config") or {}), "metrics": list(scheme.facts())}
+        writer.set_meta(benchmark=one.described, config=config, **({"judging": None} if request.rescore else {}), **by)
+        if MEASURED & set(by.get("by", ())):
+            _measure(run, writer, partial(request.running.progress, f"{one.name}: measuring the questions' sounds"))
+        if request.running.retry_failed:
+            for name in scheme.judged:
+                writer.forget_failed_scores(name)
+        todo = sorted(set(writer.answered()) - finished)
+        tell = lambda phase, done, failed, audio_s: request.running.progress(  # noqa: E731
+            f"{one.name}: {phase}", len(finished) + done, len(finished) + len(todo), failed, audio_s
+        )
+        started = perf_counter()
+        opened = partial(working_engine, running=request.running, folder=folder)
+        timed = score_all(run, writer, scheme, todo, request.options, opened, tell)
+        score_sets(run, writer, scheme)
+        if scheme.judged:
+            asyncio.run(judge_at_once(run, writer, scheme, request, purse, one.name))
+        if todo or not finished:
+            timings = {"wall_s": perf_counter() - started, "items": len(todo), **timed}
+            writer.set_meta(timings={**timings, "answering": meta.get("answering")})
+        if (chosen := choice_facts(run)) is not None:
+            writer.set_meta(choices=chosen)
+        writer.set_meta(state="finished", finished=datetime.now(UTC).isoformat(timespec="seconds"))
+
+
+def _measure(run: Run, writer: AnswerWriter, tell: Callable[[int, int, int, float], None]) -> None:
+    """Notes how long the questions' sounds are, where the record does not say it; a sound that cannot be read is left out.
+
+    It takes a decoding of every sound, so it is done only where results by length are asked for.
+    """
+    unknown = run.query(
+        "SELECT number, audio FROM samples WHERE duration_s IS NULL AND audio IS NOT NULL ORDER BY number"
+    )
+    failed, seconds = 0, 0.0
+    for start in range(0, len(unknown), MEASURED_AT_ONCE):
+        found = []
+        for number, path in unknown[start : start + MEASURED_AT_ONCE]:
+            try:
+                sound = Audio.read(path)
+            except AudioError:  # the question's own failure says what is wrong with it
+                failed += 1
+                continue
+            seconds += sound.duration_s
+            found.append((number, sound.duration_s, sound.sample_rate_hz, sound.channels))
+        writer.write_lengths(found)
+        tell(min(start + MEASURED_AT_ONCE, len(unknown)), len(unknown), failed, seconds)
+
+
+def _shard(begun: Mapping[str, Any], request: RunRequest) -> str | None:
+    """Which part of the questions was asked, by the record; another one that is asked for now is refused by its writer."""
+    return begun.get("shard") if request.shard is None else str(request.shard)

@@ -1,0 +1,87 @@
+"""`codec-bench compare` and `sample-size`: differences between systems, and how much data one needs to show them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from codec_bench.terminal.options import Json
+from codec_bench.terminal.output import console, table, talk
+
+if TYPE_CHECKING:
+    from codec_bench.api.compare import Pair
+    from codec_bench.api.sample_size import SampleSize
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="One run folder, or two.")],
+    systems: Annotated[str | None, typer.Option("--systems", help="Two or more systems A,B,... of one run, or one name that both runs have. Default: all.")] = None,
+    metrics: Annotated[str | None, typer.Option("--metrics", help="Only these.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the random exchanges of the test.")] = 0, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Compare systems or runs pair by pair, over the samples that both have, with intervals and an exact test."""
+    from codec_bench.api.compare import compare as compare_runs
+
+    pairs = compare_runs(runs=runs, systems=systems, metrics=metrics, seed=seed)
+    if as_json:
+        sys.stdout.write(json.dumps([pair.as_dict() for pair in pairs], ensure_ascii=False) + "\n")
+    else:
+        _print_pairs(pairs)
+
+
+def sample_size(
+    run: Annotated[Path, typer.Argument(help="A run folder: the pilot.")],
+    metric: Annotated[str, typer.Option("--metric", help="The metric whose difference is to be shown.")],
+    difference: Annotated[float, typer.Option("--difference", help="The smallest difference that matters, in the metric's unit.")],
+    systems: Annotated[str | None, typer.Option("--systems", help="Two systems A,B; not needed if the run has only two.")] = None,
+    power: Annotated[float, typer.Option("--power", help="The probability with which the difference is to be shown.")] = 0.8,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Say how many speakers and utterances are needed to show a difference, judged from a pilot run."""
+    from codec_bench.api.sample_size import sample_size as size_of
+
+    found = size_of(run=run, metric=metric, difference=difference, systems=systems, power=power)
+    if as_json:
+        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False) + "\n")
+    else:
+        _print_sample_size(found)
+
+
+def _print_pairs(pairs: Sequence[Pair]) -> None:
+    """Prints a table for each pair of systems, with a row for each metric, and below it what to know of the numbers."""
+    from rich.text import Text
+
+    from codec_bench.report.numbers import plain
+    from codec_bench.report.table import comparison_notes, comparison_table
+
+    out = console()
+    tests = sum(c.test.p is not None for pair in pairs for c in pair.comparisons)
+    for pair in pairs:
+        out.print(Text(plain(f"A: {pair.a}   B: {pair.b}")))
+        out.print(comparison_table(pair.comparisons, adjusted=tests > 1, width=out.width))
+        for note in comparison_notes(pair.comparisons):
+            out.print(Text(plain(note)))
+    if tests > 1:
+        out.print(
+            f"{tests} tests were made. With so many, some p are small by chance: go by p (Holm), which is adjusted for all."
+        )
+
+
+def _print_sample_size(found: SampleSize) -> None:
+    """Prints how large a study must be, and the pilot that this is judged from."""
+    pilot, unit = found.pilot, f" {found.unit}" if found.unit else ""
+    rows = [(f"{plan.speakers:,}", plan.utterances_per_speaker, f"{plan.utterances:,}") for plan in found.plans]
+    columns = ("speakers", "utterances of each", "utterances in all")
+    console().print(table(columns, rows, numeric=columns))
+    talk(
+        f"{found.metric}, {found.a} minus {found.b}: each line shows a difference of {found.wanted:g}{unit} with a probability of "
+        f"{100 * found.power:g} %.\nThe pilot has {pilot.items:,} utterances in {pilot.units:,} units (speakers, or utterances of "
+        f"unknown speaker); its difference is {pilot.difference:.3g}{unit}."
+    )
+    if pilot.units < 20:
+        talk("A pilot of fewer than 20 units knows its spread only roughly; plan for more.")

@@ -1,0 +1,97 @@
+"""Prints a run that is finished."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from codec_bench.terminal.output import console, table, talk
+
+if TYPE_CHECKING:
+    from codec_bench.stats.summary_types import Summary
+    from codec_bench.store.record import Run
+
+
+def print_finished(run: Run, summary: Summary, as_json: bool, timings: bool) -> None:
+    """Prints a run that is finished; exits with 3 if something failed."""
+    if as_json:
+        sys.stdout.write(json.dumps(summary.as_dict(), ensure_ascii=False) + "\n")
+    else:
+        _print_run(run, summary, timings=timings)
+    if summary.failures.items or summary.failures.scores:
+        raise typer.Exit(3)
+
+
+def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
+    """Prints a run: its summary with notes, its failures, where the time went if asked, and where its folder and page are."""
+    from rich.text import Text
+
+    from codec_bench.report.numbers import plain
+    from codec_bench.report.table import failures_table, summary_notes, summary_table
+
+    out = console()
+    out.print(summary_table(summary, width=out.width))
+    for note in summary_notes(summary):
+        out.print(Text(plain(note)))
+    print_breakdowns(summary)
+    counts = run.counts()
+    if summary.failures.reasons:
+        out.print(failures_table(summary.failures.reasons, len(summary.systems)))
+    recorded = run.meta.get("timings", {})
+    if timings and recorded:
+        out.print(_time_table(recorded, summary))
+    samples = f"{counts['samples']} sample{'s' if counts['samples'] != 1 else ''}"
+    words = f"{counts['finished']} of {counts['items']} items ({samples})"
+    talk(f"{words}; {counts['failed_items']} items and {counts['failed_scores']} scores failed")
+    unmatched = run.meta.get("data", {}).get("unmatched", [])
+    if unmatched:
+        more = f" and {len(unmatched) - 3} more" if len(unmatched) > 3 else ""
+        talk(
+            f"{len(unmatched)} generated files belong to no sample and were left out: {', '.join(unmatched[:3])}{more}"
+        )
+    page = run.folder / "report.html"
+    talk(f"run folder: {run.folder}" + (f"\npage: {page}" if page.is_file() else ""))
+
+
+def print_breakdowns(summary: Summary) -> None:
+    """Prints the tables of results by the values of columns, if there are any."""
+    from rich.text import Text
+
+    from codec_bench.report.breakdown.terminal import breakdown_tables
+    from codec_bench.report.table import wide_table
+
+    out = console()
+    for found in breakdown_tables(summary):
+        out.print(Text(f"\n{found.title}", style="bold"))
+        out.print(wide_table(found.heads, found.rows, out.width))
+        for note in found.notes:
+            out.print(Text(note))
+
+
+def _time_table(timings: Mapping[str, Any], summary: Summary) -> Any:
+    """Where the time went: one row for each stage with its part of all workers' time, and the idle part.
+
+    A system of which items failed has no speed, because those items took no full part in the time.
+    """
+    failing = {name for name, system in summary.systems.items() if system.without_estimate}
+    rows = []
+    for stage in timings["stages"]:
+        share = stage.get("share")
+        audio_s, busy_s = stage.get("audio_s"), stage["busy_s"]
+        speed = f"{audio_s / busy_s:.1f}x" if audio_s and busy_s and stage["stage"] not in failing else ""
+        part = f"{100 * share:.1f} %" if share is not None else ""
+        rows.append(
+            (stage["stage"], stage.get("items"), f"{audio_s:.0f}" if audio_s else "", f"{busy_s:.2f}", speed, part)
+        )
+        steps = {k: v for k, v in stage.get("steps", {}).items() if v >= 0.01 * max(busy_s, 1e-9)}
+        if len(steps) > 1:
+            rows += [(f"  {k}", "", "", f"{v:.2f}", "", "") for k, v in sorted(steps.items(), key=lambda e: -e[1])]
+    rows.append(("idle workers", "", "", "", "", f"{100 * (1 - timings['worker_use']):.1f} %"))
+    columns = ("where the time went", "items", "audio s", "busy s", "speed", "of workers")
+    made = table(columns, rows, numeric=columns[1:])
+    made.caption = f"{timings['wall_s']:.1f} s on {timings['workers']} workers; {timings['audio_s'] / max(timings['wall_s'], 1e-9):.1f}x real time"
+    return made

@@ -1,0 +1,109 @@
+"""`codec-bench list` and `show`: what there is, and everything about one name."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from codec_bench.terminal.options import Json
+from codec_bench.terminal.output import console, table, talk
+
+
+def list_(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="codecs, metrics, benchmarks, models, suites, prompts, rubrics, steps, features, rules, data, presets, recipes or plugins."
+        ),
+    ] = "codecs",
+    groups: Annotated[
+        bool, typer.Option("--groups", help="Of metrics: the groups that --metrics takes, and their metrics.")
+    ] = False,
+    by: Annotated[str | None, typer.Option("--by", help="Of metrics: their order, about, needs or cost.")] = None,
+    as_json: Json = False,
+) -> None:
+    """List the names of one kind of thing."""
+    from codec_bench.api.list_names import list_names
+
+    rows = list_names(what, groups=groups, by=by)
+    if as_json:
+        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+        return
+    if not rows:
+        talk(f"no {what}")
+        return
+    if what == "codecs":
+        rows = [_codec_line(row) for row in rows]
+    columns = list(dict.fromkeys(k for row in rows for k in row))
+    console().print(table(columns, [[_plain(row.get(c)) for c in columns] for row in rows]))
+
+
+def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
+    """The row of a codec, short enough for a terminal; `--json` prints all of it."""
+    rates = [f"{rate / 1000:g}" for rate in row.get("rates_hz") or ()]
+    bitrate = row.get("bitrate_bps")
+    points = re.split(", | to ", row["points_kbps"])
+    return {
+        "name": row["name"],
+        "kHz": ", ".join(rates) if len(rates) < 4 else f"{rates[0]} to {rates[-1]}",
+        "ch": row.get("channels"),
+        "frames/s": row.get("frame_rate_hz"),
+        "kbps": f"{bitrate / 1000:.3g}" if bitrate else "",
+        "@kbps": " to ".join(dict.fromkeys([points[0], points[-1]])),
+        "licence: code": row.get("code"),
+        "of weights": row.get("weights"),
+        "weights are": row["weights are"],
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    if isinstance(value, dict):
+        return "; ".join(f"{k}: {v}" for k, v in value.items() if v is not None)
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="A codec, metric, benchmark, model, feature, data set, preset, suite or run folder.")],
+    model: Annotated[str | None, typer.Option("--model", help="For a benchmark: show the prompt that this model would get.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="With --model or --data-statistics: a folder with the data sets, used in place of the hub.")] = None,
+    data_statistics: Annotated[bool, typer.Option("--data-statistics", help="For a benchmark: read its data, and show how many questions and hours of sound it has and what is wrong in it.")] = False,
+    limit: Annotated[int | None, typer.Option("--limit", help="With --data-statistics: read at most so many questions.")] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Show everything about one name."""
+    from codec_bench.api.show import show as described
+
+    found = described(name, model=model, data=data, data_statistics=data_statistics, limit=limit)
+    if model is not None and not data_statistics:
+        _print_prompt(found)
+    elif as_json:
+        sys.stdout.write(json.dumps(found, ensure_ascii=False, default=str) + "\n")
+    elif data_statistics:
+        _print_statistics(found)
+    else:
+        (kind, title), *rest = found.items()
+        console().print(table((kind, str(title)), [(k, _plain(v)) for k, v in rest if v not in (None, "", [])]))
+
+
+def _print_prompt(found: dict[str, Any]) -> None:
+    talk(f"prompt: {found['prompt']}; steps that read the answer: {', '.join(found['steps']) or 'none'}")
+    if found["reason"] is not None:
+        talk(f"the data is not on this machine ({found['reason']}), so here is the template:")
+    sys.stdout.write(found["text"] + "\n")
+
+
+def _print_statistics(found: dict[str, Any]) -> None:
+    name, problems = found.pop("benchmark"), found.pop("problems")
+    rows = [
+        ("questions that the definition declares", found.pop("declared")),
+        *((what.replace("_", " "), value) for what, value in found.items()),
+    ]
+    shown = [(what, f"{value:.3g}" if isinstance(value, float) else value) for what, value in rows if value is not None]
+    console().print(table((name, ""), [*shown, *problems.items()], numeric=("",)))

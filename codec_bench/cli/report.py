@@ -1,0 +1,69 @@
+"""`codec-bench report` and `export`: the page of runs, and their scores for other programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codec_bench.terminal.options import By
+from codec_bench.terminal.output import talk
+from codec_bench.terminal.request import columns
+
+
+def report(
+    runs: Annotated[
+        list[Path], typer.Argument(help="Run folders, or folders that hold some; several runs are shown side by side.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The page. Default: report.html in the first run folder.")
+    ] = None,
+    audio_mb: Annotated[float, typer.Option("--audio-mb", help="Megabytes of audio to put into the page.")] = 25.0,
+    by: By = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option("--figures", help="Also write every plot into this folder: as SVG, as PDF, and its data as CSV."),
+    ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option("--json", help="Print the summary as JSON, of several runs a list of them, in place of tables."),
+    ] = False,
+) -> None:
+    """Write the page of a run again, or one page for several runs."""
+    from codec_bench.api.report import report as write_report
+    from codec_bench.cli.finished import print_breakdowns
+
+    made = write_report(runs, out=out, audio_mb=audio_mb, by=columns(by), figures=figures)
+    if made.figures is not None:
+        talk("\n".join([f"{len(made.figures.files)} files of figures: {figures}", *made.figures.notes]))
+    if as_json:
+        told = [summary.as_dict() for summary in made.summaries]
+        sys.stdout.write(json.dumps(told if len(told) > 1 else told[0], ensure_ascii=False) + "\n")
+        return
+    for one, summary in zip(made.runs, made.summaries if by else ()):
+        if len(made.runs) > 1:
+            sys.stdout.write(f"{one.folder}\n")
+        print_breakdowns(summary)
+    sys.stdout.write(f"{made.page}\n")
+
+
+def export(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    form: Annotated[str, typer.Option("--format", help="csv, jsonl or parquet; with --summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, lmms-eval or inspect.")] = "csv",
+    out: Annotated[Path | None, typer.Option("--out", help="A file. Default: standard output (not for parquet).")] = None,
+    summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics in place of the scores.")] = False,
+    safe_csv: Annotated[bool, typer.Option("--safe-csv", help="Put an apostrophe before texts that a spreadsheet would take for formulas.")] = False,
+    system: Annotated[str | None, typer.Option("--system", help="For the hub and other harnesses: the system. Needed where the run has several.")] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="For the hub: only this metric.")] = None,
+) -> None:  # fmt: skip
+    """Write every score as a row, with --summary the table for a paper, or the results for a model's repository."""
+    from codec_bench.api.export import export as write
+
+    left = write(
+        run, form=form, out=out or sys.stdout, summary=summary, safe_csv=safe_csv, system=system, metric=metric
+    ).left_out
+    if left:
+        talk(f"left out, because they have no value: {', '.join(left)}")

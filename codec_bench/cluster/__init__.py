@@ -1,1 +1,0 @@
-"""Shards on the machines of a cluster: submitting them, following them, and merging what they give."""

@@ -1,0 +1,70 @@
+"""Whether the batches of a codec are exact, over some clips: what `verify-batching` runs in the process of the codec.
+
+The clips are cut to lengths that were drawn. To them come pieces that fit together badly: the shortest and the longest, whole
+frames, one sample more and one less, and silence (`codecs/checks/batching.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from codec_bench.codecs.adapt import ready
+from codec_bench.codecs.checks import steps
+from codec_bench.codecs.checks.batching import batches_of, disagreeing, one_by_one, try_batches
+from codec_bench.codecs.checks.steps import Checking
+from codec_bench.types import Audio
+
+_PIECES_OF = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Request(steps.Request):
+    """What the process of a codec is asked to compare.
+
+    Args:
+        parts: how much of each file is kept, from its beginning.
+    """
+
+    PROGRAM: ClassVar[str] = "codec_bench.codecs.checks.compare:Comparing"
+    SECTIONS: ClassVar[Mapping[str, tuple[str, ...]]] = {"load": ("info", "load"), "batches": ("batches",)}
+
+    parts: tuple[float, ...] = ()
+
+
+class Comparing(Checking):
+    """Compares the batches of one codec with one by one."""
+
+    def _batches(self) -> dict[str, dict[str, Any]]:
+        return {"batches": compare_batches(self._codec, self._request)}
+
+
+def read_clips(files: Sequence[tuple[str, str]], parts: Sequence[float]) -> list[Audio]:
+    """The clips of (id, path), each cut to the part that is kept."""
+    found = []
+    for (_, path), part in zip(files, parts, strict=True):
+        audio = Audio.read(path)
+        found.append(Audio(audio.samples[:, : max(1, int(audio.num_samples * part))], audio.sample_rate_hz))
+    return found
+
+
+def compare_batches(codec: Any, request: Request) -> dict[str, Any]:
+    """How far batches differ from one by one.
+
+    Raises:
+        Exception: the codec raised it.
+    """
+    pieces = [ready(clip, codec.info)[0] for clip in read_clips(request.files, request.parts)]
+    names = [name for name, _ in request.files]
+    odd = disagreeing(pieces[:_PIECES_OF], codec.info.frame_rate_hz)
+    names += [f"{piece.num_samples} samples of {names[0]} or silence" for piece in odd]
+    pieces += odd
+    alone = one_by_one(codec, pieces)
+    found = try_batches(codec, pieces, alone, batches_of([piece.num_samples for piece in pieces]))
+    lengths = [piece.duration_s for piece in pieces]
+    return {
+        "items": len(pieces), "shortest_s": min(lengths), "longest_s": max(lengths), "relative": None, "wave": found.wave,
+        "frames": found.frames or None, "flips": found.flips if found.frames else None,
+        "worst": names[found.worst or 0], "exact": found.exact,
+    }  # fmt: skip

@@ -1,0 +1,290 @@
+"""The checks of one codec in steps, as the process of the codec runs them: what `validate` asks for.
+
+A step gives one or more sections. A section is a dictionary with what was found, its `state` (`ok`, `not applicable` or
+`failed`), and a `reason` unless the state is `ok`. The application `profiling` adds steps of its own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar
+
+from codec_bench.codecs.adapt import CodecFault, decode, encode, recode, sentence
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.batching import one_by_one
+from codec_bench.codecs.checks.behaviour import probe
+from codec_bench.codecs.checks.labels import LabelChecks
+from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.sent import CHECK, UNDECODED, CannotSend, Parcel, pack, unpack
+from codec_bench.codecs.checks.signals import SignalChecks
+from codec_bench.types import Audio, Codes
+
+ELSEWHERE = "elsewhere"
+"""The step that runs in a process of its own: it decodes what the step `sent` left."""
+
+NEEDED = ("load", "contract")
+"""Steps that must succeed; if one fails, nothing else is done."""
+
+_BATCH_S = 60.0
+_CONTRACT_S = 2.0
+_PROBE_S = 2.0
+_PROBE_CLIPS = 3
+_SENT_S = (1.5, 0.4)
+_LEAST_BATCH_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the process of a codec may take. These limits do not change what a number means.
+
+    Args:
+        time_limit_s: how long one call of a codec may take before it counts as hanging.
+        memory_gib: how much memory the codec's process may take before it is ended; None for nine tenths of what is free.
+        threads: how many threads the codec's process may use; None for as many as its libraries take.
+    """
+
+    time_limit_s: float = 300.0
+    memory_gib: float | None = None
+    threads: int | None = None
+
+
+class NotApplicable(Exception):
+    """A step does not apply to this codec; the message says why, in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the process of one codec is asked to do.
+
+    Args:
+        codec: its name. options: further arguments of its class.
+        files: (id, path) of every clip.
+        device: `cpu` or `cuda:N`.
+        settings: what the process may take.
+        steps: the steps to do, in order. `load` is always done.
+
+    Attributes:
+        PROGRAM: the class that does the steps, as `module:Class`.
+        SECTIONS: every step with the sections that it gives.
+    """
+
+    PROGRAM: ClassVar[str] = "codec_bench.codecs.checks.steps:Checking"
+    SECTIONS: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "load": ("info", "load"),
+        "contract": ("contract",),
+        "corpus": ("findings",),
+        "probe": ("probe",),
+        "sent": ("sent",),
+        "elsewhere": ("elsewhere",),
+    }
+
+    codec: str
+    files: tuple[tuple[str, str], ...]
+    device: str
+    settings: Limits
+    steps: tuple[str, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Watched:
+    """A codec that announces each of its calls, so that the parent notices a call that does not return."""
+
+    def __init__(self, codec: Any, announce: Callable[[], None]) -> None:
+        self._codec, self._announce = codec, announce
+        self.info = codec.info
+
+    def encode(self, batch: Sequence[Any]) -> Any:
+        """As the codec's own."""
+        self._announce()
+        return self._codec.encode(batch)
+
+    def decode(self, codes: Sequence[Any]) -> Any:
+        """As the codec's own."""
+        self._announce()
+        return self._codec.decode(codes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codec, name)
+
+
+class Checking:
+    """Does the steps of one codec.
+
+    Args:
+        request: what to do.
+        announce: called before every call of the codec.
+
+    Attributes:
+        parcel: what another process is to decode, once the step `sent` has run and if there is anything; there, what the step
+            `elsewhere` is to decode.
+    """
+
+    parcel: Parcel | None = None
+
+    def __init__(self, request: Any, announce: Callable[[], None]) -> None:
+        self._request, self._announce = request, announce
+        self._codec: Any = None
+        self._device = request.device
+        self._material: Material  # set by the step `load`, which is always the first
+        self._batch_s = _BATCH_S
+
+    def sections(self, name: str) -> dict[str, dict[str, Any]]:
+        """Runs a step and gives its sections as JSON values; those of a step that fails say why."""
+        try:
+            found = {section: {"state": "ok", **values} for section, values in self.step(name).items()}
+        except NotApplicable as reason:
+            found = all_of(self._request, name, "not applicable", str(reason))
+        except Exception as error:  # own code may raise anything: its section has failed, and the other steps go on
+            found = all_of(self._request, name, "failed", sentence(error))
+        plain: dict[str, dict[str, Any]] = json.loads(json.dumps(found, default=_plain))
+        return plain
+
+    def step(self, name: str) -> dict[str, dict[str, Any]]:
+        """Runs a step and gives its sections.
+
+        Raises:
+            NotApplicable: the step does not apply to this codec.
+            Exception: the codec raised it.
+        """
+        return getattr(self, f"_{name}")()
+
+    def _load(self) -> dict[str, dict[str, Any]]:
+        took = self._loaded()
+        codec = self._codec
+        if getattr(codec, "where", "device") == "cpu":  # it runs on the CPU, whatever device was asked for
+            self._device = "cpu"
+        self._batch_s = float(getattr(codec, "batch_s", _BATCH_S))
+        self._material = Material(self._request.files, codec)
+        return {"info": asdict(codec.info), "load": took}
+
+    def _loaded(self) -> dict[str, Any]:
+        """Loads the codec; gives what there is to say of that."""
+        from codec_bench.codecs import load_codec
+
+        request = self._request
+        self._codec = Watched(
+            load_codec(request.codec, device=request.device, **request.options), self._announce
+        )  # fmt: skip
+        return {}
+
+    def _contract(self) -> dict[str, dict[str, Any]]:
+        """The first two clips, cut to different lengths, as one batch."""
+        pieces = self._material.cut(2, _CONTRACT_S)
+        pieces = [
+            type(p)(p.samples[:, : max(1, p.num_samples * (3 - k) // 3)], p.sample_rate_hz)
+            for k, p in enumerate(pieces)
+        ]
+        recode(self._codec, pieces)
+        return {"contract": {"items": len(pieces)}}
+
+    def _corpus(self) -> dict[str, dict[str, Any]]:
+        looks, labels, shapes = SignalChecks(), LabelChecks(), OneShape(self._codec.info.name)
+        for name, piece, codes, out in self._recoded():
+            shapes.add(codes)
+            labels.add(codes)
+            looks.add(name, piece, out)
+        rate_hz = self._material.few[0].sample_rate_hz
+        return {"findings": {"findings": [*looks.findings(rate_hz), *labels.findings(self._codec.info)]}}
+
+    def _recoded(self) -> Iterator[tuple[str, Audio, Codes, Audio]]:
+        """Every clip, or each of its channels, with its id, its codes and what comes out."""
+        for batch in self._material.batches(self._batch_s):
+            pieces: list[Audio] = []
+            owners: list[str] = []
+            for name, audio in batch:
+                ready = self._material.ready(audio)
+                pieces += ready
+                owners += [name] * len(ready)
+            codes, decoded = self._coded(pieces)
+            yield from zip(owners, pieces, codes, decoded)
+
+    def _coded(self, pieces: list[Audio]) -> tuple[list[Codes], list[Audio]]:
+        """Codes and decoded audio of a batch. If memory does not suffice, the batch is split into halves."""
+        from codec_bench.memory import give_back, out_of_memory
+
+        try:
+            return self._coded_once(pieces)
+        except Exception as error:
+            if not out_of_memory(error) or len(pieces) == 1:
+                raise
+        give_back(self._device)
+        self._batch_s = max(_LEAST_BATCH_S, self._batch_s / 2)
+        half = len(pieces) // 2
+        first, second = self._coded(pieces[:half]), self._coded(pieces[half:])
+        return first[0] + second[0], first[1] + second[1]
+
+    def _coded_once(self, pieces: list[Audio]) -> tuple[list[Codes], list[Audio]]:
+        codes = encode(self._codec, pieces)
+        return list(codes), list(decode(self._codec, codes, pieces))
+
+    def _probe(self) -> dict[str, dict[str, Any]]:
+        return {"probe": {"findings": probe(self._codec, self._material.cut(_PROBE_CLIPS, _PROBE_S))}}
+
+    def _sent(self) -> dict[str, dict[str, Any]]:
+        """Codes two clips, which another process is to decode."""
+        pieces = [self._material.cut(2, seconds)[-1] for seconds in _SENT_S]
+        results = one_by_one(self._codec, pieces)
+        try:
+            self.parcel = pack([codes for codes, _ in results], [wave for _, wave in results])
+        except CannotSend as reason:
+            raise NotApplicable(str(reason)) from reason
+        return {"sent": {"bytes": sum(map(len, self.parcel.codes))}}
+
+    def _elsewhere(self) -> dict[str, dict[str, Any]]:
+        assert self.parcel is not None  # this step is asked for only if there is one
+        return {"elsewhere": {"findings": [unpack(self._codec, self.parcel)]}}
+
+
+def all_of(request: Request, step: str, state: str, reason: str) -> dict[str, dict[str, Any]]:
+    """Every section of a step, with one state and one reason."""
+    return {name: {"state": state, "reason": reason} for name in request.SECTIONS[step]}
+
+
+def _plain(value: Any) -> Any:
+    """Values that JSON does not know: NumPy's numbers become Python's, anything else becomes text."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+class OneShape:
+    """Whether all items have the same streams: one operating point has one set of codebooks.
+
+    Args:
+        name: of the codec.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._first: list[tuple[Any, ...]] | None = None
+
+    def add(self, codes: Codes) -> None:
+        """Looks at one item.
+
+        Raises:
+            CodecFault: its streams have another number, size or cardinality than those of the items before.
+        """
+        shape = [(s.values.shape[0], s.cardinality, float(s.frame_rate_hz), s.name) for s in codes.streams]
+        if self._first is None:
+            self._first = shape
+        if self._first != shape:
+            raise CodecFault(
+                f"{self._name} gave streams (codebooks, cardinality, frame rate, name) {shape} for one item and "
+                f"{self._first} for another; one operating point has one set of codebooks"
+            )
+
+
+def gather_findings(sections: dict[str, Any]) -> None:
+    """Puts all findings of a codec into one list; the sections of the steps that only look for faults go."""
+    listed = list(sections["findings"].get("findings", []))
+    sent = sections.pop("sent")
+    for step, check in (("probe", "odd input"), ("elsewhere", CHECK)):
+        section = sections.pop(step)
+        listed += section.get("findings", [])
+        if section["state"] == "failed":
+            words = section["reason"] if step == "probe" else f"{UNDECODED}: {section['reason']}"
+            listed.append(finding(check, "failed", words))
+        elif step == "elsewhere" and "findings" not in section:
+            reason = sent["reason"] if sent["state"] in ("failed", "not applicable") else section["reason"]
+            listed.append(finding(check, "failed" if sent["state"] == "failed" else "not applicable", reason))
+    sections["findings"]["findings"] = listed

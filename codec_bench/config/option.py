@@ -1,0 +1,147 @@
+"""What an option of a command is. `request.py` declares the options with what is here, and everything else reads them.
+
+Who reads an option
+    `terminal/request.py` makes the parameter of the command of it, and `request_file.py` checks a file against it.
+    `api/read_arguments.py` gives it to the verb, and `documented` writes it into the verb's docstring.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import textwrap
+import typing
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass
+from typing import Annotated, Any, Literal, TypeVar
+
+Of = Literal["verb", "running", "cluster", "terms", "settings", "terminal"]
+_WIDTH = 128
+_Documented = TypeVar("_Documented", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What values an option takes.
+
+    Args:
+        words: what is expected, for messages about files.
+        typed: the type that the command line reads.
+    """
+
+    words: str
+    typed: Any
+
+
+Text = Annotated[str, Kind("a text", str)]
+Place = Annotated[str, Kind("a text", "path")]
+Whole = Annotated[int, Kind("a whole number", int)]
+Number = Annotated[float, Kind("a number", float)]
+Flag = Annotated[bool, Kind("true or false", bool)]
+Texts = Annotated[str | list[str], Kind("a text, or a list of texts", str)]
+Columns = Annotated[str | list[str], Kind("a text, or a list of texts", "columns")]
+Rows = Annotated[
+    str | list[str] | dict[str, str], Kind("a text, a list of texts, or a mapping of the names of rows to texts", str)
+]
+Kept = Annotated[str | int, Kind("all, none, or a whole number", str)]
+Settings = Annotated[
+    dict[str, dict[str, Any]], Kind("a mapping of names to options, such as {dnsmos: {weights: DIR}}", "settings")
+]
+_ANY = Kind("", str)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of a command.
+
+    Args:
+        help: the sentence of `--help`.
+        python: what it is as an argument in Python; empty for what the sentence of `--help` says.
+        of: what it becomes: an argument of the verb, a field of `Running`, of `OnRay` (cluster), of `Terms` or of the
+            `settings` of a profile, or nothing beyond the terminal.
+        named: its name there, where that is another one.
+        instead_of: the options that name the same thing in another way. If one of them is typed, this one's value in a file
+            does not count.
+        positional: whether it is typed without its name.
+        least, over: a number must be at least the one, or larger than the other.
+        name, type, kind, default: of the field. The default of an option that must be given is `...`.
+    """
+
+    help: str
+    python: str = ""
+    of: Of = "verb"
+    named: str = ""
+    instead_of: tuple[str, ...] = ()
+    positional: bool = False
+    least: float | None = None
+    over: float | None = None
+    name: str = ""
+    type: Any = None
+    kind: Kind = _ANY
+    default: Any = ...
+
+    @property
+    def there(self) -> str:
+        """Its name in Python."""
+        return self.named or self.name
+
+    @property
+    def flag(self) -> str:
+        """How it is typed; an option that is on by default is switched off with `--no-`."""
+        word = self.name.replace("_", "-")
+        return f"--{word}/--no-{word}" if self.default is True else f"--{word}"
+
+
+def options_of(schema: type[Any]) -> dict[str, Option]:
+    """The options of a schema by name: first those that it declares itself, then those of the classes that it builds on."""
+    fields = {one.name: one for one in dataclasses.fields(schema)}
+    hints = typing.get_type_hints(schema, include_extras=True)
+    found = {}
+    for name in dict.fromkeys(
+        name for cls in schema.__mro__ for name in inspect.get_annotations(cls) if name in fields
+    ):
+        told = _of_hint(hints[name], Option)
+        if told is not None and name not in getattr(schema, "without", ()):
+            kind = _of_hint(hints[name], Kind)
+            default = ... if fields[name].default is MISSING else fields[name].default
+            found[name] = dataclasses.replace(told, name=name, type=hints[name], kind=kind, default=default)
+    return found
+
+
+def _of_hint(hint: Any, what: type[Any]) -> Any:
+    """What a type such as `Annotated[Text | None, Option(...)]` has been given of some class; None if it has none."""
+    found = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, what)]
+    return found[0] if found else next(filter(None, (_of_hint(part, what) for part in typing.get_args(hint))), None)
+
+
+def documented(schema: type[Any], of: Of = "verb") -> Callable[[_Documented], _Documented]:
+    """Writes the options of a schema into the docstring of the function or class that takes them, first among its `Args`.
+
+    Args:
+        schema: declares the options.
+        of: which of them: those that become this, and that the docstring does not describe itself.
+    """
+
+    def written(made: _Documented) -> _Documented:
+        if made.__doc__ is not None:  # without `python -OO`
+            head, mark, rest = made.__doc__.partition("Args:\n")
+            indent = " " * (len(head) - len(head.rstrip(" ")))
+            taken = inspect.signature(made).parameters
+            entries = [
+                entry(one, indent + " " * 4)
+                for one in options_of(schema).values()
+                if one.of == of and one.there in taken and f"\n{indent}    {one.there}:" not in f"\n{rest}"
+            ]
+            made.__doc__ = f"{head}{mark}{''.join(entries)}{rest}"
+        return made
+
+    return written
+
+
+def entry(one: Option, indent: str) -> str:
+    """What an option is in Python, as an entry of `Args`."""
+    told = f"{one.there}: {one.python or one.help[:1].lower() + one.help[1:]}"
+    return (
+        textwrap.fill(told, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}    ", break_on_hyphens=False)
+        + "\n"
+    )

@@ -1,0 +1,182 @@
+"""What a command is asked for, read from a file: the options of `request.py`, or the `run.json` of a run.
+
+Conventions
+    A key is the long name of an option, with `_` for `-`. A value has the type of the option. What may be several names is
+    a list or one text with commas. `set` is a mapping of names to options. Paths are read as on the command line: from the
+    folder that the command is typed in.
+    `run.json` is told from a file that a person wrote by its `config`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from codec_bench.config import Mark, load_yaml_with_marks
+from codec_bench.config.option import options_of
+from codec_bench.config.request import COMMANDS, REQUESTS, Command
+from codec_bench.errors import UserError
+
+_VERBS = {"evaluate": "eval"}
+"""The names of commands in a record, where they differ from what is typed."""
+
+
+def read_request(path: str | os.PathLike[str], command: Command | None = None) -> tuple[Command, dict[str, Any]]:
+    """Reads what a command is asked for.
+
+    Args:
+        path: a YAML or JSON file with options, or the `run.json` of a run.
+        command: the command that the file is for; None takes it from the file.
+
+    Returns:
+        The command, and its options by name, without those that are null.
+
+    Raises:
+        UserError: the file cannot be read, is for another command, or has an option that the command does not have or whose
+            value has the wrong type; the message names file, line and column, and says what is expected.
+    """
+    file = Path(path)
+    document = _document(file)
+    if isinstance(document.get("config"), dict):
+        document = _of_record(document, file)
+    named = document.get("command")
+    if command is None and named not in COMMANDS:
+        raise _wrong(file, ("command",), f"'command' is {_brief(named)}; expected one of {', '.join(COMMANDS)}")
+    if command is not None and named in COMMANDS and named != command:
+        hint = f"codec-bench {named} --config {file}"
+        raise _wrong(file, ("command",), f"this is a request for '{named}', and the command is '{command}'", hint)
+    asked = next(name for name in COMMANDS if name == (command or named))
+    return asked, _checked(file, document, asked)
+
+
+def _checked(file: Path, document: Mapping[str, Any], command: Command) -> dict[str, Any]:
+    """The options of a file whose values have the right types, without those that are null."""
+    from pydantic import ConfigDict, Field, ValidationError, create_model
+
+    known = options_of(REQUESTS[command])
+    expected = {"command": f"one of {', '.join(COMMANDS)}"} | {name: one.kind.words for name, one in known.items()}
+    types: dict[str, Any] = {"command": Command} | {name: one.type for name, one in known.items()}
+    given = {name: value for name, value in document.items() if value is not None or name not in types}
+    # The names of options are aliases, because some of them name methods of a model.
+    fields: dict[str, Any] = {f"{name}_": (kind, Field(None, alias=name)) for name, kind in types.items()}
+    model = create_model(command, __config__=ConfigDict(extra="forbid", strict=True), **fields)
+    try:
+        model.model_validate(given)
+    except ValidationError as error:
+        raise _misfit(file, document, expected, command, error.errors()) from error
+    return {name: value for name, value in given.items() if name != "command"}
+
+
+def _document(file: Path) -> dict[str, Any]:
+    if file.suffix == ".json" and file.is_file():
+        try:
+            document = json.loads(file.read_bytes())
+        except json.JSONDecodeError as error:
+            raise UserError(f"'{file}', line {error.lineno}, column {error.colno}: {error.msg}") from error
+        except (OSError, ValueError, RecursionError) as error:
+            raise UserError(f"'{file}' cannot be read: {error}") from error
+    else:
+        document, _ = load_yaml_with_marks(file)
+    if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
+        raise UserError(
+            f"'{file}', line 1, column 1: expected a mapping of options to values, such as 'metrics: [stoi]'"
+        )
+    return document
+
+
+def _misfit(file: Path, document: Any, expected: Mapping[str, str], command: str, errors: Sequence[Any]) -> UserError:
+    """The first thing that is wrong, in words."""
+    name = str(errors[0]["loc"][0])
+    if errors[0]["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(name, sorted(expected), n=2, cutoff=0.6)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"{command} has {', '.join(sorted(expected))}"
+        return _wrong(file, (name,), f"'{name}' is no option of {command}", hint, of="key")
+    # A value that may have several types has an error for each of them; the deepest names the item that is wrong.
+    place = max((_within(document, error["loc"]) for error in errors if error["loc"][0] == name), key=len)
+    value = document
+    for part in place:
+        value = value[part]
+    what = f"'{name}' is {_brief(value)}" if len(place) == 1 else f"'{name}' holds {_brief(value)}"
+    return _wrong(file, place, f"{what}; expected {expected[name]}")
+
+
+def _within(document: Any, location: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The place in the document that pydantic's location names; it also names the types that it tried."""
+    place: list[Any] = []
+    for part in location:
+        if isinstance(document, dict) and part in document:
+            document = document[part]
+        elif isinstance(document, list) and isinstance(part, int) and part < len(document):
+            document = document[part]
+        else:
+            continue
+        place.append(part)
+    return tuple(place)
+
+
+def _wrong(
+    file: Path, place: tuple[Any, ...], message: str, hint: str | None = None, *, of: Literal["key", "value"] = "value"
+) -> UserError:
+    mark = Mark((1, 1), (1, 1))
+    with suppress(UserError):  # a record may be larger than a YAML file may be
+        # JSON is YAML as far as places are concerned.
+        mark = load_yaml_with_marks(file)[1].get(place, mark)
+    line, column = mark.key if of == "key" else mark.value
+    return UserError(f"'{file}', line {line}, column {column}: {message}", hint=hint)
+
+
+def _brief(value: Any) -> str:
+    text = f"the text '{value}'" if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """The request that a run was made by, from its `run.json`.
+
+    Raises:
+        UserError: the run was given something that a file cannot name.
+    """
+    config, how = record["config"], record.get("how") or {}
+    typed = config.get("codecs") or {}
+    systems = [f"{name}={typed[name]}" if name in typed else name for name in config.get("systems") or []]
+    command = _VERBS.get(config.get("command", ""), config.get("command"))
+    if config.get("data") == "samples" and command != "run":
+        raise UserError(f"the run of '{file}' was given its samples in Python, which a file cannot name")
+    kept = {key: config.get(key) for key in ("data", "seed", "limit", "shard")}
+    kept |= {key: how.get(key) for key in ("device", "batch_s", "time_limit_s", "cache", "save_audio")}
+    request: dict[str, Any] = {**kept, "command": command, "set": config.get("options") or None}
+    if command == "run":
+        request |= {"data": config.get("mirror"), "benchmark": config.get("benchmark"), "judge": config.get("judge")}
+        request |= {
+            "repeats": config.get("repeats"),
+            "prompts": config.get("prompts"),
+            "choices": config.get("choices"),
+        }
+        request |= {"by": record.get("by")}
+        request |= {"model": config.get("asked", config["model"])} if "model" in config else {"codec": systems}
+    elif command == "score":
+        request |= {
+            "generated": config.get("generated"),
+            "allow_same": config.get("allow_same"),
+            "metrics": config.get("metrics"),
+            "by": record.get("by"),
+        }
+    elif command == "profile":
+        settings = how.get("settings") or {}
+        request |= {"codec": systems, "metrics": config.get("metrics") or "none", "anchor": config.get("anchor")}
+        request |= {"alignments": config.get("alignments")}
+        request |= {key: settings.get(key) for key in ("clip_s", "reencodings", "threads")}
+        request |= {"time_limit": settings.get("time_limit_s")}
+    else:
+        request |= {
+            "codec": systems,
+            "metrics": config.get("metrics"),
+            "by": record.get("by"),
+            "check": how.get("check"),
+        }
+    return {key: value for key, value in request.items() if value is not None}

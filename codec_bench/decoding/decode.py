@@ -1,0 +1,236 @@
+"""Reading sound files, and refusing those that must not be scored.
+
+libsndfile reads WAV, FLAC, Ogg and MP3. FFmpeg (through PyAV) reads the formats that libsndfile does not know. Integer
+samples are scaled to [-1, 1) by their full scale; the level is not normalised.
+
+Every sound that comes from outside passes `check_audio`. Whatever exception a decoder raises becomes an `AudioError` with
+the name of the sound, and memory is taken for what a file holds and not for what it declares.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+
+from codec_bench.errors import AudioError
+
+if TYPE_CHECKING:
+    import soundfile
+
+SUFFIXES = frozenset(
+    ".wav .flac .ogg .oga .opus .mp3 .m4a .mp4 .aac .amr .wma .aif .aiff .au .caf .w64 .webm .mka .sph".split()
+)
+LOWEST_HZ, HIGHEST_HZ = 1_000, 768_000
+"""The sample rates of sound. Another one in a file is a damaged header."""
+LOUDEST = 1e4
+"""Samples are nominally in [-1, 1]. Beyond this they are not samples of sound, such as integers that were taken for floats."""
+MOST_BYTES = 4 << 30
+"""Memory for the samples of one sound: about six hours at 48 kHz in one channel."""
+_AT_ONCE = 4 << 20
+_DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
+_Made = TypeVar("_Made")
+_MENDED_SIZE = re.compile(r"^\s*data\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
+
+
+class Decoded(NamedTuple):
+    """What decoding gives.
+
+    Args:
+        samples: float32 `(channels, samples)`. sample_rate_hz: samples per second.
+    """
+
+    samples: np.ndarray
+    sample_rate_hz: int
+
+
+class Sound(Protocol):
+    """Samples with their rate."""
+
+    @property
+    def samples(self) -> np.ndarray:
+        """As in `Decoded`."""
+
+    @property
+    def sample_rate_hz(self) -> int:
+        """As in `Decoded`."""
+
+
+def decoded(samples: Any, sample_rate_hz: Any) -> Decoded:
+    """Samples as the package holds them; a one-dimensional array is taken as one channel.
+
+    Raises:
+        ValueError: the array has neither one nor two dimensions, or the rate is not positive.
+    """
+    samples = np.asarray(samples)
+    if samples.ndim == 1:
+        samples = samples[None, :]
+    if samples.ndim != 2:
+        raise ValueError(f"audio has shape {samples.shape}; expected (channels, samples)")
+    if sample_rate_hz <= 0:
+        raise ValueError(f"the sample rate is {sample_rate_hz}; expected a positive number of Hz")
+    return Decoded(np.ascontiguousarray(samples, dtype=np.float32), int(sample_rate_hz))
+
+
+def read_file(path: str) -> Decoded:
+    """Decodes a file: all channels, at its own rate.
+
+    Raises:
+        AudioError: the file is missing, empty, truncated or not audio, or as `check_audio`.
+    """
+    if not os.path.exists(path):
+        raise AudioError(f"there is no file '{path}'")
+    if os.path.isdir(path):
+        raise AudioError(f"'{path}' is a folder; expected a sound file")
+    if os.path.getsize(path) == 0:
+        raise AudioError(f"'{path}' is empty (0 bytes)")
+    return _decode(path, path)
+
+
+def decode_bytes(data: bytes, name: str) -> Decoded:
+    """Decodes the bytes of a sound file.
+
+    Args:
+        data: the content of the file.
+        name: its name, for messages.
+
+    Raises:
+        AudioError: as `read_file`.
+    """
+    if not data:
+        raise AudioError(f"'{name}' is empty (0 bytes)")
+    return _decode(data, name)
+
+
+def _decode(source: str | bytes, name: str) -> Decoded:
+    audio = guarded(name, lambda: _read_libsndfile(source, name) or _read_ffmpeg(source, name))
+    check_audio(audio, name)
+    return audio
+
+
+def guarded(name: str, decode: Callable[[], _Made]) -> _Made:
+    """Runs code that decodes bytes from outside: whatever exception it raises becomes an error with the sound's name.
+
+    Raises:
+        AudioError: the code raised an exception.
+    """
+    try:
+        return decode()
+    except AudioError:
+        raise
+    except MemoryError as error:
+        raise AudioError(f"'{name}' cannot be decoded: it asks for more memory than there is") from error
+    except Exception as error:  # decoders that are given damaged bytes raise anything
+        said = " ".join(str(error).split())
+        raise AudioError(f"'{name}' cannot be decoded: {type(error).__name__}{f': {said}' if said else ''}") from error
+
+
+def check_audio(audio: Sound, name: str) -> None:
+    """Refuses what is not sound: no samples, samples that are not finite or far beyond full scale, an impossible rate.
+
+    Raises:
+        AudioError: the message names the item, and the rate or the first bad sample.
+    """
+    rate = audio.sample_rate_hz
+    _check_rate(rate, name)
+    samples = audio.samples
+    if samples.size == 0:
+        raise AudioError(f"'{name}' holds no samples")
+    # NaN passes through both and fails the comparison. Two passes over the samples, and no copy of them.
+    if samples.min() >= -LOUDEST and samples.max() <= LOUDEST:
+        return
+    finite = np.isfinite(samples)
+    what = f"beyond {LOUDEST:g} times full scale" if finite.all() else "that are not finite"
+    bad = np.argwhere(~finite if not finite.all() else np.abs(samples) > LOUDEST)
+    channel, first = bad[np.argmin(bad[:, 1])]
+    raise AudioError(
+        f"'{name}' has {len(bad)} samples {what}, the first ({samples[channel, first]:g}) at {first / rate:.3f} s"
+    )
+
+
+def _read_libsndfile(source: str | bytes, name: str) -> Decoded | None:
+    import soundfile
+
+    try:
+        with soundfile.SoundFile(source if isinstance(source, str) else _Bytes(source)) as file:
+            expected, rate, log, kind = file.frames, file.samplerate, file.extra_info, file.format
+            _check_rate(rate, name)
+            samples = _samples_of(file, name)
+    except soundfile.LibsndfileError as error:
+        if "flac" in str(error).lower() or "psf" in str(error).lower():
+            raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
+        return None
+    # A compressed stream may declare no length (2**63 - 1). A file with fewer samples than it declares was cut off.
+    # libsndfile corrects the declared size of a WAV file, and only its log says so. It also logs the size of a file that
+    # was written to a pipe (0 or 2**32 - 1), which is whole.
+    if len(samples) < expected < 2**62 and kind in _DECLARES_LENGTH:
+        raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {len(samples)}")
+    mended = _MENDED_SIZE.search(log)
+    if mended and int(mended[2]) < int(mended[1]) < 2**32 - 256:
+        raise AudioError(f"'{name}' is truncated: it declares {mended[1]} bytes of sound and holds {mended[2]}")
+    return decoded(samples.T, rate)
+
+
+class _Bytes(io.BytesIO):
+    """Bytes as a file for libsndfile, which asks for places before the start if a header lies."""
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Goes to a place, or stays where it is if there is no such place."""
+        try:
+            return super().seek(offset, whence)
+        except (ValueError, OverflowError):
+            return self.tell()
+
+
+def _samples_of(file: soundfile.SoundFile, name: str) -> np.ndarray:
+    """All samples `(samples, channels)`. What a file declares is only believed where it costs little memory."""
+    at_once = max(1, _AT_ONCE // file.channels)
+    if 0 <= file.frames <= at_once:
+        whole: np.ndarray = file.read(dtype="float32", always_2d=True)
+        return whole
+    parts, size = [], 0
+    while len(part := file.read(at_once, dtype="float32", always_2d=True)):
+        parts.append(part)
+        size = _grown(size, part.nbytes, name)
+    return np.concatenate(parts) if parts else np.zeros((0, file.channels), np.float32)
+
+
+def _grown(size: int, more: int, name: str) -> int:
+    if size + more > MOST_BYTES:
+        raise AudioError(f"'{name}' holds more than {MOST_BYTES / 2**30:g} GiB of samples; cut it into parts")
+    return size + more
+
+
+def _check_rate(rate: int, name: str) -> None:
+    if not LOWEST_HZ <= rate <= HIGHEST_HZ:
+        raise AudioError(f"'{name}' has a sample rate of {rate} Hz; expected {LOWEST_HZ} to {HIGHEST_HZ}")
+
+
+def _read_ffmpeg(source: str | bytes, name: str) -> Decoded:
+    import av
+
+    try:
+        with av.open(source if isinstance(source, str) else io.BytesIO(source), "r") as container:
+            if not container.streams.audio:
+                raise AudioError(f"'{name}' holds no audio stream")
+            stream = container.streams.audio[0]
+            if stream.codec_context is None:
+                raise AudioError(f"'{name}' is coded in a way that FFmpeg does not know")
+            rate = stream.codec_context.sample_rate
+            _check_rate(rate, name)
+            resampler = av.AudioResampler(format="fltp", rate=rate)
+            parts, size = [], 0
+            for frame in itertools.chain(container.decode(stream), [None]):
+                for piece in resampler.resample(frame):
+                    parts.append(piece.to_ndarray())
+                    size = _grown(size, parts[-1].nbytes, name)
+    except (av.error.FFmpegError, ValueError, IndexError) as error:
+        raise AudioError(f"'{name}' is not a sound file that libsndfile or FFmpeg can read ({error})") from error
+    if not parts:
+        raise AudioError(f"'{name}' holds no samples")
+    return decoded(np.concatenate(parts, axis=1), rate)

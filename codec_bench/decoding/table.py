@@ -1,0 +1,305 @@
+"""Sound inside a Parquet file. A string like a path names it, and it is read without writing a file.
+
+A locator is `FILE::COLUMN::ROW`, such as `/data/test.parquet::audio::17`: row 17 (counted from 0) of the column `audio`.
+`ROW.ITEM` (`::17.2`) is one item of a column that holds lists of sounds. A cell is one of
+
+    {bytes, path}               a sound file's bytes, or where these are null a path relative to the table or a folder above it
+    {array, sampling_rate}      samples `(samples,)` or `(channels, samples)` in [-1, 1] with their rate
+    bytes                       a sound file's bytes
+    text                        a path
+    numbers                     samples, where the table has a column `sampling_rate` or `sample_rate` beside them
+
+If rows are read in order, by any number of threads, each row group is decoded once. The memory for decoded rows is bounded.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from bisect import bisect_right
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from codec_bench.decoding.decode import Decoded, check_audio, decode_bytes, decoded, guarded, read_file
+from codec_bench.errors import AudioError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+MARK = "::"
+RATES = ("sampling_rate", "sample_rate")
+KEPT_BYTES = 128 << 20
+"""Memory for the decoded parts of all tables in one process."""
+_BATCH_BYTES = 4 << 20
+_BUFFER_BYTES = 1 << 20
+_FOLDERS_ABOVE = 3
+_FILES_KEPT = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Locator:
+    """One sound in a table.
+
+    Args:
+        file: path of the Parquet file. column: name of the column. row: number of the row, counted from 0.
+        item: which sound of a list of sounds, counted from 0; None where the cell is one sound.
+    """
+
+    file: str
+    column: str
+    row: int
+    item: int | None = None
+
+    def __str__(self) -> str:
+        item = "" if self.item is None else f".{self.item}"
+        return f"{self.file}{MARK}{self.column}{MARK}{self.row}{item}"
+
+
+def find_locator(path: str) -> Locator | None:
+    """Reads a string as a locator; None if it can only be a path. If a file of exactly that name exists, it is a path.
+
+    Names of folders, files and columns may hold `::` too. If a string can be read in several ways, the way whose file
+    exists is taken.
+    """
+    rest, mark, place = path.rpartition(MARK)
+    row, dot, item = place.partition(".")
+    if not mark or not _count(row) or (dot and not _count(item)) or os.path.exists(path):
+        return None
+    reading = None
+    at = rest.rfind(MARK)
+    while at > 0:
+        reading = Locator(rest[:at], rest[at + len(MARK) :], int(row), int(item) if dot else None)
+        if os.path.isfile(reading.file):
+            return reading
+        at = rest.rfind(MARK, 0, at)
+    return reading
+
+
+def _count(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def read_located(locator: Locator) -> Decoded:
+    """Decodes one sound of a table: all channels, at its own rate.
+
+    Raises:
+        AudioError: there is no such table, column, row or item, the table is broken, or the sound is missing or cannot
+            be decoded.
+    """
+    return guarded(str(locator), partial(_read, locator))
+
+
+def _read(locator: Locator) -> Decoded:
+    import pyarrow as pa
+
+    try:
+        value, rate = _cell(locator)
+    except OSError as error:
+        raise AudioError(f"'{locator.file}' cannot be read: {error.strerror or _first_line(error)}") from error
+    except pa.ArrowException as error:
+        raise AudioError(f"'{locator.file}' cannot be read as Parquet: {_first_line(error)}") from error
+    if isinstance(value, dict):
+        array = value.get("array")
+        rate = next((value[name] for name in RATES if value.get(name)), None) if array is not None else rate
+        value = next((v for v in (value.get("bytes"), array, value.get("path")) if v is not None), None)
+    if value is None:
+        raise AudioError(f"'{locator}' is null: the row has no audio")
+    if isinstance(value, bytes):
+        return decode_bytes(value, str(locator))
+    if isinstance(value, str):
+        return read_file(_beside(locator.file, value))
+    if not isinstance(value, np.ndarray):
+        raise AudioError(f"'{locator}' holds {type(value).__name__}; expected a sound file's bytes, a path or samples")
+    if not rate:
+        raise AudioError(f"'{locator}' holds samples without a rate; expected one in {' or '.join(RATES)}")
+    try:
+        audio = decoded(value, int(rate))
+    except (ValueError, TypeError, OverflowError) as error:
+        raise AudioError(f"'{locator}': {error}") from error
+    check_audio(audio, str(locator))
+    return audio
+
+
+def _beside(file: str, path: str) -> str:
+    """The file that a cell names by its path: relative to the table's folder, or to a folder above it (the data set's root)."""
+    folder = os.path.dirname(file)
+    first = os.path.join(folder, path)
+    for _ in range(_FOLDERS_ABOVE):
+        if os.path.exists(found := os.path.join(folder, path)):
+            return found
+        folder = os.path.dirname(folder)
+    return first
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
+# --------------------------------------------------------------------------------------------------- reading in order
+
+
+def _cell(locator: Locator) -> tuple[Any, float | None]:
+    """The content of a cell (bytes, text, an array of samples, a dictionary of these, or None), and the row's rate or None."""
+    table = _table(locator.file)
+    if locator.column not in table.schema.names:
+        columns = ", ".join(table.schema.names)
+        raise AudioError(f"'{locator.file}' has no column '{locator.column}'; it has {columns}")
+    if locator.row >= table.starts[-1]:
+        raise AudioError(f"'{locator.file}' has {table.starts[-1]} rows; there is no row {locator.row} (from 0)")
+    group = bisect_right(table.starts, locator.row) - 1
+    batch, at = _KEPT.part(table, locator.column, group).batch(locator.row - table.starts[group])
+    scalar = batch.column(0)[at]
+    rate = batch.column(1)[at].as_py() if batch.num_columns > 1 else None
+    if locator.item is not None and scalar.is_valid:
+        items = scalar.values if hasattr(scalar, "values") else ()
+        if locator.item >= len(items):
+            raise AudioError(f"'{locator}': the row has {len(items)} sounds there; there is no item {locator.item}")
+        scalar = items[locator.item]
+    return _plain(scalar), rate
+
+
+def _plain(scalar: pa.Scalar) -> Any:
+    """A scalar as bytes, text, a dictionary or an array. Lists of numbers become arrays, which are faster than Python floats."""
+    import pyarrow as pa
+
+    if not scalar.is_valid:
+        return None
+    if isinstance(scalar, pa.StructScalar):
+        return {name: _plain(scalar[name]) for name in scalar}
+    if isinstance(scalar, (pa.ListScalar, pa.LargeListScalar, pa.FixedSizeListScalar)):
+        values = scalar.values
+        if pa.types.is_floating(values.type):
+            return values.to_numpy(zero_copy_only=False)
+        rows = [_plain(value) for value in values]
+        same = {row.shape for row in rows if isinstance(row, np.ndarray)}
+        return np.stack(rows) if len(same) == 1 and all(isinstance(row, np.ndarray) for row in rows) else rows
+    return scalar.as_py()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """The footer of a Parquet file.
+
+    Args:
+        path: of the file.
+        identity: path, size and time of the file; another file at the same path has another identity.
+        metadata, schema: as pyarrow reads them.
+        starts: the first row of every row group, then the number of rows.
+    """
+
+    path: str
+    identity: tuple[str, int, int]
+    metadata: pq.FileMetaData
+    schema: pa.Schema
+    starts: tuple[int, ...]
+
+
+_TABLES: OrderedDict[tuple[str, int, int], _Table] = OrderedDict()
+_TABLES_LOCK = threading.Lock()
+
+
+def _table(path: str) -> _Table:
+    import pyarrow.parquet as pq
+
+    status = os.stat(path)
+    identity = (path, status.st_size, status.st_mtime_ns)
+    with _TABLES_LOCK:
+        if identity not in _TABLES:
+            with pq.ParquetFile(path) as file:
+                metadata, schema = file.metadata, file.schema_arrow
+            rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+            _TABLES[identity] = _Table(path, identity, metadata, schema, tuple(accumulate(rows, initial=0)))
+            while len(_TABLES) > _FILES_KEPT:
+                _TABLES.popitem(last=False)
+        _TABLES.move_to_end(identity)
+        return _TABLES[identity]
+
+
+class _Part:
+    """One column of one row group. It is decoded from the front as far as needed, and its latest batches are kept."""
+
+    def __init__(self, table: _Table, column: str, group: int, allowed_bytes: int) -> None:
+        rate = next((name for name in RATES if name in table.schema.names), None)
+        self._table, self._group, self._allowed = table, group, allowed_bytes
+        self._columns = [column] if rate is None or rate == column else [column, rate]
+        self._lock = threading.Lock()
+        self._batches: Iterator[pa.RecordBatch] | None = None
+        self._kept: deque[tuple[int, pa.RecordBatch]] = deque()
+        self._next = 0
+        self.nbytes = 0
+
+    def batch(self, row: int) -> tuple[pa.RecordBatch, int]:
+        """The batch that holds a row of the group, and the row's place in that batch."""
+        with self._lock:
+            batches = self._batches
+            if batches is None or row < (self._kept[0][0] if self._kept else self._next):
+                batches = self._begin()
+            while row >= self._next:
+                batch = next(batches, None)
+                if batch is None:
+                    declared = self._table.metadata.row_group(self._group).num_rows
+                    raise AudioError(
+                        f"'{self._table.path}' is damaged: part {self._group} declares {declared} rows and holds {self._next}"
+                    )
+                # Parquet files need not keep their columns in the order asked for.
+                batch = batch.select(self._columns)
+                self._kept.append((self._next, batch))
+                self._next += batch.num_rows
+                self.nbytes += batch.nbytes
+                while self.nbytes > self._allowed and len(self._kept) > 1:
+                    self.nbytes -= self._kept.popleft()[1].nbytes
+            for start, batch in reversed(self._kept):
+                if start <= row:
+                    return batch, row - start
+        raise AssertionError("a batch before the kept ones was asked for")
+
+    def _begin(self) -> Iterator[pa.RecordBatch]:
+        """Starts to read the column again from the front of the row group."""
+        import pyarrow.parquet as pq
+
+        # The size of all columns, and not of the one that is read: pyarrow ends the process when it is asked for the facts of a
+        # column that the footer describes wrongly.
+        group = self._table.metadata.row_group(self._group)
+        size = group.total_byte_size
+        rows = max(1, min(1024, _BATCH_BYTES * group.num_rows // max(1, size)))
+        # A row group of speech can have hundreds of megabytes. It is read in pieces, because few rows are needed at a time.
+        file = pq.ParquetFile(self._table.path, metadata=self._table.metadata, buffer_size=_BUFFER_BYTES)
+        batches: Iterator[pa.RecordBatch] = file.iter_batches(
+            batch_size=rows, row_groups=[self._group], columns=self._columns, use_threads=False
+        )
+        self._batches = batches
+        self._kept.clear()
+        self._next = self.nbytes = 0
+        return batches
+
+
+class _Kept:
+    """The parts that were read most recently, in a bounded amount of memory."""
+
+    def __init__(self, allowed_bytes: int) -> None:
+        self._allowed = allowed_bytes
+        self._lock = threading.Lock()
+        self._parts: OrderedDict[tuple[Any, ...], _Part] = OrderedDict()
+
+    def part(self, table: _Table, column: str, group: int) -> _Part:
+        key = (table.identity, column, group)
+        with self._lock:
+            if key not in self._parts:
+                self._parts[key] = _Part(table, column, group, self._allowed // 2)
+            self._parts.move_to_end(key)
+            # Half of the memory is left free for the part that is about to be read.
+            while len(self._parts) > 1 and (
+                len(self._parts) > 4 * _FILES_KEPT or sum(p.nbytes for p in self._parts.values()) > self._allowed // 2
+            ):
+                self._parts.popitem(last=False)
+            return self._parts[key]
+
+
+_KEPT = _Kept(KEPT_BYTES)

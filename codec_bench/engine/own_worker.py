@@ -1,0 +1,164 @@
+"""The steps of one codec in a worker of its own, which is ended when it does not answer or takes too much memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any
+
+from codec_bench.codecs.checks.sent import Parcel
+from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, Limits, Request, all_of
+from codec_bench.engine.pool import Batch, Died, Pool, Worker, thread_variables
+from codec_bench.engine.stage import StageSpec, StepResult, StepWork
+from codec_bench.environment import free_memory_bytes, resident_bytes
+
+_STEPS = "steps"
+_HANGS_UP_TO = 2  # after so many workers that hung or ended, nothing further is measured
+_LOOK_EVERY_S = 0.1
+_FREE_SHARE = 0.9
+_LINES = 3
+_LONGEST_LINE = 200
+
+Sections = dict[str, dict[str, Any]]
+
+
+class Stopped(Exception):
+    """The worker of a codec did not finish a step: it hung, took too much memory, or ended. The message says how."""
+
+
+class OwnWorker(Pool):
+    """A pool of one worker, for one codec, with as many threads as the codec's request says.
+
+    Args:
+        request: what the codec is asked to do. output: where the worker's output goes. log: the path of that file.
+    """
+
+    def __init__(self, request: Request, output: IO[bytes], log: Path) -> None:
+        self._limits: Limits = request.settings
+        self._memory_bytes = memory_limit(self._limits.memory_gib)
+        self._path, self._began_at = log, 0
+        super().__init__((), 1, output)
+        self.define({_STEPS: StageSpec(_STEPS, "steps", (request.codec,), {"request": request})})
+
+    def environment(self) -> dict[str, str]:
+        """Tells the worker's libraries how many threads to use if that was asked for."""
+        return {} if self._limits.threads is None else thread_variables(self._limits.threads)
+
+    def do(self, work: StepWork) -> StepResult:
+        """Has a step done. When the worker does not finish it, there is another for the next step.
+
+        Raises:
+            Stopped: it was in this step for too long without a call of the codec, took too much memory, or ended.
+        """
+        (worker,) = self.workers
+        limit_s, output_from = self._limits.time_limit_s, self._began_at
+        self.submit(worker, Batch(_STEPS, [work], 0.0, worker.device, limit_s), [work])
+        how = ""
+        while True:
+            for event in self.events(_LOOK_EVERY_S):
+                if isinstance(event, Died):
+                    ended = f"it did not answer for {limit_s:g} s and was ended" if event.late else None
+                    how = how or ended or f"its process ended ({event.reason})"
+                    said = _last_lines(self._path, output_from)
+                    raise Stopped(f"{how}; the last that it wrote: {said}" if said else how)
+                if not how:
+                    assert isinstance(event.outcome, list), event.outcome  # what a codec raises is in the sections
+                    result: StepResult = event.outcome[0]
+                    return result
+            if self._memory_bytes is not None and resident_bytes(worker.process.pid) > self._memory_bytes:
+                how = f"it took more than {self._memory_bytes / 2**30:.3g} GiB of memory and was ended"
+                worker.kill()
+
+    def _start(self, device: str) -> Worker:
+        self._began_at = self._path.stat().st_size
+        return super()._start(device)
+
+
+def memory_limit(asked_gib: float | None) -> float | None:
+    """How many bytes a codec's process may hold: what was asked for, or nine tenths of what is free."""
+    if asked_gib is not None:
+        return asked_gib * 2**30
+    free = free_memory_bytes()
+    return None if free is None else _FREE_SHARE * free
+
+
+def measure(request: Request, log: Path, tell: Callable[[str], None] = lambda step: None) -> Sections:
+    """Every section of one codec's steps. A section that failed says why in one sentence; a codec's fault is not raised.
+
+    Args:
+        request: what to do. After a fault the remaining steps run in a new process, and so does `ELSEWHERE`.
+        log: the file that the codec's output is added to.
+        tell: called with the name of every step that begins.
+    """
+    with log.open("ab") as output, closing(OwnWorker(request, output, log)) as worker:
+        sections, parcel = _here(request, worker, tell)
+        if ELSEWHERE in request.steps:
+            if parcel is None:
+                _skip(request, sections, [ELSEWHERE], {})
+            else:
+                tell(ELSEWHERE)
+                sections[ELSEWHERE] = _elsewhere(worker, parcel)
+    return sections
+
+
+def _here(request: Request, worker: OwnWorker, tell: Callable[[str], None]) -> tuple[Sections, Parcel | None]:
+    """The sections of all steps but the one that runs elsewhere, and what another process is to decode."""
+    sections: Sections = {}
+    parcel: Parcel | None = None
+    left = [step for step in request.steps if step not in ("load", ELSEWHERE)]
+    loaded, faults = False, 0
+    while left or "load" not in sections:
+        step = left[0] if loaded else "load"
+        tell(step)
+        try:
+            result = worker.do(StepWork(step))
+            found, stopped = result.sections, False
+            parcel = result.parcel or parcel
+        except Stopped as fault:
+            found, stopped = all_of(request, step, "failed", str(fault)), True
+            faults += 1
+        if step != "load" or stopped or "load" not in sections:  # later loads are quicker: the files are in memory then
+            sections.update(found)
+        loaded = not stopped
+        left = [other for other in left if other != step]
+        if faults == _HANGS_UP_TO or (step in NEEDED and any(s["state"] == "failed" for s in found.values())):
+            _skip(request, sections, left, found)
+            break
+    return sections, parcel
+
+
+def _elsewhere(worker: OwnWorker, parcel: Parcel) -> dict[str, Any]:
+    """The section of decoding in a process that has not encoded."""
+    worker.renew(worker.workers[0])
+    found: Sections = {}
+    for step in ("load", ELSEWHERE):
+        try:
+            found = worker.do(StepWork(step, parcel)).sections
+        except Stopped as fault:
+            return {"state": "failed", "reason": str(fault)}
+        failed = [section for section in found.values() if section["state"] == "failed"]
+        if failed:
+            return failed[0]
+    return found[ELSEWHERE]
+
+
+def _skip(request: Request, sections: Sections, left: list[str], because: Mapping[str, Mapping[str, Any]]) -> None:
+    """Adds the sections of the steps that were never begun, as not measured."""
+    reasons = [section["reason"] for section in because.values() if section.get("reason")]
+    for step in left:
+        for name, section in all_of(request, step, "not measured", (reasons or ["it was not asked for"])[0]).items():
+            sections.setdefault(name, section)
+
+
+def _last_lines(log: Path, begun: int) -> str:
+    """The last lines that a process wrote to its log, which it began at a byte, in one line."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(begun, file.seek(0, os.SEEK_END) - _LINES * 10 * _LONGEST_LINE))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
+    lines = [" ".join(line.split())[:_LONGEST_LINE] for line in text.splitlines() if line.strip()]
+    return " / ".join(lines[-_LINES:])

@@ -1,0 +1,100 @@
+"""Features that are a network of the table `codec_bench.features.scorers`: prepare windows, run the network, name its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from textwrap import indent
+from typing import Any, ClassVar
+
+import numpy as np
+
+from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.features.scorers import SCORERS, Network
+from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.networks.precision import computing
+from codec_bench.registry import load_attribute
+from codec_bench.weights import find, load_into, load_state
+
+
+class Learned(PreparedFeature):
+    """A network over the windows of a signal. Each of these features is a class derived from this one, made of its row.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file in the layout of the published one, or None.
+
+    Raises:
+        WeightsError: the weights are not on this machine.
+    """
+
+    row: ClassVar[Network]
+    where = "device"
+
+    def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
+        super().__init__(device, weights)
+        self._path = find(self.row.weights, weights).path
+        self._net: Any = None
+
+    def load(self) -> None:
+        """Loads the network.
+
+        Raises:
+            WeightsError: the file is broken, or is that of another network.
+        """
+        if self._net is None:
+            net = self._architecture().eval()
+            load_into(net, load_state(self._path, key=self.row.key), path=self._path)
+            self._net = net.to(self.device)
+
+    @classmethod
+    def _architecture(cls) -> Any:
+        return load_attribute(cls.row.path)()
+
+    def prepare(self, signals: Sequence[np.ndarray]) -> WindowedBatch:
+        """The windows of the signals, on the device."""
+        kind = load_attribute(self.row.path)
+        on_cpu, on_gpu = kind.at_once
+        return windowed_batch(signals, self._obstacle, kind.cut, self.device, Limits(on_cpu, on_gpu, 1.0), kind.room)
+
+    def compute_prepared(self, batch: WindowedBatch) -> list[Result | Unavailable]:
+        """One result per signal `(samples,)`, float32 at the feature's rate."""
+        from codec_bench.networks.transfer import fetched
+
+        with computing(self.device, "float32"):
+            rows = fetched([self._net(one.waves, one.lengths) for one in batch.passes])
+        return batch.results(rows, self._scored)
+
+    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
+        row = self.row
+        if signal.size < row.least:
+            return Unavailable(f"the signal has {signal.size} samples; {row.title} needs at least {row.least}")
+        if not signal.any():
+            return Unavailable("the signal is silent")
+        return None
+
+    def _scored(self, windows: np.ndarray) -> Result | Unavailable:
+        means = windows.mean(axis=0)
+        if not np.isfinite(means).all():
+            return Unavailable(NOT_FINITE)
+        return {
+            **{name: float(mean) for name, mean in zip(self.row.outputs, means, strict=True)},
+            self.row.windows: len(windows),
+        }
+
+
+@cache
+def __getattr__(name: str) -> Any:
+    """The class of a feature that a row of the table describes, by the feature's name."""
+    rows = {row.feature: row for row in SCORERS if row.network is not None}
+    if name not in rows:
+        raise AttributeError(name)
+    scorer = rows[name]
+    network = scorer.network
+    assert network is not None
+    facts = {
+        "__doc__": indent(network.about, "    ").strip(), "__module__": __name__, "name": name, "protocol": network.protocol,
+        "row": network, "rate_hz": scorer.rate_hz, "batch_s": network.batch_s,
+    }  # fmt: skip
+    return type(name, (Learned,), facts)

@@ -1,0 +1,307 @@
+"""The learned scorers: each is a row that says which network is heard, which of its outputs are scores, and what is known of them.
+
+`codec_bench.metrics.predicted` makes a metric of every output. Where a network needs no more than windows of the signal, the row
+holds the network too (`Network`), and `codec_bench.features.learned` makes the feature of it. This module imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+OPINION = (1.0, 5.0)
+"""The range of an opinion score."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network that hears a signal in windows, and gives each window a row of numbers. Scores are means over the windows.
+
+    Args:
+        path: of the class of the network, `package.module:Class`. It has `cut`, which gives the windows of a signal, `room`, which
+            says how many samples a window is filled up to, and `at_once`, the most samples of a pass on a CPU and on a GPU.
+        weights: the entry of the catalogue. key: what the published file holds the weights under.
+        protocol: exact id of the measurement.
+        title: the name in sentences. about: what it does, as `codec-bench show` prints it.
+        outputs: the names of the numbers, in order. windows: the name under which the result counts the windows.
+        least: the samples of the shortest signal that it hears.
+        batch_s: padded seconds of audio in a batch, at first.
+    """
+
+    path: str
+    weights: str
+    key: str | None
+    protocol: str
+    title: str
+    about: str
+    outputs: tuple[str, ...]
+    windows: str
+    least: int
+    batch_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A number of a network that is a score.
+
+    Args:
+        key: its name in the feature's result.
+        what: what it says, in one line, with its direction and range. more: what else a reader must know.
+        higher_is_better: None where neither direction is better.
+    """
+
+    key: str
+    what: str
+    more: str = ""
+    higher_is_better: bool | None = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A row.
+
+    Args:
+        feature: the name of the feature that is read. scores: its outputs, by the name of the metric.
+        paper, source: where it is defined, and the implementation that it agrees with (and how closely).
+        notes: both, and the arguments, as `codec-bench show` prints them below a score's own words.
+        rate_hz, range, unit: of every score.
+        topic: what it is about, a key of `codec_bench.metrics.TOPICS`. group: the name that asks for the scores together.
+        apart: whether a score is how far the estimate's point is from the reference's, and not a number of the estimate.
+        named: whether the protocol begins with the metric's name.
+        detail: what of the result stands beside a score.
+        variants: whether the scores have a variant in brackets.
+        languages: base codes of the languages that it measures; empty for any. The variant `any-language` measures all the same.
+        trained_on: why other languages are refused.
+        network: the network, where the feature is made of it.
+    """
+
+    feature: str
+    scores: Mapping[str, Output]
+    paper: str
+    source: str
+    notes: str
+    rate_hz: int = 16_000
+    range: tuple[float, float] = OPINION
+    unit: str = ""
+    topic: str = "naturalness"
+    group: str = ""
+    apart: bool = False
+    named: bool = False
+    detail: str = ""
+    variants: bool = False
+    languages: tuple[str, ...] = ()
+    trained_on: str = ""
+    network: Network | None = field(default=None)
+
+
+DNSMOS_SOURCE = "speechmos 0.0.1, to 1e-4"
+NISQA_PAPER = "Mittag, Naderi, Chehadi, Moeller: NISQA: A Deep CNN-Self-Attention Model for Multidimensional Speech Quality Prediction with Crowdsourced Datasets, Interspeech 2021"
+NISQA_SOURCE = "github.com/gabrielmittag/NISQA at fe84f0f, to 1e-4"
+NISQA_NOTES = 'Paper: G. Mittag et al., "NISQA", Interspeech 2021. Reference implementation: github.com/gabrielmittag/NISQA at 48 kHz, to 1e-4.'
+SCOREQ_PAPER = "Ragano, Skoglund, Hines: SCOREQ: Speech Quality Assessment with Contrastive Regression, NeurIPS 2024"
+DISTILLMOS = """The opinion score that DistillMOS gives a signal. Higher is better; 1 to 5.
+
+The signal is cut into crops of 7.68 s at equal steps of at most one second, the first at its start and the last at its end; a
+shorter signal is filled with silence. Each crop is divided by its largest absolute value. Six convolutions over the compressed
+complex spectrum, a transformer of seven layers and attention pooling give its score. The result is the mean over crops.
+
+Crops have one length, so batches give the scores of the signals one by one.
+
+Result: `{"mos": float, "crops": int}`.
+
+Paper: B. Stahl, H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality
+Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7), to 1e-4.
+
+Args:
+    device: `cpu` or `cuda:N`.
+    weights: a file in the layout of the published one, or None.
+
+Raises:
+    WeightsError: the weights are not on this machine."""
+"""What the network does, as `codec-bench show` prints it."""
+SCORERS = (
+    Scorer(
+        feature="audiobox",
+        scores={
+            "audiobox_ce": Output("ce", "Content enjoyment: how much people would like to listen to it. Higher is better, 1 to 10."),
+            "audiobox_cu": Output("cu", "Content usefulness: how well it would serve as material for other recordings. Higher is better, 1 to 10."),
+            "audiobox_pc": Output("pc", "Production complexity: how much is going on in it. Neither more nor less is better, 1 to 10.", higher_is_better=None),
+            "audiobox_pq": Output("pq", "Production quality: how well it is made technically. Higher is better, 1 to 10."),
+        },
+        paper="Tjandra et al.: Meta Audiobox Aesthetics: Unified Automatic Quality Assessment for Speech, Music, and Sound, 2025",
+        source="github.com/facebookresearch/audiobox-aesthetics, to 5e-5",
+        notes='Paper: A. Tjandra et al., "Meta Audiobox Aesthetics", 2025. Reference implementation: audiobox-aesthetics at 16 kHz, to 5e-5.',
+        range=(1.0, 10.0), group="audiobox", named=True, detail="windows",
+    ),
+    Scorer(
+        feature="dnsmos",
+        scores={
+            "dnsmos_sig": Output("sig", "Quality of the speech itself: how little the voice is distorted (P.835 SIG). Higher is better, 1 to 5."),
+            "dnsmos_bak": Output("bak", "Quality of the background: how little noise intrudes (P.835 BAK). Higher is better, 1 to 5."),
+            "dnsmos_ovrl": Output("ovrl", "Overall quality (P.835 OVRL). Higher is better, 1 to 5."),
+        },
+        paper="Reddy, Gopal, Cutler: DNSMOS P.835: A Non-Intrusive Perceptual Objective Speech Quality Metric to Evaluate Noise Suppressors, ICASSP 2022",
+        source=DNSMOS_SOURCE,
+        notes='Paper: C. K. A. Reddy et al., "DNSMOS P.835", ICASSP 2022. Reference implementation: speechmos, to 1e-4.',
+        group="dnsmos", detail="windows", variants=True,
+    ),
+    Scorer(
+        feature="dnsmos",
+        scores={"dnsmos_p808": Output("p808", "Overall quality as a crowd would rate it under P.808, predicted by another network. Higher is better, 1 to 5.")},
+        paper="Reddy, Gopal, Cutler: DNSMOS: A Non-Intrusive Perceptual Objective Speech Quality Metric to Evaluate Noise Suppressors, ICASSP 2021",
+        source=DNSMOS_SOURCE,
+        notes='Paper: C. K. A. Reddy et al., "DNSMOS", ICASSP 2021. Reference implementation: speechmos, to 1e-4.',
+        group="dnsmos", detail="windows", variants=True,
+    ),
+    Scorer(
+        feature="nisqa",
+        scores={"nisqa_mos": Output("mos", "The opinion score that NISQA predicts for transmitted speech. Higher is better; nominally 1 to 5.")},
+        paper=NISQA_PAPER, source=NISQA_SOURCE,
+        notes=NISQA_NOTES + "\n\nArgs:\n    variant: None, or `mos-only` for the network that was trained for the opinion score alone.\n\n"
+        "Raises:\n    UserError: no such variant.",
+        rate_hz=48_000, group="nisqa", named=True, detail="windows", variants=True,
+    ),
+    Scorer(
+        feature="nisqa",
+        scores={
+            "nisqa_noisiness": Output("noisiness", "How little noise there is, background, circuit or coding noise, as NISQA predicts it. Higher is better; nominally 1 to 5."),
+            "nisqa_coloration": Output("coloration", "How natural the timbre is, rather than muffled, thin or metallic, as NISQA predicts it. Higher is better; nominally 1 to 5."),
+            "nisqa_discontinuity": Output("discontinuity", "How free of gaps and jumps the signal is, as NISQA predicts it. Higher is better; nominally 1 to 5."),
+            "nisqa_loudness": Output("loudness", "How suitable the loudness is, neither too soft nor too loud, as NISQA predicts it. Higher is better; nominally 1 to 5."),
+        },
+        paper=NISQA_PAPER, source=NISQA_SOURCE, notes=NISQA_NOTES, rate_hz=48_000, group="nisqa", named=True, detail="windows",
+    ),
+    Scorer(
+        feature="sigmos",
+        scores={
+            "sigmos_ovrl": Output("overall", "The overall opinion score that SIGMOS predicts. Higher is better; nominally 1 to 5."),
+            "sigmos_sig": Output("signal", "How good the speech itself sounds, leaving the background aside, as SIGMOS predicts it. Higher is better; nominally 1 to 5."),
+            "sigmos_noise": Output("noise", "How little noise there is, as SIGMOS predicts it. Higher is better; nominally 1 to 5."),
+            "sigmos_col": Output("coloration", "How natural the timbre is, as SIGMOS predicts it. Higher is better; nominally 1 to 5."),
+            "sigmos_disc": Output("discontinuity", "How free of gaps and jumps the signal is, as SIGMOS predicts it. Higher is better; nominally 1 to 5."),
+            "sigmos_loud": Output("loudness", "How suitable the loudness is, as SIGMOS predicts it. Higher is better; nominally 1 to 5."),
+            "sigmos_reverb": Output("reverb", "How little reverberation there is, as SIGMOS predicts it. Higher is better; nominally 1 to 5."),
+        },
+        paper="Naderi, Cutler, Ristea: Multi-dimensional Speech Quality Assessment in Crowdsourcing, ICASSP 2024",
+        source="github.com/microsoft/SIG-Challenge sigmos.py with ONNX Runtime at 48 kHz, to 1e-5",
+        notes="Paper: B. Naderi et al., ICASSP 2024. Reference implementation: github.com/microsoft/SIG-Challenge at 48 kHz, to 1e-5.",
+        rate_hz=48_000, group="sigmos", named=True,
+    ),
+    Scorer(
+        feature="distillmos",
+        scores={
+            "distillmos": Output(
+                "mos",
+                "How good the estimate sounds to listeners, as DistillMOS predicts it without a reference. Higher is better; 1 to 5.",
+                "`detail` holds the number of crops of 7.68 s that the score is a mean over.",
+            )
+        },
+        paper="Stahl, Gamper: Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality Assessment, ICASSP 2025",
+        source="distillmos 0.9.1, to 1e-4",
+        notes='Paper: B. Stahl, H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality\n'
+        'Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1, to 1e-4.',
+        detail="crops",
+        network=Network(
+            "codec_bench.networks.distillmos:DistillMosNet", weights="distillmos-v7", key="model", protocol="distillmos/v7",
+            title="DistillMOS", about=DISTILLMOS, outputs=("mos",), windows="crops", least=320, batch_s=120.0,
+        ),
+    ),
+    Scorer(
+        feature="dnsmos-pro",
+        scores={
+            "dnsmos_pro": Output(
+                "mean",
+                "The mean of the opinion score that DNSMOS Pro predicts for the estimate. Higher is better; nominally 1 to 5.",
+                "`detail` holds the variance, which says how sure the network is of the item, not how sure the mean over items is.",
+            )
+        },
+        paper="Cumlin, Liang, Ungureanu, Reddy, Schuldt, Chatterjee: DNSMOS Pro: A Reduced-Size DNN for Probabilistic MOS of Speech, Interspeech 2024",
+        source="github.com/fcumlin/DNSMOSPro at f9da568, to 1e-4",
+        notes='Paper: F. Cumlin et al., "DNSMOS Pro: A Reduced-Size DNN for Probabilistic MOS of Speech", Interspeech 2024. Reference\n'
+        "implementation: github.com/fcumlin/DNSMOSPro at f9da568, to 1e-4.\n\nArgs:\n"
+        "    variant: the data set that the network was trained on: `nisqa` (also if None; transmitted speech), `bvcc` or `vcc2018`\n"
+        "        (synthetic and converted speech).\n\nRaises:\n    UserError: no such network.",
+        detail="variance", variants=True,
+    ),
+    Scorer(
+        feature="nisqa-tts",
+        scores={"nisqa_tts": Output("mos", "How natural synthetic speech sounds, as NISQA-TTS predicts it. Higher is better; nominally 1 to 5.")},
+        paper="Mittag, Moeller: Deep Learning Based Assessment of Synthetic Speech Naturalness, Interspeech 2020",
+        source=NISQA_SOURCE,
+        notes='Paper: G. Mittag, S. Moeller, "Deep Learning Based Assessment of Synthetic Speech Naturalness", Interspeech 2020. Reference\n'
+        "implementation: github.com/gabrielmittag/NISQA at 48 kHz, to 1e-4.",
+        rate_hz=48_000, detail="windows",
+    ),
+    Scorer(
+        feature="scoreq",
+        scores={
+            "scoreq": Output(
+                "scoreq",
+                "The opinion score that SCOREQ predicts for the estimate alone. Higher is better; nominally 1 to 5.",
+                "Trained on listening tests of people's speech with noise, codecs and lost packets (`natural`), or of generated speech\n"
+                "(`synthetic`). A score outside 1 to 5 is possible and stays as it is.",
+            )
+        },
+        paper=SCOREQ_PAPER, source="github.com/alessandroragano/scoreq, to 2e-5",
+        notes='Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ", NeurIPS 2024. Reference implementation:\n'
+        "github.com/alessandroragano/scoreq at 16 kHz, to 2e-5.",
+        named=True, variants=True,
+    ),
+    Scorer(
+        feature="scoreq-embedding",
+        scores={
+            "scoreq_ref": Output(
+                "embedding",
+                "The distance of the estimate from the reference in SCOREQ's space. Lower is better; 0 is the same point, 2 the opposite one.",
+                "Each signal is heard as a whole, so the two may have different lengths.",
+                higher_is_better=False,
+            )
+        },
+        paper=SCOREQ_PAPER, source="github.com/alessandroragano/scoreq, to 1e-5",
+        notes='Paper: A. Ragano, J. Skoglund, A. Hines, "SCOREQ", NeurIPS 2024 (the mode with a reference). Reference implementation:\n'
+        "github.com/alessandroragano/scoreq at 16 kHz, to 1e-5.",
+        range=(0.0, 2.0), topic="fidelity", apart=True, named=True, variants=True,
+    ),
+    Scorer(
+        feature="utmos",
+        scores={
+            "utmos": Output(
+                "utmos",
+                "The predicted mean opinion score of the estimate's naturalness. Higher is better; nominally 1 to 5.",
+                "It was trained on English. Speech in another language is refused, unless the variant `any-language` is used; its\n"
+                "authors report no results for Chinese. The score is a mean over 20 ms frames, and `detail` holds their number.",
+            )
+        },
+        paper="Saeki, Xin, Nakata, Koriyama, Takamichi, Saruwatari: UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022, Interspeech 2022",
+        source="SpeechMOS 1.2.0 utmos22_strong, to 2e-5",
+        notes='Paper: T. Saeki et al., "UTMOS: UTokyo-SaruLab System for VoiceMOS Challenge 2022", Interspeech 2022. Reference\n'
+        "implementation: SpeechMOS 1.2.0 `utmos22_strong` at 16 kHz, to 2e-5.\n\nArgs:\n"
+        "    variant: None for English (and for speech whose language is not known), or `any-language`.\n"
+        "    point: `float16`, `bfloat16` or `tf32`, or None for float32.\n\nRaises:\n    UserError: no such variant or precision.",
+        named=True, detail="frames", languages=("en",), trained_on="UTMOS22 was trained on English", variants=True,
+    ),
+    Scorer(
+        feature="utmosv2",
+        scores={
+            "utmosv2": Output(
+                "mos",
+                "The opinion score of the estimate's naturalness that UTMOSv2 predicts. Higher is better; nominally 1 to 5.",
+                "It was trained on ratings of synthetic speech. `detail` holds the number of draws of random crops that the score\n"
+                "is a mean over. The draws depend on the estimate's samples alone, so a number does not change from run to run.",
+            )
+        },
+        paper="Baba, Nakata, Saito, Saruwatari: The T05 System for The VoiceMOS Challenge 2024, SLT 2024",
+        source="github.com/sarulab-speech/UTMOSv2 at cc2700d, with the same draws, to 1e-4",
+        notes='Paper: K. Baba et al., "The T05 System for The VoiceMOS Challenge 2024", SLT 2024. Reference implementation:\n'
+        "github.com/sarulab-speech/UTMOSv2 at cc2700d on a CPU, with the same draws, to 1e-4.\n\nArgs:\n"
+        "    variant: None for what the reference's `predict` does by default (fold 0, one draw); `five-repetitions` for\n"
+        "        five draws; `five-folds` for five folds with five draws each.\n\nRaises:\n    UserError: no such variant.",
+        detail="draws", variants=True,
+    ),
+)  # fmt: skip
+"""In the order of the groups, then of the alphabet."""
+
+
+def row_of(metric: str) -> Scorer:
+    """The row of a learned metric."""
+    return next(row for row in SCORERS if metric in row.scores)

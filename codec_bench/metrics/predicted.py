@@ -1,0 +1,134 @@
+"""What networks predict of a sound: the learned metrics, one for each output in the table `codec_bench.features.scorers`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from functools import cache
+from textwrap import indent
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from codec_bench.errors import UserError
+from codec_bench.features import REGISTRY as FEATURES
+from codec_bench.features.scorers import SCORERS, Output, Scorer, row_of
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
+from codec_bench.registry import call_with_known
+from codec_bench.types import Score
+
+ANY_LANGUAGE = "any-language"
+
+
+class Predicted(Metric):
+    """A number that a network predicts for the estimate. Each learned metric is a class derived from this one, made of its row.
+
+    Args:
+        variant: what the row's feature takes in brackets, or `any-language` for a metric of some languages.
+        point: what the row's feature takes after an `@`: a precision, or a library.
+
+    Raises:
+        UserError: the metric has no such variant or point.
+    """
+
+    signals = False
+    where = "inline"
+    kind: ClassVar[Literal["pair", "single", "text"]] = "single"
+    key: ClassVar[str]
+    row: ClassVar[Scorer]
+    output: ClassVar[Output]
+
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        kind = FEATURES.resolve(self.row.feature)
+        self._check(kind, variant, point)
+        own = variant if self.row.languages else None  # a variant of the metric, which its feature does not know
+        heard = None if own else variant
+        named = kind.protocol if not hasattr(kind, "protocol_id") else None
+        measured = named or call_with_known(kind.protocol_id, {"variant": heard, "point": point})
+        parts = (self.key if self.row.named else None, measured, own)
+        self.protocol = "/".join(part for part in parts if part)
+        self.name = f"{self.key}{_asked(variant, point)}"
+        self.estimate_features = (f"{self.row.feature}{_asked(heard, point)}",)
+        self.languages = () if own else self.row.languages
+
+    def _check(self, feature: type, variant: str | None, point: str | None) -> None:
+        row, takes = self.row, inspect.signature(feature).parameters
+        if row.languages and variant not in (None, ANY_LANGUAGE):
+            raise UserError(
+                f"{self.key} has no variant '{variant}'", hint=f"use {self.key} or {self.key}[{ANY_LANGUAGE}]"
+            )
+        if variant is not None and not row.variants:
+            raise UserError(f"{self.key} has no variant '{variant}'", hint=f"use {self.key}")
+        if point is not None and "point" not in takes:
+            raise UserError(f"{self.key} has no '@{point}'", hint=f"use {self.key}")
+
+    def refusal(self, *, text: str | None, language: str | None) -> str | None:
+        """Why an item is not measured: its language is known and is not one of the metric's."""
+        if super().refusal(text=text, language=language) is None:
+            return None
+        every = f"{self.key}[{ANY_LANGUAGE}] gives a number for every language"
+        return f"{self.row.trained_on}, and the language is '{language}'; {every}"
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item."""
+        return [self._score(item) for item in batch]
+
+    def _score(self, item: Inputs) -> Score:
+        reason = self.refusal(text=item.text, language=item.language)
+        if reason is not None:
+            return Score.refused(reason, self.protocol)
+        result = item.estimate_features[self.estimate_features[0]]
+        beside = self.row.detail
+        return Score.ok(self._value(item), self.protocol, detail={beside: result[beside]} if beside else {})
+
+    def _value(self, item: Inputs) -> float:
+        return float(item.estimate_features[self.estimate_features[0]][self.output.key])
+
+
+class PredictedDistance(Predicted):
+    """How far a network puts the estimate from the reference: the distance of two points.
+
+    Args:
+        variant: as of `Predicted`. point: the same.
+    """
+
+    kind = "pair"
+
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        super().__init__(variant, point)
+        self.reference_features = self.estimate_features
+
+    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+        """There is no speech in digital silence, on either side."""
+        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
+
+    def _value(self, item: Inputs) -> float:
+        reference, estimate = (
+            np.asarray(side[self.estimate_features[0]][self.output.key], np.float64)
+            for side in (item.reference_features, item.estimate_features)
+        )
+        return float(np.linalg.norm(estimate - reference))
+
+
+def _asked(variant: str | None, point: str | None) -> str:
+    return (f"[{variant}]" if variant else "") + (f"@{point}" if point else "")
+
+
+def _described(row: Scorer, output: Output) -> str:
+    """The docstring of a metric's class."""
+    rest = "\n\n".join(filter(None, (output.more, row.notes)))
+    return f"{output.what}\n\n{indent(rest, '    ')}\n    "
+
+
+@cache
+def __getattr__(name: str) -> Any:
+    """The class of a learned metric, by the metric's name."""
+    if not any(name in row.scores for row in SCORERS):
+        raise AttributeError(name)
+    row = row_of(name)
+    output = row.scores[name]
+    facts = {
+        "__doc__": _described(row, output), "__module__": __name__, "key": name, "row": row, "output": output, "rate_hz": row.rate_hz,
+        "range": row.range, "unit": row.unit, "higher_is_better": output.higher_is_better, "paper": row.paper, "source": row.source,
+    }  # fmt: skip
+    return type(name, (PredictedDistance if row.apart else Predicted,), facts)

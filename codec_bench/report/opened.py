@@ -1,0 +1,40 @@
+"""A run as people open it: its record, its summary, and its table in a notebook."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from codec_bench.report.paper import summary_html
+from codec_bench.stats.summary import summarise
+from codec_bench.store import record
+
+
+class Run(record.Run):
+    """A run folder, opened for reading; arguments and errors as of `store.record.Run`."""
+
+    def summary(self, by: str | Sequence[str] | None = None) -> dict[str, Any]:
+        """One number per system and metric with its interval: what `summary.json` holds, made from the record.
+
+        Args:
+            by: columns to break the results down by, such as `speaker`, `duration` or one of the manifest, as names or one
+                string with commas. None takes those that the run was asked for.
+
+        Raises:
+            UserError: the record holds no such column, or one with too many values.
+        """
+        return summarise(self, by).as_dict()
+
+    def _repr_html_(self) -> str:
+        """The summary as a table, for notebooks."""
+        return summary_html(summarise(self))
+
+
+def open_run(folder: str | os.PathLike[str]) -> Run:
+    """Opens a run folder for reading.
+
+    Raises:
+        UserError: the folder holds no run record.
+    """
+    return Run(folder)

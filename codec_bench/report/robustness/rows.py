@@ -1,0 +1,260 @@
+"""What wordings of a prompt, and orders of options, do to the scores of a model: rows of tables and sentences.
+
+Conventions
+    Failures count as wrong, so that a wording whose answers cannot be read does not look better than it is.
+    A wording stands out if the whole interval of its value is worse than the median over all wordings, or if it has no value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from codec_bench.report import numbers
+from codec_bench.stats.summary_types import (
+    Answers,
+    Estimate,
+    Extreme,
+    MetricSummary,
+    OfWording,
+    Robustness,
+    Spread,
+    Wording,
+)
+
+WAYS = {
+    "empty": "empty",
+    "endless": "without an end",
+    "copy": "copies of the prompt",
+    "phonemes": "phonemes",
+    "language": "in another language or script",
+}
+"""The ways in which answers are none, in words."""
+_NOTABLE = 0.1
+"""The share of answers that are none from which a sentence says so."""
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The value of one metric in one wording.
+
+    Args:
+        value, spread: as they are written, failures counted as wrong. n, failed: answers with and without a score.
+        stands_out: whether it is much worse.
+        filled: the value as a share of the greatest one, in per cent, for a bar.
+    """
+
+    value: str
+    spread: str
+    n: int
+    failed: int
+    stands_out: bool
+    filled: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One wording: its number and text, how many answers it has, its cells by metric, and the answers that are none.
+
+    `none` is their share in words with the ways, empty if there are none; `is_notable` says whether they are many.
+    """
+
+    name: str
+    text: str
+    n: int
+    cells: Sequence[Cell | None]
+    none: str
+    is_notable: bool
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether the wording stands out by some metric or by its answers."""
+        return self.is_notable or any(cell is not None and cell.stands_out for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Wordings:
+    """The wordings of one model.
+
+    Args:
+        metrics: the heads of the columns. rows: one for each wording. sentences: what the table says in words.
+        same: whether every question was asked in all wordings.
+    """
+
+    metrics: Sequence[str]
+    rows: Sequence[Row]
+    sentences: Sequence[str]
+    same: bool
+
+
+def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wordings | None:
+    """The wordings of one model; None if it was asked in one.
+
+    Args:
+        metrics: the entries of its system in the summary, by metric. answers: of the summary; `UNTOLD` for a run of codecs.
+    """
+    found = {name: entry for name, entry in metrics.items() if entry.robustness}
+    wordings = (answers and answers.wordings) or {}
+    if not found or len(wordings) < 2:
+        return None
+    columns = {name: _cells(entry) for name, entry in found.items()}
+    rows = []
+    for name, about in wordings.items():
+        share = about.no_answer / about.n if about.n else 0.0
+        text = numbers.plain(about.text or "", 300)
+        rows.append(
+            Row(
+                name,
+                text,
+                about.n,
+                [column.get(name) for column in columns.values()],
+                _none(about),
+                share >= _NOTABLE,
+            )
+        )
+    told = [_sentence(name, entry.robustness, entry.unit) for name, entry in found.items() if entry.robustness]
+    notable = sorted((row for row in rows if row.is_notable), key=lambda row: -wordings[row.name].no_answer)
+    if notable:
+        named = "; ".join(f"in wording {row.name} {row.none}" for row in notable[:_MOST_NAMED])
+        more = f"; and in {len(notable) - _MOST_NAMED} more" if len(notable) > _MOST_NAMED else ""
+        told.append(f"answers that are none: {named}{more}")
+    same = all(entry.robustness and entry.robustness.same_questions for entry in found.values())
+    heads = [
+        " ".join(filter(None, (name, numbers.shown_unit(e.unit)[1], numbers.ARROWS[e.higher_is_better])))
+        for name, e in found.items()
+    ]
+    return Wordings([numbers.plain(head) for head in heads], rows, [numbers.plain(one) for one in told], same)
+
+
+def choice_notes(choices: Mapping[str, Any] | None, *, places: bool = True) -> list[str]:
+    """What the order of the options does to the answers of a model, one sentence each.
+
+    Args:
+        choices: the entry `choices` of the summary's `answers`. places: whether to say what `place_rows` shows.
+    """
+    if not choices:
+        return []
+    told, same = [], choices["consistent"]
+    if same is not None and same["value"] is not None:
+        lost = f", without {same['failed']:,} that lack an answer" if same["failed"] else ""
+        told.append(
+            f"the same option is named in all rotations of {numbers.number(same['value'], 3)} {numbers.spread(Estimate.from_dict(same), 3)} of "
+            f"{same['n']:,} questions{lost}"
+        )
+    if places:
+        told += _place_notes(choices["places"])
+    if choices["unnamed"]["n"]:
+        told.append(
+            f"{choices['unnamed']['n']:,} answers ({100 * choices['unnamed']['share']:.3g} %) name no option, or several"
+        )
+    if kept := choices["kept"]:
+        their = "question kept the order of its" if kept == 1 else "questions kept the order of their"
+        told.append(f"{kept:,} {their} options: there are none, or some that name the places of others")
+    return told
+
+
+def _place_notes(places: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """How often answers name each place, and how often they are right where the right option stands there."""
+    told = []
+    named = [
+        f"{at} {numbers.number(100 * one['named']['value'], 1)} % (without a preference {numbers.number(100 * one['expected'], 1)} %)"
+        for at, one in places.items()
+        if one["named"]["value"] is not None
+    ]
+    if named:
+        told.append(f"the places that answers name: {', '.join(named)}")
+    right = [
+        f"{at} {numbers.number(one['right']['value'], 3)} {numbers.spread(Estimate.from_dict(one['right']), 3)}".rstrip()
+        for at, one in places.items()
+        if one["right"]["value"] is not None
+    ]
+    if right:
+        told.append(f"the share of right answers by the place of the right option: {', '.join(right)}")
+    return told
+
+
+def place_rows(choices: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The places of options as the page shows them: how often each is named, how often without a preference, and how often right.
+
+    Args:
+        choices: as for `choice_notes`.
+    """
+
+    def share(one: Mapping[str, Any]) -> tuple[str, str]:
+        held = Estimate.from_dict(one)
+        return numbers.number(None if held.value is None else 100 * held.value, 1), numbers.spread(held, 1, 100)
+
+    rows = []
+    for at, one in choices["places"].items():
+        (named, named_spread), (right, right_spread) = share(one["named"]), share(one["right"])
+        expected = numbers.number(None if one["expected"] is None else 100 * one["expected"], 1)
+        rows.append(
+            {"at": at, "named": named, "named_spread": named_spread, "expected": expected, "right": right,
+             "right_spread": right_spread, "n": f"{one['right']['n']:,}"}
+        )  # fmt: skip
+    return rows
+
+
+def _cells(entry: MetricSummary) -> dict[str, Cell]:
+    """The cells of one metric by wording."""
+    held = entry.robustness.wordings if entry.robustness else {}
+    factor, higher = numbers.shown_unit(entry.unit)[0], entry.higher_is_better
+    places = numbers.decimals(held.values(), factor)
+    known = [one.value for one in held.values() if one.value is not None]
+    middle, greatest = median(known), max(map(abs, known)) or 1.0
+    cells = {}
+    for name, one in held.items():
+        value = one.value
+        cells[name] = Cell(
+            numbers.number(None if value is None else factor * value, places),
+            numbers.spread(one, places, factor),
+            one.n,
+            one.failed,
+            value is None or _is_worse(one, middle, higher),
+            0.0 if value is None else 100 * abs(value) / greatest,
+        )
+    return cells
+
+
+def _is_worse(one: OfWording, middle: float, higher_is_better: bool | None) -> bool:
+    if not one.ci95 or higher_is_better is None:
+        return False
+    low, high = one.ci95
+    return bool(high < middle if higher_is_better else low > middle)
+
+
+def _none(about: Wording) -> str:
+    """How many answers of a wording are none, and in which ways; empty if there are none."""
+    if not about.no_answer:
+        return ""
+    ways = ", ".join(f"{WAYS[way]} {count:,}" for way, count in sorted(about.ways.items(), key=lambda way: -way[1]))
+    return f"{about.no_answer:,} of {about.n:,} ({ways})"
+
+
+def _sentence(name: str, over: Robustness, unit: str) -> str:
+    """The mean, the spread, the worst and the best wording of one metric."""
+    factor, shown_unit = numbers.shown_unit(unit)
+    places = max(numbers.decimals([over.mean], factor), numbers.three_digits([over.sd.value], factor))
+
+    def written(one: Spread | Extreme) -> str:
+        shown = numbers.number(None if one.value is None else factor * one.value, places)
+        return " ".join(filter(None, (shown, numbers.spread(one, places, factor), shown_unit)))
+
+    told = [f"mean {written(over.mean)}", f"standard deviation {written(over.sd)}"]
+    if over.sd_by_chance is not None:
+        told[-1] += f" (by chance alone {numbers.number(factor * over.sd_by_chance, places)})"
+    told.append(f"range {written(over.range)}")
+    for word, one in (("worst", over.worst), ("best", over.best)):
+        if one is not None:
+            told.append(f"{word} {written(one)} in wording {one.wording}")
+    if over.without_value:
+        told.append(f"no value in wording {', '.join(over.without_value)}")
+    asked = "" if over.same_questions else ", each over questions of its own"
+    wrong = ", failures as wrong" if any(one.failed for one in over.wordings.values()) else ""
+    return f"{name} over {over.n} wordings{asked}{wrong}: {'; '.join(told)}"
+
+
+__all__ = ["WAYS", "Cell", "Row", "Wordings", "choice_notes", "place_rows", "robustness_of"]

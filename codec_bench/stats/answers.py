@@ -1,0 +1,162 @@
+"""Counts, costs and times of the answers of a benchmark's run, and who gave them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.stats.recorded import Items
+from codec_bench.stats.summary_types import Answers, Cut, Part, Quantiles, Served, Wording
+from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
+from codec_bench.store.record import Run
+from codec_bench.store.rows import NO_ANSWER
+
+
+def answers_of(run: Run) -> Answers | None:
+    """Counts, costs and times of a run's answers, or None for a run that asked nothing."""
+    if not has_answers(run):
+        return None
+    meta = run.meta
+    status = dict(run.query("SELECT status, COUNT(*) FROM answers GROUP BY status"))
+    asked = sum(status.values())
+    cached, cut, cut_s, at_limit, too_long = run.query(
+        "SELECT TOTAL(cached), TOTAL(cut_s > 0), TOTAL(cut_s), TOTAL(finish = 'length'), TOTAL(finish = ?) FROM answers",
+        (TOO_LONG,),
+    )[0]
+    known = "SELECT TOTAL(cut_s), TOTAL(sound_s) FROM answers WHERE sound_s IS NOT NULL"
+    unheard_s, sound_s = run.query(known)[0]
+    usage = run.query(
+        "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key != 'cost_usd' GROUP BY j.key ORDER BY j.key"
+    )
+    spent, unpriced = run.query(
+        "SELECT TOTAL(json_extract(usage, '$.cost_usd')), TOTAL(json_extract(usage, '$.cost_usd') IS NULL) FROM answers "
+        "WHERE status = 'ok' AND NOT cached"
+    )[0]
+    part = lambda n: Part(int(n), n / asked if asked else 0.0)  # noqa: E731
+    return Answers(
+        asked=asked,
+        draws=1 + max((draw for _, draw in draws_of(run).values()), default=0),
+        failed={name: count for name, count in sorted(status.items()) if name != "ok"},
+        cached=int(cached),
+        at_limit=part(at_limit),
+        decoding=meta.get("decoding"),
+        asked_for=_asked_for(run),
+        served=_served(run),
+        judging=meta.get("judging"),
+        choices=meta.get("choices"),
+        canary=_canary(meta.get("canary")),
+        cut=Cut(int(cut), cut / asked if asked else 0.0, cut_s, unheard_s / sound_s if sound_s else None),
+        too_long=part(too_long),
+        usage=dict(usage),
+        # If the price of one answer is not known, the sum of the others is not the cost of all.
+        cost_usd=spent if not unpriced else None,
+        latency_s=_spread(run, "latency_s"),
+        first_s=_spread(run, "first_s"),
+    )
+
+
+def ways_of(items: Items) -> dict[str, Any]:
+    """How many answers of a system are none (`no_answer`), and in which ways (`ways`)."""
+    return _ways(list(items.noted.values()))
+
+
+def ways_by_wording(items: Items, groups: Mapping[str, Sequence[int]], texts: Sequence[str]) -> dict[str, Wording]:
+    """How many answers are none, and in which ways, by wording.
+
+    Args:
+        items: of the model. groups: the numbers of the finished samples by wording. texts: the wordings in their order.
+    """
+    return {
+        name: Wording(
+            text=texts[int(name) - 1] if name.isdecimal() and 0 < int(name) <= len(texts) else None,
+            n=len(numbers),
+            **_ways([items.noted[n] for n in numbers if n in items.noted]),
+        )
+        for name, numbers in groups.items()
+    }
+
+
+def wordings_of(meta: Mapping[str, Any]) -> list[str]:
+    """The wordings of a run's prompt in their order; empty if it has one wording."""
+    prompt = ((meta.get("fingerprint") or {}).get("asked") or {}).get("prompt") or {}
+    parts = [part for turn in prompt.get("messages") or () for part in turn.get("content") or ()]
+    return next((list(part["wordings"]) for part in parts if isinstance(part, Mapping) and part.get("wordings")), [])
+
+
+def _ways(noted: Sequence[set[str]]) -> dict[str, Any]:
+    counts = {way: sum(way in one for one in noted) for way in NO_ANSWER}
+    return {"no_answer": len(noted), "ways": {way: count for way, count in counts.items() if count}}
+
+
+def _served(run: Run) -> list[Served]:
+    """How many answers each model gave, by what the service called it and its state, in the order of their first answers."""
+    rows = run.query(
+        "SELECT json_extract(served, '$.model') AS m, json_extract(served, '$.revision') AS r, COUNT(*) FROM answers "
+        "WHERE served IS NOT NULL AND (m IS NOT NULL OR r IS NOT NULL) GROUP BY m, r ORDER BY MIN(number)"
+    )
+    asked = _asked_for(run)
+    return [
+        Served(
+            model, revision, n, is_other_model(asked, model),
+            **({"subsets": _subsets_by(run, model, revision)} if len(rows) > 1 else {}),
+        )
+        for model, revision, n in rows
+    ]  # fmt: skip
+
+
+def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, dict[str, int]]:
+    """How many answers one model gave in each subset."""
+    rows = run.query(
+        "SELECT j.key, j.value, COUNT(*) FROM answers a JOIN questions q ON q.number = a.number, json_each(q.subsets) j "
+        "WHERE json_extract(a.served, '$.model') IS ? AND json_extract(a.served, '$.revision') IS ? GROUP BY 1, 2 ORDER BY 1, 2",
+        (model, revision),
+    )
+    out: dict[str, dict[str, int]] = {}
+    for column, value, n in rows:
+        out.setdefault(column, {})[value] = n
+    return out
+
+
+def _asked_for(run: Run) -> str | None:
+    """The name of the model that the service was asked for; None if no service was asked."""
+    facts = next(iter(run.systems.values()), {})
+    name = facts.get("model")
+    return name if isinstance(name, str) and name else None
+
+
+def is_other_model(asked: str | None, answered: str | None) -> bool:
+    """Whether a service named another model than it was asked for.
+
+    A dated name for an alias (`gpt-audio-2025-08-28` for `gpt-audio`), a name with its revision (`NAME@main`), and a name with
+    or without its owner or folder, are the same model.
+    """
+    if not asked or not answered:
+        return False
+    ours, theirs = (name.lower().rstrip("/").removeprefix("models/") for name in (asked, answered))
+    last, their_last = ours.rpartition("/")[2], theirs.rpartition("/")[2]
+    return not (
+        their_last == last or re.fullmatch(rf"{re.escape(last)}(?:@.+|-(?:\d[\d-]*|latest|preview[\d-]*))", their_last)
+    )
+
+
+def _canary(noted: Any) -> dict[str, Any] | None:
+    """Of how many questions that were asked again the answer was the same, and the comparisons in which one was not.
+
+    Such a comparison holds how many `answers` were given since the one before, and how many of them in which `subsets`: these
+    may be from either of two models. None if no question was asked again.
+    """
+    if not isinstance(noted, list) or not noted:
+        return None
+    counts = {name: sum(int(one[name]) for one in noted) for name in ("asked", "same")}
+    return {**counts, "changed": [one for one in noted if one["same"] < one["asked"]]}
+
+
+def _spread(run: Run, column: str) -> Quantiles | None:
+    seconds = [s for (s,) in run.query(f"SELECT {column} FROM answers WHERE {column} IS NOT NULL AND NOT cached")]
+    if not seconds:
+        return None
+    p50, p95 = np.quantile(seconds, [0.5, 0.95])
+    return Quantiles(float(p50), float(p95))

@@ -1,0 +1,203 @@
+"""What a summary reads of a run's record: every table once, and the scores of one system and metric at a time."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import compress
+from typing import Any
+
+import numpy as np
+
+from codec_bench.errors import UnknownName
+from codec_bench.stats.corpus import FOLDS
+from codec_bench.store.answers import CALLS, draws_of, has_answers
+from codec_bench.store.draws import draw_counts
+from codec_bench.store.record import Run
+from codec_bench.store.rows import CUT, NO_ANSWER, SAME, SILENT
+
+JUDGED = ("answer", "rating")
+"""The kinds of the metrics of answers."""
+BESIDE = ("chance", "stage", "of_reference", "won", "tied", "first_minus_second")
+"""What the detail of an answer's score says that stands beside the value (see `stats.beside`)."""
+_MARKS = ("chance", "stage", "won")
+"""One of these is in every detail that has any of `BESIDE`."""
+_WAYS = {note: way for way, note in NO_ANSWER.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """The samples by their numbers, which have gaps where a question was not asked yet.
+
+    Args:
+        rank: the place of each in the order of ids. units: their independent units, "" for one that is a unit by itself.
+        several: those with several channels: the channel count, and the seconds if these are known.
+    """
+
+    rank: np.ndarray
+    units: Sequence[str]
+    several: Mapping[int, tuple[int, float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """The finished items of one system, by the numbers of their samples.
+
+    Args:
+        finished: all of them. lost: those without an estimate, with status and reason.
+        silent, clipped, same: how many estimates are silent, of how many samples were cut, and how many are their references.
+        several: of the items with bits and several channels: the channel count, the seconds and the bits of each.
+        noted: in which ways answers are none.
+    """
+
+    finished: Sequence[int]
+    lost: Mapping[int, tuple[str, str | None]]
+    silent: int
+    clipped: int
+    same: int
+    several: Sequence[tuple[int, float, float]]
+    noted: Mapping[int, set[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of one system and metric.
+
+    Args:
+        numbers: of the samples with a value, ordered by sample id. sums: numerator and denominator of each, float64 `(items, 2)`.
+        units: their independent units.
+        lost: the scores without a value in the order of the samples: number, status and reason.
+        flags: by flag of the scores with a value, how many have it, and the number of the first sample by id.
+        details: by number what the detail of a score says that statistics read, for scores that say such a thing.
+    """
+
+    numbers: Sequence[int]
+    sums: np.ndarray
+    units: Sequence[str]
+    lost: Sequence[tuple[int, str, str | None]]
+    flags: Mapping[str, tuple[int, int]]
+    details: Mapping[int, Mapping[str, Any]]
+
+
+class Recorded:
+    """A run's record, as statistics read it.
+
+    Args:
+        run: the run. Its entries, systems and metrics are read once, and so are its samples when they are asked for.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.meta, self.systems, self.metrics = run.meta, run.systems, run.metrics
+        self.has_answers = has_answers(run)
+        self._numbers = {
+            table: dict(run.query(f"SELECT name, number FROM {table}")) for table in ("systems", "metrics")
+        }
+
+    @cached_property
+    def draws(self) -> dict[int, tuple[str, int]]:
+        """By the number of each answer, its question's id and which draw it is; empty if each question was asked once."""
+        return draws_of(self.run)
+
+    @cached_property
+    def draw_counts(self) -> dict[str, int] | None:
+        """How many answers each question gets, where their number differs (see `store.draws.draw_counts`)."""
+        return draw_counts(self.run)
+
+    @cached_property
+    def samples(self) -> Samples:
+        """The samples."""
+        numbers = array("q")
+        units: list[str] = []
+        several: dict[int, tuple[int, float | None]] = {}
+        known: dict[str, str] = {}
+        for number, unit, channels, seconds in self.run.sample_units():
+            numbers.append(number)
+            units.append(known.setdefault(unit, unit))
+            if channels is not None and channels > 1:
+                several[number] = (channels, seconds)
+        size = 1 + max(numbers, default=-1)
+        rank, of = np.zeros(size, np.int64), [""] * size
+        rank[np.asarray(numbers, np.int64)] = np.arange(len(numbers))
+        for number, unit in zip(numbers, units):
+            of[number] = unit
+        return Samples(rank, of, several)
+
+    def ids(self, numbers: Iterable[int]) -> dict[int, str]:
+        """The ids of some samples by their numbers."""
+        chosen = "SELECT number, id FROM samples WHERE number IN (SELECT value FROM json_each(?))"
+        return dict(self.run.query(chosen, (json.dumps(list(numbers)),)))
+
+    def items(self, system: str) -> Items:
+        """The finished items of one system, in the order of the samples."""
+        finished, silent, clipped, same = array("q"), 0, 0, 0
+        lost, noted = {}, {}
+        several: list[tuple[int, float, float]] = []
+        for number, status, reason, bits, text in self.run.query_lazily(
+            "SELECT sample, status, reason, bits, notes FROM items WHERE system = ? ORDER BY sample",
+            (self._number("systems", "system", system),),
+        ):
+            finished.append(number)
+            if status != "ok":
+                lost[number] = (status, reason)
+            if text:
+                notes = self.run.json(text, f"the notes of sample {number}")
+                silent += SILENT in notes
+                clipped += any(note.endswith(CUT) for note in notes)
+                same += SAME in notes
+                if ways := {_WAYS[note] for note in notes if note in _WAYS}:
+                    noted[number] = ways
+            channels, seconds = self.samples.several.get(number, (None, None))
+            if channels and seconds and bits is not None:
+                several.append((channels, seconds, bits))
+        return Items(finished, lost, silent, clipped, same, several, noted)
+
+    def scores(self, system: str, metric: str) -> Scores:
+        """The scores of one system and metric."""
+        names = self._names_of(metric)
+        marked = " OR ".join(f"detail LIKE '%\"{name}\"%'" for name in names if name not in BESIDE or name in _MARKS)
+        rows = self.run.query(
+            f"SELECT sample, status, numerator, denominator, reason, CASE WHEN {marked} THEN detail END FROM scores "
+            "WHERE system = ? AND metric = ? ORDER BY sample",
+            (self._number("systems", "system", system), self._number("metrics", "metric", metric)),
+        )
+        is_scored = [row[1] == "ok" for row in rows]
+        lost = [(row[0], row[1], row[4]) for row in rows if row[1] != "ok"]
+        details: dict[int, dict[str, Any]] = {}
+        flags: dict[str, tuple[int, int]] = {}
+        rank = self.samples.rank
+        for number, status, *_, text in rows:
+            if text is None:
+                continue
+            held = self.run.json(text, f"the detail of sample {number}")
+            if not isinstance(held, Mapping):
+                continue
+            details[number] = {name: held[name] for name in names if held.get(name) is not None}
+            if status == "ok" and (flag := held.get("flag")) is not None:
+                count, first = flags.get(flag, (0, number))
+                flags[flag] = (count + 1, min(first, number, key=lambda one: rank[one]))
+        numbers = np.fromiter((row[0] for row in compress(rows, is_scored)), np.int64)
+        sums = np.asarray([row[2:4] for row in compress(rows, is_scored)], np.float64).reshape(-1, 2)
+        order = np.argsort(rank[numbers])
+        by_id = array("q", numbers[order].tobytes())
+        units = self.samples.units
+        return Scores(by_id, sums[order], [units[n] for n in by_id], lost, dict(sorted(flags.items())), details)
+
+    def _names_of(self, metric: str) -> list[str]:
+        """What is read of the details of a metric's scores."""
+        facts = self.metrics.get(metric) or {}
+        return [
+            "flag",
+            "wrong",
+            *(["counts"] if facts.get("aggregate") in FOLDS else []),
+            *(BESIDE if facts.get("kind") in JUDGED else []),
+            *([CALLS] if "judge" in facts else []),
+        ]
+
+    def _number(self, table: str, room: str, name: str) -> int:
+        if name not in self._numbers[table]:
+            raise UnknownName(room, name, list(self._numbers[table]))
+        return self._numbers[table][name]

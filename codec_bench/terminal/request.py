@@ -1,0 +1,227 @@
+"""The command of a schema of `config/request.py`: its parameters, the file that `--config` names, and the request that is filled.
+
+How `--config` works
+    The option is read before all others, and what the file holds becomes the default of each option, so that what is typed
+    wins. `--set` is added to the settings of the file, after them. Two options that name the same thing in two ways, such
+    as `--metrics` and `--preset`, count as one: if one of them is typed, the file's other one is left out.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from codec_bench.config.option import Option, options_of
+from codec_bench.config.request import COMMANDS, REQUESTS, Request
+from codec_bench.errors import UserError
+from codec_bench.registry import names
+
+_META = "codec_bench.settings"
+_TYPED: dict[Any, Any] = {"path": Path, "columns": list[str], "settings": list[str]}
+"""The types in which values of some kinds are typed."""
+_Filled = TypeVar("_Filled", bound=Request)
+
+
+def typed(schema: type[Any], name: str, **more: Any) -> Any:
+    """The parameter of one option of a schema, for a command that has no schema of its own.
+
+    Args:
+        schema: the schema. name: of the option. more: what typer's parameter is given beside its flags and its help.
+    """
+    return _parameter(options_of(schema)[name], **more)
+
+
+def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Callable[..., None]]:
+    """Makes a command of a function that takes a request: with the options of the schema, and `--config`."""
+
+    def made(act: Callable[[_Filled], None]) -> Callable[..., None]:
+        options = options_of(schema)
+
+        def run(**given: Any) -> None:
+            act(schema(**{name: _read_back(one, given[name]) for name, one in options.items()}))
+
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=_annotation(one), default=_default(one))
+            for name, one in options.items()
+        ]
+        # After what must be given, and before what may be.
+        place = next(n for n, one in enumerate(options.values()) if one.default is not ... and not one.positional)
+        config = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, annotation=Config, default=None)
+        parameters.insert(place, config)
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        run.__name__, run.__module__, run.__doc__ = act.__name__, act.__module__, act.__doc__
+        return run
+
+    return made
+
+
+def _annotation(one: Option) -> Any:
+    kind = _TYPED.get(one.kind.typed, one.kind.typed)
+    return Annotated[kind if one.default is not None else kind | None, _parameter(one)]
+
+
+def _default(one: Option) -> Any:
+    return inspect.Parameter.empty if one.default is ... else one.default
+
+
+def _parameter(one: Option, **more: Any) -> Any:
+    if one.kind.typed == "settings":
+        more["callback"] = with_settings
+    elif one.instead_of:
+        more["callback"] = unless(*one.instead_of)
+    elif one.least is not None or one.over is not None:
+        more["callback"] = _within_limits(one)
+    return typer.Argument(help=one.help, **more) if one.positional else typer.Option(one.flag, help=one.help, **more)
+
+
+def _within_limits(one: Option) -> Callable[..., Any]:
+    """A callback that refuses a number that is too small."""
+
+    def checked(value: float | None) -> float | None:
+        if value is not None and one.least is not None and value < one.least:
+            raise UserError(f"{one.flag} is {value:g}; expected at least {one.least:g}")
+        if value is not None and one.over is not None and value <= one.over:
+            raise UserError(f"{one.flag} is {value}; expected more than {one.over:g}")
+        return value
+
+    return checked
+
+
+def _read_back(one: Option, value: Any) -> Any:
+    """A value that was typed, as the request holds it.
+
+    Raises:
+        UserError: the text cannot be read.
+    """
+    if one.kind.typed == "settings":
+        return parse_settings(value or [])
+    if one.kind.typed == "columns":
+        return columns(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def values_of(request: Request) -> dict[str, Any]:
+    """The values of a request by the names of its options."""
+    return {name: getattr(request, name) for name in options_of(type(request))}
+
+
+def _read(context: typer.Context, path: Path | None) -> Path | None:
+    """Makes what the file holds the defaults of the command."""
+    from codec_bench.config.request_file import read_request
+
+    if path is None or context.resilient_parsing:
+        return path
+    name = next(name for name in COMMANDS if name == context.info_name)
+    _, given = read_request(path, name)
+    context.meta[_META] = settings_of(given.pop("set", {}), path)
+    options = options_of(REQUESTS[name])
+    context.default_map = {name: _as_typed(options[name], value) for name, value in given.items()}
+    return path
+
+
+def _as_typed(one: Option, value: Any) -> Any:
+    """A value of the file as it would be typed."""
+    if isinstance(value, dict):
+        value = [f"{row}={what}" for row, what in value.items()]
+    if isinstance(value, list):
+        value = ",".join(value)
+    if one.kind.typed == "columns":
+        return [value]
+    return value if isinstance(value, (bool, float)) else str(value)
+
+
+def columns(by: list[str] | None) -> list[str] | None:
+    """The names of columns that `--by` was given, each time one or several with commas; None without the option.
+
+    Raises:
+        UserError: the option was given without a name.
+    """
+    if by is None:
+        return None
+    found = [name for text in by for name in names(text)]
+    if not found:
+        raise UserError("--by got no column", hint="for example --by speaker or --by speaker,duration")
+    return found
+
+
+def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
+    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML: a text, a number, a truth value, or a mapping in braces.
+
+    Raises:
+        UserError: a setting is not of the form NAME.OPTION=VALUE.
+    """
+    from codec_bench.config import parse_value
+
+    options: dict[str, dict[str, Any]] = {}
+    for text in settings:
+        path, equals, value = text.partition("=")
+        name, dot, option = path.rpartition(".")
+        if not (equals and dot and name and option):
+            raise UserError(
+                f"--set got '{text}'; expected NAME.OPTION=VALUE", hint="for example --set dnsmos.weights=DIR"
+            )
+        options.setdefault(name, {})[option] = parse_value(value)
+    return options
+
+
+def settings_of(given: dict[str, dict[str, Any]], path: Path) -> list[str]:
+    """Settings of a file as they would be typed: `NAME.OPTION=VALUE`.
+
+    Raises:
+        UserError: a value cannot be typed.
+    """
+    import yaml
+
+    from codec_bench.config import parse_value
+
+    typed = []
+    for name, options in given.items():
+        for option, value in options.items():
+            text = yaml.safe_dump(value, default_flow_style=True, width=float("inf"), allow_unicode=True)
+            text = text.removesuffix("\n").removesuffix("\n...")
+            if parse_value(text) != value:
+                raise UserError(
+                    f"'{path}': the value of {name}.{option} is {type(value).__name__}; expected a text, a number, true, false, or "
+                    "a mapping"
+                )
+            typed.append(f"{name}.{option}={text}")
+    return typed
+
+
+def with_settings(context: typer.Context, settings: list[str] | None) -> list[str]:
+    """The settings of the file, then those that were typed, so that these win."""
+    return [*context.meta.get(_META, []), *(settings or [])]
+
+
+def unless(*others: str) -> Callable[..., Any]:
+    """A callback for an option that says the same as others: its value in the file does not count if one of these is typed.
+
+    Args:
+        others: the names of the command's arguments in Python.
+    """
+
+    def chosen(context: typer.Context, parameter: typer.CallbackParam, value: Any) -> Any:
+        source = context.get_parameter_source(parameter.name or "")
+        typed = [context.get_parameter_source(other) for other in others]
+        from_file = source is not None and source.name == "DEFAULT_MAP"
+        if from_file and any(one is not None and one.name == "COMMANDLINE" for one in typed):
+            return "" if isinstance(parameter.default, str) else None
+        return value
+
+    return chosen
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        help="A YAML file with options, or the run.json of a run, which is repeated. Options that are typed win.",
+        callback=_read,
+        is_eager=True,
+    ),
+]

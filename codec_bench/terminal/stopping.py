@@ -1,0 +1,100 @@
+"""What is said when a person presses Ctrl-C: what is kept, and the command that continues."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+import shutil
+import signal
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from codec_bench.terminal.output import talk
+
+INTERRUPTED = 130
+
+
+class Stopping:
+    """What is known of the run that may be stopped.
+
+    Attributes:
+        folder: of the run; None before it is known.
+    """
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+
+    def on_folder(self, folder: Path, words: str) -> None:
+        """Takes the folder of the run and says which it is: the arguments of `Running.on_folder`."""
+        self.folder = folder
+        talk(words)
+
+
+@contextmanager
+def stopping(held: Callable[[Path], str] | None = None) -> Iterator[Stopping]:
+    """Ends the command in words if it is interrupted in the block.
+
+    Args:
+        held: says what is kept in the folder; None counts the items and answers of the records in it.
+    """
+    run = Stopping()
+    try:
+        yield run
+    except KeyboardInterrupt:
+        heed_no_more()
+        if run.folder is None:
+            talk("stopped before anything was begun")
+        else:
+            talk(f"stopped; {(held or _held)(run.folder)}\ncontinue with: {command(run.folder)}")
+        sys.exit(INTERRUPTED)
+
+
+def heed_no_more() -> None:
+    """Lets a command that was interrupted end in peace, however often Ctrl-C is pressed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.disable()  # asyncio would write the traceback of every request that was cut off
+    if sys.stderr.isatty():
+        sys.stderr.write("\x1b[?25h")  # a progress line that was cut off may have hidden the cursor
+
+
+def program() -> str:
+    """The name of this program as a person types it here."""
+    found = shutil.which("codec-bench")
+    typed = sys.argv[0] if Path(sys.argv[0]).name == "codec-bench" else "codec-bench"
+    return "codec-bench" if found is not None and Path(found).resolve() == Path(typed).resolve() else typed
+
+
+def command(folder: Path) -> str:
+    """The command as it was typed, with the folder of the run."""
+    typed = sys.argv[1:]
+    if not any(part == "--out" or part.startswith("--out=") for part in typed):
+        typed = [*typed, "--out", str(folder)]
+    return shlex.join([program(), *typed])
+
+
+def _held(folder: Path) -> str:
+    """What the records in a folder hold."""
+    from codec_bench.errors import UserError
+    from codec_bench.report.opened import open_run
+    from codec_bench.store.answers import has_answers
+    from codec_bench.store.folders import run_folders
+
+    finished = items = answers = 0
+    try:
+        for place in run_folders(folder):
+            run = open_run(place)
+            counts = run.counts()
+            finished, items = finished + counts["finished"], items + counts["items"]
+            answers += run.query("SELECT COUNT(*) FROM answers")[0][0] if has_answers(run) else 0
+    except (UserError, sqlite3.Error):
+        pass  # stopped while a record was being made: there is nothing in it yet
+    if answers:
+        return f"{answers:,} answers are kept in {folder}"
+    return (
+        f"{finished:,} of {items:,} items are finished and kept in {folder}"
+        if finished
+        else f"nothing in {folder} is finished yet"
+    )

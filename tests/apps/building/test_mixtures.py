@@ -1,0 +1,198 @@
+"""Building mixtures: what stands in the data set, the reasons of what does not, equal bytes, and a build that goes on."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+
+from codec_bench import build, run_benchmark
+from codec_bench.apps.building.mixture import excerpt
+from codec_bench.apps.building.mixtures import Mixtures
+from codec_bench.benchmark import load_benchmark
+from codec_bench.decoding.decode import decode_bytes
+from codec_bench.errors import DamagedRecord, RunMismatch, UserError
+from codec_bench.types import Audio
+
+from .conftest import RATE_HZ, noise, rows_of, same_bytes
+
+
+def test_the_rows_hold_what_can_be_heard(mixing, sounds):
+    built = build(mixing(), out=sounds / "out")
+    rows = rows_of(built.folder)
+    assert len(rows) == built.funnel.kept == 12
+    for row in rows:
+        audio = Audio(*decode_bytes(row["audio"]["bytes"], row["id"]))
+        assert audio.sample_rate_hz == RATE_HZ and audio.channels == 1
+        assert audio.duration_s == pytest.approx(row["duration_s"], abs=1e-6)
+        made = json.loads(row["provenance"])
+        # From the provenance alone, with the files read by another library, the same mixture comes out.
+        whole = np.zeros(audio.num_samples)
+        offset = round(row["offset_s"] * RATE_HZ)
+        for begin, gain_db, part in zip((max(0, -offset), max(0, offset)), made["gains_db"], made["excerpts"]):
+            samples, _ = soundfile.read(sounds / part["id"].partition("_")[0] / f"{part['id']}.flac", dtype="float32")
+            cut = excerpt(samples, part["start_samples"], part["length_samples"], RATE_HZ // 100)
+            whole[begin : begin + cut.size] += cut * 10 ** (gain_db / 20)
+        np.testing.assert_allclose(audio.samples[0], whole, atol=2e-4)
+        assert np.abs(audio.samples).max() <= 10 ** (-1 / 20) + 1e-4
+        sign = row["gap_db"] if row["about"] == "louder" else row["offset_s"]
+        assert row["answer_text"] == ("the speech" if sign > 0 else "the music")
+        assert row["choices"]["AB".index(row["answer"])] == row["answer_text"]
+        assert abs(sign) >= (1 if row["about"] == "louder" else 0.05)
+    assert {row["about"] for row in rows} == {"louder", "ahead"}
+    assert {row["answer"] for row in rows} == {"A", "B"}
+
+
+def test_equal_recipes_give_equal_bytes_and_another_seed_gives_others(mixing, sounds):
+    first = build(mixing(), out=sounds / "a")
+    again = build(mixing(), out=sounds / "b")
+    same_bytes(first.folder, again.folder)
+    other = build(mixing(), out=sounds / "c", seed=1)
+    assert rows_of(other.folder) != rows_of(first.folder)
+    once_more = build(mixing(), out=sounds / "a")
+    assert once_more.made == 0
+    same_bytes(first.folder, again.folder)
+
+
+def test_no_item_is_lost_between_two_row_groups(mixing, sounds, monkeypatch):
+    monkeypatch.setattr("codec_bench.apps.building.out._GROUP", 5)
+    rows = rows_of(build(mixing(), out=sounds / "out").folder)
+    assert [row["id"] for row in rows] == [f"mixture-{number:05d}" for number in range(12)]
+
+
+def test_a_build_that_was_stopped_goes_on_and_makes_nothing_twice(mixing, sounds, monkeypatch):
+    whole = build(mixing(), out=sounds / "whole")
+    made, real = Counter(), Mixtures.make
+
+    def failing(self, key):
+        if sum(made.values()) % 5 == 4:
+            made["stopped"] += 1
+            raise KeyboardInterrupt
+        made[key] += 1
+        return real(self, key)
+
+    monkeypatch.setattr(Mixtures, "make", failing)
+    monkeypatch.setattr("codec_bench.apps.building.build._AT_ONCE", 1)
+    said = []
+    for _ in range(20):
+        try:
+            stopped = build(mixing(), out=sounds / "stopped", tell=said.append)
+            break
+        except KeyboardInterrupt:
+            pass
+    assert made.pop("stopped") >= 2 and set(made.values()) == {1} and len(made) == 12
+    same_bytes(stopped.folder, whole.folder)
+    assert any("are done already" in line for line in said)
+
+
+def test_a_folder_of_another_build_is_refused(mixing, sounds):
+    build(mixing(count=1), out=sounds / "out")
+    with pytest.raises(RunMismatch, match=r"recipe\.gap_db .*there.*now"):
+        build(mixing(count=1, gap_db=3), out=sounds / "out")
+
+
+def test_a_damaged_record_is_said_in_one_sentence(mixing, sounds):
+    build(mixing(count=1), out=sounds / "out")
+    (sounds / "out" / ".build" / "record.sqlite").write_bytes(b"no data base" * 100)
+    with pytest.raises(DamagedRecord, match="cannot be used"):
+        build(mixing(count=1), out=sounds / "out")
+
+
+@pytest.mark.parametrize(
+    ("changed", "step", "reason"),
+    [
+        ({"excerpt": {"least_s": 3.5, "most_s": 4}}, "length", "shorter than the shortest excerpt"),
+        ({"gap_db": 0.5, "overlap": ["full"], "questions": {"louder": {"wordings": ["?"], "least": 1}}}, "question", "too small"),
+        ({"second": {"data": "speech", "is_what": "it", "ids": ["speech_0"], "licences": "MIT"}, "first": {"data": "speech", "is_what": "that", "ids": ["speech_0"], "licences": "MIT"}}, "pair", "mixed with itself"),
+    ],
+    ids=["too short", "nothing to ask", "with itself"],
+)  # fmt: skip
+def test_what_cannot_be_made_is_counted_with_its_reason(mixing, sounds, changed, step, reason):
+    funnel = build(mixing(count=2, retries=1, **changed), out=sounds / "out").funnel
+    assert funnel.kept == 0 and funnel.tries == 4
+    (why,) = funnel.dropped[step]
+    assert reason in why and funnel.dropped[step][why] == 2
+    lines = [json.loads(line) for line in (sounds / "out" / "dropped.jsonl").read_text().splitlines()]
+    assert [line["id"] for line in lines] == ["mixture-00000", "mixture-00001"]
+    assert all(len(line["tries"]) == 2 and reason in line["reason"] for line in lines)
+    assert not rows_of(sounds / "out")
+
+
+def test_a_quiet_or_broken_recording_costs_a_try_and_not_the_build(mixing, sounds):
+    soundfile.write(sounds / "music" / "music_0.flac", np.zeros(RATE_HZ * 4), RATE_HZ)
+    soundfile.write(sounds / "music" / "music_1.flac", noise(3, 5, 0.0003), RATE_HZ)
+    (sounds / "speech" / "speech_1.flac").write_bytes(b"this is no sound")
+    funnel = build(mixing(retries=30), out=sounds / "out").funnel
+    assert funnel.kept == 12
+    reasons = " ".join(reason for held in funnel.failed.values() for reason in held)
+    assert "silent or too short" in reasons and "too quiet" in reasons and "cannot be read" in reasons
+
+
+def test_recordings_without_a_licence_are_left_out_and_counted(mixing, sounds):
+    music = {"data": "music", "is_what": "the music", "licences": {"music_0": "MIT", "music_1": "CC0"}}
+    built = build(mixing(second=music), out=sounds / "out")
+    assert {row["second_id"] for row in rows_of(built.folder)} <= {"music_0", "music_1"}
+    assert {row["second_licence"] for row in rows_of(built.folder)} == {"MIT", "CC0"}
+    assert "1: no licence is named for it" in (built.folder / "README.md").read_text()
+    nothing = {**music, "licences": {"other_*": "MIT"}}
+    with pytest.raises(UserError, match="no recording of 'music' is left"):
+        build(mixing(second=nothing), out=sounds / "none")
+
+
+def test_the_card_has_the_funnel_and_the_hub_reads_the_data(mixing, sounds):
+    built = build(mixing(choices=["A choice of ours."]), out=sounds / "out")
+    card = (built.folder / "README.md").read_text()
+    for part in (
+        "12 of 12 items were kept",
+        "path: data/test-*",
+        "CC BY 4.0 (4)",
+        "MIT (3)",
+        "gap_db",
+        "A choice of ours.",
+    ):
+        assert part in card
+    for licence, front in (
+        ("CC BY-NC 4.0", {"license": "cc-by-nc-4.0"}),
+        ("For study, ask us first!", {"license": "other", "license_name": "for-study-ask-us-first"}),
+    ):
+        text = (build(mixing(count=1, licence=licence), out=sounds / front["license"]).folder / "README.md").read_text()
+        held = yaml.safe_load(text.split("---")[1])
+        assert {
+            name: held[name] for name in held if name.startswith("license")
+        } == front and f"Licence: {licence}" in text
+    datasets = pytest.importorskip("datasets")
+    found = datasets.load_dataset(str(built.folder), split="test", cache_dir=str(sounds / "cache"))
+    assert len(found) == 12 and type(found.features["audio"]).__name__ == "Audio"
+
+
+MODEL = '''
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+
+class Always(Model):
+    """Answers A."""
+    info = ModelInfo("always")
+    identity = {"always": 1}
+
+    async def ask(self, request):
+        return Response(text="A")
+'''
+
+
+def test_the_definition_beside_the_data_is_run_as_it_is(mixing, sounds):
+    built = build(mixing(), out=sounds / "out")
+    (sounds / "always.py").write_text(MODEL)
+    assert load_benchmark(str(built.folder / "benchmark.yaml")).size == 12
+    outcome = run_benchmark(
+        benchmark=str(built.folder / "benchmark.yaml"), model=f"{sounds / 'always.py'}:Always", out=sounds / "run"
+    )
+    (run,) = outcome.runs.values()
+    (system,) = json.loads((run.folder / "summary.json").read_text())["systems"].values()
+    found = system["metrics"]["accuracy[exact]"]
+    expected = Counter(row["answer"] for row in rows_of(built.folder))["A"] / 12
+    assert found["n"] == 12 and math.isclose(found["value"], expected)

@@ -1,0 +1,241 @@
+"""Spoken texts: what is kept, the reason of what is dropped, and that nothing is synthesised twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from codec_bench import build
+from codec_bench.apps.building.checks import longest_pause_s
+from codec_bench.audio.encode import flac_bytes
+from codec_bench.audio.loudness import loudness_lufs
+from codec_bench.benchmark import load_benchmark
+from codec_bench.decoding.decode import decode_bytes
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+from .conftest import rows_of, same_bytes
+from .killed import build_through_kills
+
+pytest.importorskip("num2words")
+HERE = Path(__file__).parent
+
+
+def said_in(folder):
+    return [json.loads(line)["said"] for line in (folder / "said.jsonl").read_text().splitlines()]
+
+
+def test_what_is_read_back_is_kept_at_one_loudness(speaking, tmp_path):
+    built = build(speaking("What has 2 colours?", "Which is warm?"), out=tmp_path / "My_Set (1)")
+    rows = rows_of(built.folder)
+    assert [row["said"] for row in rows] == [
+        "What has two colours? A: red. B: blue.", "Which is warm? A: red. B: blue.",
+    ]  # fmt: skip
+    for row in rows:
+        audio = Audio(*decode_bytes(row["audio"]["bytes"], row["id"]))
+        assert loudness_lufs(audio) == pytest.approx(-23, abs=0.05) and row["loudness_lufs"] == pytest.approx(
+            -23, abs=0.01
+        )
+        assert row["error_rate"] == 0 and row["answer"] == "B" and row["group"] == "colours"
+        assert json.loads(row["provenance"])["voice"] == row["voice"]
+    definition = load_benchmark(str(built.folder / "benchmark.yaml"))
+    assert definition.kind == "qa" and definition.size == 2 and definition.name == "spoken"
+
+
+def test_every_drop_has_its_reason(speaking, tmp_path):
+    row = {"question": "Which?", "choices": ["red", "blue"], "answer": "A", "subject": "colours"}
+    bad = {
+        "": "nothing to say", "What is x^2?": "a sign cannot", "Is it a broken line?": "gave an error", "Is it a broken number?": "what is no sound", "Is it hurried?": "too short",
+        "Is it silent?": "silent", "Is it paused?": "long pause", "Is it shouted?": "clipped", "Is it skipped?": "not read back",
+        "Is it repeated?": "not read back", "Is it fading?": "not read back", "Is it unheard?": "recogniser gave an error",
+        "Is it \U0001f600?": "a sign cannot", "Is 水 it?": "another script", "Is f(x) it?": "a formula",
+    }  # fmt: skip
+    more = {
+        "names no option": {"answer": "C"}, "names no option ": {"answer": ""}, "sound alike": {"choices": ["8", "eight"]},
+        "sound alike ": {"choices": ["A", "8"]}, "nothing to say": {"choices": ["", "8"]}, "cannot be used": {"choices": "red"},
+    }  # fmt: skip
+    rows = [*bad, *({**row, **wrong} for wrong in more.values()), "Is it fine?"]
+    funnel = build(speaking(*rows), out=tmp_path / "set").funnel
+    assert funnel.items == 22 and funnel.kept == 1
+    lines = [json.loads(line) for line in (tmp_path / "set" / "dropped.jsonl").read_text().splitlines()]
+    for line, reason in zip(lines, [*bad.values(), *more], strict=True):
+        assert reason.strip() in line["reason"], line
+    assert sum(count for _, _, reason, count in funnel.rows() if reason) == 21
+    assert funnel.groups["group"] == {"colours": [21, 1]}
+
+
+def test_sounds_of_several_channels_are_kept_in_one(speaking, tmp_path):
+    (row,) = rows_of(build(speaking("Is it surrounding?"), out=tmp_path / "set").folder)
+    assert Audio(*decode_bytes(row["audio"]["bytes"], row["id"])).channels == 1
+
+
+def test_a_retry_takes_another_voice(speaking, tmp_path):
+    built = build(
+        speaking(*(f"Is it mumbled, {name}?" for name in ("Anna", "Bert", "Carl", "Dora"))), out=tmp_path / "set"
+    )
+    assert built.funnel.kept == 4 and {row["voice"] for row in rows_of(built.folder)} == {"other"}
+    assert built.funnel.tries > 4, "the seed gives some of the four the other voice first"
+
+
+def test_a_threshold_by_name_keeps_what_is_read_back_nearly(speaking, tmp_path):
+    recipe = yaml.safe_load(speaking("Is it skipped?").read_text())
+    checks = {**recipe["checks"], "error_rate": 0.4}
+    built = build(speaking("Is it skipped?", checks=checks), out=tmp_path / "set")
+    (row,) = rows_of(built.folder)
+    assert 0 < row["error_rate"] <= 0.4
+    # What was kept by a looser check says so wherever it is named.
+    assert row["check"] == json.loads(row["provenance"])["check"] == "cer<=0.4"
+    definition = load_benchmark(str(built.folder / "benchmark.yaml"))
+    assert definition.title == "Spoken (cer<=0.4)" and definition.name == "spoken-cer-0-4"
+    assert "# Spoken (cer<=0.4)\n" in (built.folder / "README.md").read_text()
+    assert "Spoken (cer&lt;=0.4)" in (built.folder / "build.html").read_text()
+
+
+def test_instructions_without_options_are_spoken_and_rated(speaking, tmp_path):
+    rows = [{"do": "Name a color.", "about": "It is warm.", "out": "Red."}, {"do": "Say hello.", "about": "", "out": "Hello."},
+            {"do": "Say nothing.", "about": "", "out": ""}]  # fmt: skip
+    texts = {
+        "data": "rows.jsonl",
+        "question": "do",
+        "choices": None,
+        "answer": "out",
+        "fields": {"about": "about"},
+        "licence": "MIT",
+    }
+    template = "{{ question }}{% if about %} {{ about }}{% endif %}"
+    built = build(speaking(*rows, texts=texts, template=template, prompt="reworded-follow"), out=tmp_path / "set")
+    kept = rows_of(built.folder)
+    assert [(row["said"], row["answer"]) for row in kept] == [
+        ("Name a color. It is warm.", "Red."),
+        ("Say hello.", "Hello."),
+    ]
+    assert "choices" not in kept[0]
+    (line,) = (json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines())
+    assert line["reason"] == "there is no reference answer"
+    definition = load_benchmark(str(built.folder / "benchmark.yaml"))
+    assert list(definition.metrics) == ["rating[audiobench-0-5]"]
+    assert yaml.safe_load((built.folder / "benchmark.yaml").read_text())["data"]["columns"]["question"] == "said", (
+        "the judge is given what the model hears"
+    )
+
+
+def test_the_provenance_tells_everything_that_an_item_depends_on(speaking, tmp_path):
+    built = build(speaking("Is it blue?", seed=7), out=tmp_path / "set")
+    (row,) = rows_of(built.folder)
+    made = json.loads(row["provenance"])
+    assert made["source"]["row"] == row["id"] and made["source"]["name"] and "revision" in made["source"]
+    assert made["seed"] == 7 and made["try"] == made["draw"] == 0 and "{{ question }}" in made["template"]
+    (voice,) = made["synthesiser"]
+    assert voice["name"] == row["voice"] and voice["model"]["voice"] == voice["options"]["voice"] == row["voice"]
+    (heard,) = made["recognisers"]
+    assert heard["recogniser"] == "listener" and heard["model"]["listener"] == 1 and heard["protocol"].endswith("/char")
+    assert heard["error_rate"] == 0 and heard["transcript"] == row["transcripts"][0]
+    audio = Audio(*decode_bytes(row["audio"]["bytes"], row["id"]))
+    assert made["hashes"]["said"] == hashlib.blake2b(row["said"].encode(), digest_size=20).hexdigest()
+    # The kept sound is that of the file, up to the rounding to 16 bits, and not the one that was synthesised.
+    assert len({made["hashes"]["kept"], *made["hashes"]["synthesised"]}) == 2 and audio.sample_rate_hz == 16_000
+    assert made["loudness"] == "bs1770-4" and made["check"] == row["check"] == "cer=0"
+
+
+def test_every_recogniser_must_read_an_item_back(speaking, tmp_path):
+    recipe = yaml.safe_load(speaking("Is it blue?").read_text())
+    (one,) = recipe["checks"]["recognisers"]
+    checks = {"recognisers": [one, {**one, "options": {**one["options"], "deaf": "green"}}]}
+    built = build(speaking("Is it blue?", "Is it green?", checks=checks), out=tmp_path / "set")
+    (row,) = rows_of(built.folder)
+    made = json.loads(row["provenance"])["recognisers"]
+    assert [one["recogniser"] for one in made] == ["listener", "listener-deaf"] and len(row["transcripts"]) == 2
+    (line,) = map(json.loads, (built.folder / "dropped.jsonl").read_text().splitlines())
+    assert line["tries"][0]["detail"].startswith("listener-deaf, ") and "NOTHING" in line["tries"][0]["detail"]
+
+
+def test_nothing_is_synthesised_twice_and_bytes_are_equal(speaking, tmp_path):
+    recipe = speaking(*(f"Is it number {n}?" for n in range(6)))
+    first = build(recipe, out=tmp_path / "a", limit=3)
+    assert first.funnel.items == 3
+    whole, again = build(recipe, out=tmp_path / "b"), build(recipe, out=tmp_path / "c")
+    assert set(Counter(said_in(tmp_path)).values()) == {1} and len(said_in(tmp_path)) == 6
+    same_bytes(whole.folder, again.folder)
+
+
+def test_a_text_that_stands_twice_is_synthesised_once(speaking, tmp_path):
+    one = [{"name": "plain"}]
+    speaker = {
+        "model": f"{HERE / 'scripted.py'}:Speaker",
+        "options": {"log": str(tmp_path / "said.jsonl"), "wait_s": 0.05},
+    }
+    built = build(speaking(*["Is it blue?"] * 6, voices=one, synthesiser=speaker), out=tmp_path / "set")
+    assert built.funnel.kept == 6 and len(said_in(tmp_path)) == 1
+
+
+def test_a_voice_imitates_a_recording(speaking, tmp_path):
+    noise = np.random.default_rng(0).normal(0, 0.1, 16_000).astype(np.float32)
+    (tmp_path / "voice.flac").write_bytes(flac_bytes(Audio(noise, 16_000)))
+    heard = {}
+    for name, voice in (("own", {}), ("imitated", {"recording": "voice.flac"})):
+        built = build(speaking("Is it blue?", voices=[{"name": name, **voice}]), out=tmp_path / name)
+        heard[name] = rows_of(built.folder)[0]["audio"]["bytes"]
+    assert heard["own"] != heard["imitated"]
+    with pytest.raises(UserError, match="not there"):
+        build(speaking("Is it blue?", voices=[{"name": "gone", "recording": "gone.flac"}]), out=tmp_path / "gone")
+
+
+@pytest.mark.long
+def test_twenty_kills_change_nothing(speaking, tmp_path):
+    speaker = {
+        "model": f"{HERE / 'scripted.py'}:Speaker",
+        "options": {"log": str(tmp_path / "said.jsonl"), "wait_s": 0.05},
+    }
+    questions = [f"Is it mumbled, number {n}?" if n % 3 else f"Is it number {n}?" for n in range(200)]
+    recipe = speaking(*questions, synthesiser=speaker)
+    log = tmp_path / "said.jsonl"
+    log.touch()
+    build_through_kills(recipe, tmp_path / "killed", kills=20, made=lambda: len(said_in(tmp_path)), more=8)
+    said = Counter((line["said"], line["key"]) for line in map(json.loads, log.read_text().splitlines()))
+    assert sum(said.values()) - len(said) <= 20 * 8, "only what was in flight at a kill is said again"
+    shutil.rmtree(tmp_path / "cache")
+    same_bytes(build(recipe, out=tmp_path / "whole").folder, tmp_path / "killed")
+
+
+def test_wrong_recipes_are_refused_before_anything_is_spoken(speaking, tmp_path):
+    for changed, said in (
+        ({"template": "{{ subject }}"}, "template reads subject"),
+        ({"texts": {"data": "rows.jsonl", "licence": "MIT", "answer": "key"}}, "no column key"),
+        ({"texts": {"data": "rows.jsonl"}}, "licence"),
+        ({"voices": [{"name": "plain"}, {"name": "plain"}]}, "same name"),
+        ({"voices": "nowhere.yaml"}, "file of voices"),
+        ({"template": None}, "expected 'template', or 'dialogue'"),
+        ({"checks": {}}, "recognisers"),
+        ({"prompt": "spoken-questions"}, "prompt and metrics of the recipe.*spoken-question"),
+        ({"metrics": ["accuracy[exakt]"]}, "prompt and metrics of the recipe.*exakt"),
+    ):
+        with pytest.raises(UserError, match=said):
+            build(speaking("Is it fine?", **changed), out=tmp_path / "set")
+    assert not (tmp_path / "said.jsonl").exists()
+
+
+def test_a_pause_is_measured():
+    sound = np.random.default_rng(0).normal(0, 0.1, 16_000)
+    paused = Audio(np.concatenate([sound, np.zeros(8_000), sound]), 16_000)
+    assert longest_pause_s(paused) == pytest.approx(0.5, abs=0.03)
+    assert longest_pause_s(Audio(sound, 16_000)) == 0
+
+
+def test_flite_speaks_and_pocketsphinx_reads_back(speaking, tmp_path):
+    if shutil.which("flite") is None:
+        pytest.skip("flite is not installed")
+    pytest.importorskip("pocketsphinx")
+    recogniser = {"recognisers": [{"model": "pocketsphinx"}], "error_rate": 0.5, "unit": "word"}
+    recipe = speaking(
+        "What is the color of the sky?", checks=recogniser, template="{{ question }}", retries=0,
+        synthesiser={"model": f"{HERE / 'flite.py'}:Flite"}, voices=[{"name": "slt"}],
+    )  # fmt: skip
+    (row,) = rows_of(build(recipe, out=tmp_path / "set").folder)
+    assert row["error_rate"] <= 0.5 and "color" in row["transcripts"][0]

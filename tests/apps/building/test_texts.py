@@ -1,0 +1,68 @@
+"""Rows of a text data set: dialogues as they are written, answers by letter and by text, and rows that cannot be used."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from codec_bench.apps.building.recipe_spoken import Dialogue, TextSource
+from codec_bench.apps.building.texts import BadRow, Turn, parse_turns, read_texts
+
+DIALOGUE = Dialogue(column="dialogue", genders={"Mrs*": "female", "M*": "male", "[Ww]": "female"})
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        ["W: It is 7:30.", "Mrs. Ray: Is it?", "Paul: Yes."],
+        "W: It is 7:30.\nMrs. Ray: Is it?\nPaul: Yes.",
+        [
+            {"speaker": "W", "text": "It is 7:30."},
+            {"speaker": "Mrs. Ray", "text": "Is it?"},
+            {"speaker": "Paul", "text": " Yes."},
+        ],
+    ],
+    ids=["list", "lines", "mappings"],
+)
+def test_turns_have_speakers_and_the_gender_that_the_name_tells(held):
+    assert parse_turns(held, DIALOGUE) == (
+        Turn("W", "female", "It is 7:30."),
+        Turn("Mrs. Ray", "female", "Is it?"),
+        Turn("Paul", None, "Yes."),
+    )
+
+
+@pytest.mark.parametrize(
+    ("held", "reason"), [([], "no turns"), (["Hello."], "no speaker"), (3, "expected a list"), ([{}], "no speaker")]
+)
+def test_a_dialogue_without_speakers_says_so(held, reason):
+    with pytest.raises(BadRow, match=reason):
+        parse_turns(held, DIALOGUE)
+
+
+def read(tmp_path, *rows, **changed):
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return list(read_texts(TextSource(data="rows.jsonl", licence="MIT", **changed), tmp_path).rows.values())
+
+
+def test_an_answer_by_its_text_is_the_letter_of_one_option(tmp_path):
+    row = {"question": "Which?", "choices": ["red", " blue "]}
+    found = read(
+        tmp_path,
+        {**row, "answer": "blue"},
+        {**row, "answer": "B"},
+        {**row, "choices": ["a", "a"], "answer": "a"},
+        answer_is="text",
+    )
+    assert found[0].answer == "B" and found[0].choices == ("red", "blue")
+    assert "0 of the options" in found[1] and "2 of the options" in found[2]
+
+
+def test_trailing_empty_options_are_none(tmp_path):
+    row = {"question": "Which?", "answer": "a", "A": "one", "B": "two"}
+    found = read(
+        tmp_path, {**row, "C": None}, {**row, "C": "three"}, {**row, "B": "", "C": "three"}, choices=("A", "B", "C")
+    )
+    assert [text.choices for text in found] == [("one", "two"), ("one", "two", "three"), ("one", "", "three")]
+    assert found[0].answer == "A" and len({text.digest() for text in found}) == 3

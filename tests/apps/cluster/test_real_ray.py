@@ -1,0 +1,192 @@
+"""Runs on a real Ray cluster of several raylets on this machine, whose actors, raylets and driver are killed at random."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from codec_bench import evaluate, open_run
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (the extra ray)"),
+]
+
+EMBEDDED = Path(__file__).parents[3] / "codec_bench" / "data" / "embedded"
+WHAT = {"codec": "g711-ulaw,opus-12k", "metrics": "stoi,si_sdr,bitrate"}
+COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+STORE_BYTES = 80 << 20
+"""The object store of each node, which is as small as Ray allows."""
+
+
+class Raylets:
+    """A cluster whose head node has no CPU, and nodes with one CPU each."""
+
+    def __init__(self, nodes: int, gpus: int = 0) -> None:
+        from ray.cluster_utils import Cluster
+
+        small = {"object_store_memory": STORE_BYTES, "include_dashboard": False}
+        self._node = {**small, "num_cpus": 1, "num_gpus": gpus}
+        self.cluster = Cluster(initialize_head=True, head_node_args={**small, "num_cpus": 0})
+        self.nodes = [self.cluster.add_node(**self._node) for _ in range(nodes)]
+        self.address = self.cluster.address
+
+    def add(self) -> None:
+        self.nodes.append(self.cluster.add_node(**self._node))
+
+    def kill_node(self, node) -> None:
+        children = self._children([node])
+        self.nodes.remove(node)
+        self.cluster.remove_node(node, allow_graceful=False)
+        end_all(children)
+
+    def actors(self) -> list[int]:
+        """The processes of actors."""
+        return [pid for pid, name in self._children(self.nodes).items() if name.startswith(b"ray::ShardActor")]
+
+    def _children(self, nodes) -> dict[int, bytes]:
+        """The processes that raylets of this test have started, with what they are called."""
+        raylets = {info.process.pid for node in nodes for info in node.all_processes["raylet"]}
+        found = {}
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+                name = (folder / "cmdline").read_bytes()
+            except OSError:  # it has ended
+                continue
+            if parent in raylets:
+                found[int(folder.name)] = name
+        return found
+
+    def close(self) -> None:
+        children = self._children(self.cluster.list_all_nodes())
+        self.cluster.shutdown()  # ends the processes that it has started, and no other
+        end_all(children)
+
+
+def end_all(processes) -> None:
+    """Ends what a raylet that was killed may leave."""
+    for pid in processes:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def raylets(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    made = Raylets(2)
+    yield made
+    made.close()
+
+
+def corpus(folder, copies):
+    """The embedded clips, several times, as hard links under new names."""
+    folder.mkdir()
+    with open(folder / "manifest.jsonl", "w") as file:
+        for line in (EMBEDDED / "manifest.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            source = EMBEDDED / row["audio"]
+            for copy in range(copies):
+                name = f"{copy}-{source.name}"
+                os.link(source, folder / name) if source.stat().st_dev == folder.stat().st_dev else (
+                    folder / name
+                ).symlink_to(source)
+                file.write(json.dumps({**row, "id": f"{row['id']}-{copy}", "audio": name}) + "\n")
+    return folder
+
+
+def begin(raylets, data, out, *more):
+    words = [f"--{name}={value}" for name, value in WHAT.items()]
+    options = ["--executor=ray", f"--ray-address={raylets.address}", "--cpus-per-actor=1", "--no-cache", *more]
+    with open(out.parent / "said.txt", "ab") as said:
+        return subprocess.Popen(
+            [*COMMAND, "eval", *words, f"--data={data}", f"--out={out}", *options], stdout=said, stderr=said, cwd=out.parent
+        )  # fmt: skip
+
+
+def ended(process, out, seconds=240):
+    code = process.wait(seconds)
+    assert code == 0, (out.parent / "said.txt").read_text()[-3000:]
+
+
+def whole(data, out):
+    return list(evaluate(**WHAT, data=data, out=out, workers=2, page=False, cache=False).rows())
+
+
+def kill_until_it_ends(raylets, data, out, kills, draw, done):
+    """Runs to the end, and kills actors, raylets and the driver on the way, at most so often; counts them in `done`."""
+    before = done.total()
+    driver = begin(raylets, data, out, "--shards=12")
+    while done.total() - before < kills:
+        time.sleep(draw.uniform(0.5, 4.0))
+        if driver.poll() is not None:
+            if driver.returncode == 0:
+                break
+            driver = begin(raylets, data, out)
+            continue
+        what = draw.choice(("actor", "raylet", "driver"))
+        if what == "driver":
+            driver.send_signal(signal.SIGKILL)
+            driver.wait()
+        elif what == "raylet":
+            raylets.kill_node(draw.choice(raylets.nodes))
+            raylets.add()
+        elif actors := raylets.actors():
+            os.kill(draw.choice(actors), signal.SIGKILL)
+        else:
+            continue
+        done[what] += 1
+    if driver.poll() is None:
+        driver.wait(240)
+    ended(driver if driver.returncode == 0 else begin(raylets, data, out), out)
+
+
+def test_whatever_is_killed_the_record_is_that_of_one_machine(raylets, tmp_path):
+    """`CODEC_BENCH_TEST_KILLS` says how many kills there are in all, over as many runs as that takes."""
+    kills, draw, done = int(os.environ.get("CODEC_BENCH_TEST_KILLS", "9")), random.Random(5), Counter()
+    data, runs = corpus(tmp_path / "data", 12), 0
+    expected = whole(data, tmp_path / "whole")
+    while not runs or done.total() < kills:
+        out, runs = tmp_path / f"run{runs}", runs + 1
+        kill_until_it_ends(raylets, data, out, kills - done.total(), draw, done)
+        assert list(open_run(out).rows()) == expected
+    print("killed", dict(done), "in", runs, "runs")
+    assert done.total() >= 3
+
+
+def test_a_cluster_that_grows_and_shrinks_and_a_full_object_store(raylets, tmp_path):
+    import ray
+
+    data, out = corpus(tmp_path / "data", 4), tmp_path / "run"
+    ray.init(address=raylets.address, logging_level="ERROR", log_to_driver=False)
+    try:
+        full = [ray.put(bytes(STORE_BYTES // 8)) for _ in range(7)]
+        driver = begin(raylets, data, out, "--shards=8")
+        end = time.monotonic() + 60
+        while not raylets.actors():
+            assert time.monotonic() < end, (tmp_path / "said.txt").read_text()
+            time.sleep(0.2)
+        raylets.add()
+        while len(raylets.actors()) < 3:
+            assert time.monotonic() < end, "no actor was started on the new node"
+            time.sleep(0.2)
+        raylets.kill_node(raylets.nodes[0])
+        ended(driver, out)
+        del full
+    finally:
+        ray.shutdown()
+    assert list(open_run(out).rows()) == whole(data, tmp_path / "whole")
+    assert len(list((out / "ray").iterdir())) >= 3

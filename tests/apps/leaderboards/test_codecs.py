@@ -1,0 +1,151 @@
+"""Codecs of runs and of publications side by side: what may share a table, fronts, delta rates, and pictures."""
+
+from __future__ import annotations
+
+import csv
+import json
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from codec_bench.apps.leaderboards.codecs import OWN
+from codec_bench.apps.leaderboards.codecs_api import codec_board, published_codecs
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.stats.bd_rate import bd_rate
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+RATES = {"6": 6000.0, "12": 12000.0, "24": 24000.0, "48": 48000.0}
+ITEMS = 30
+
+
+def record(folder, values, *, protocol="q/1", data="d1", state="finished", metric="stoi"):
+    """A run with a bitrate and one metric; `values` gives the mean by codec, the name of which ends with its kbps."""
+    rng = np.random.default_rng(0)
+    hard = rng.normal(0, 0.05, ITEMS)
+    facts = {
+        metric: {"protocol": protocol, "unit": "", "higher_is_better": True, "aggregate": "mean"},
+        "bitrate": {
+            "protocol": "bitrate/payload",
+            "unit": "bps",
+            "higher_is_better": False,
+            "aggregate": "ratio",
+        },
+    }
+    samples = [Sample(f"s{n}", None, speaker=f"p{n}") for n in range(ITEMS)]
+    with closing(RunWriter(folder, {"asked": {}})) as writer:
+        writer.begin({name: {"lookahead_s": 0.02} for name in values}, facts, samples)
+        for name, mean in values.items():
+            rate = RATES[name.rpartition("@")[2]]
+            scores = [
+                {
+                    metric: Score.ok(float(mean + h + 0.01 * rng.normal()), protocol),
+                    "bitrate": Score.ok(rate, "bitrate/payload", numerator=rate, denominator=1.0),
+                }
+                for h in hard
+            ]
+            writer.write([(n, ItemRecord(name, s.id, "ok", None, scores[n])) for n, s in enumerate(samples)])
+        writer.set_meta(config={}, state=state, data={"name": "speech", "samples": ITEMS, "fingerprint": data})
+
+
+CURVES = {f"a@{k}": 0.5 + 0.1 * n for n, k in enumerate(RATES)} | {
+    f"b@{k}": 0.55 + 0.1 * n for n, k in enumerate(RATES)
+}
+
+
+def own(board):
+    return [table for table in board.tables if table.source == OWN]
+
+
+def test_the_front_and_the_delta_rate_of_a_run_with_their_uncertainty(tmp_path):
+    record(tmp_path / "r", CURVES)
+    (table,) = own(codec_board([tmp_path], anchor="a"))
+    points = {point.name: point for point in table.points}
+    assert [p.name for p in table.points if p.on_front] == ["b@6", "b@12", "b@24", "b@48"]
+    assert points["b@6"].share == 1.0 and points["a@6"].share < 0.01
+    assert points["a@6"].costs == {"bitrate": 6000.0, "lookahead": 0.02} and points["a@6"].ci95[0] < points["a@6"].value
+    (rate,) = table.delta_rates
+    curve = lambda family: [(p.costs["bitrate"], p.value) for p in table.points if p.family == family]  # noqa: E731
+    assert rate.family == "b" and rate.value == pytest.approx(bd_rate(anchor=curve("a"), test=curve("b")))
+    assert rate.interval.low < rate.value < rate.interval.high < 0 and rate.interval.units == ITEMS
+
+
+def test_other_data_and_other_protocols_are_tables_of_their_own(tmp_path):
+    record(tmp_path / "r", CURVES)
+    record(tmp_path / "p", CURVES, protocol="q/2")
+    record(tmp_path / "d", CURVES, data="d2")
+    record(tmp_path / "i", CURVES, protocol="imported/versa/stoi")
+    tables = own(codec_board([tmp_path]))
+    assert len(tables) == 4 and sum(table.imported for table in tables) == 1
+    assert len({(table.protocol, table.points[0].run) for table in tables}) == 4
+    # No published table shares its place with an own one.
+    assert {table.source for table in published_codecs()} & {OWN} == set()
+
+
+def test_runs_that_cannot_be_shown_and_two_numbers_of_one_codec_are_named(tmp_path):
+    record(tmp_path / "1", {"a@6": 0.5})
+    record(tmp_path / "2", {"a@6": 0.9})
+    record(tmp_path / "3", {"a@12": 0.7}, state="running")
+    board = codec_board([tmp_path])
+    (table,) = own(board)
+    assert [round(point.value, 1) for point in table.points] == [0.9]
+    assert any(
+        "the later one is shown" in note and str(tmp_path / "1") in note and str(tmp_path / "2") in note
+        for note in board.notes
+    )
+    assert any("not finished" in note and str(tmp_path / "3") in note for note in board.notes)
+    with pytest.raises(UserError, match="holds none"):
+        codec_board([tmp_path / "nothing"])
+    with pytest.raises(UnknownName, match="family"):
+        codec_board([tmp_path], anchor="zzz")
+
+
+def test_published_tables_are_whole_and_say_where_they_are_from():
+    tables = published_codecs()
+    assert {table.source.partition(",")[0] for table in tables} == {"Codec-SUPERB", "UltraEval-Audio"}
+    for table in tables:
+        assert table.protocol and table.data and len(table.points) >= 9
+        assert all(point.costs["bitrate"] > 0 and np.isfinite(point.value) for point in table.points)
+        assert all(point.ci95 is None and point.share is None for point in table.points)
+    superb = {(t.metric, p.name): p.value for t in tables if "SUPERB" in t.source for p in t.points}
+    assert superb["pesq_wb", "dac_24k"] == 4.351 and superb["stoi", "bigcodec_1k"] == 0.877
+    assert {t.dimension for t in tables if t.data == "LibriSpeech test-clean"} == {"words", "voice", "sound"}
+
+
+def test_the_values_of_ultraeval_are_those_of_its_board():
+    from importlib.resources import files
+
+    folder = files("codec_bench") / "configs"
+    held = []
+    for path in ("leaderboard/ultraeval-codec.csv", "published/codecs-ultraeval.csv"):
+        lines = csv.DictReader((folder / path).read_text("utf-8").splitlines())
+        held.append({line.pop("codec"): line for line in lines})
+    board, mine = held
+    assert board.keys() == mine.keys()
+    for codec, line in mine.items():
+        assert {name: board[codec][name] for name in line if "/" in name} == {n: v for n, v in line.items() if "/" in n}
+
+
+def test_on_the_command_line_with_pictures(command, tmp_path):
+    record(tmp_path / "r", CURVES)
+    figures = tmp_path / "figures"
+    code, out, err = command("leaderboard", "codecs", tmp_path / "r", "--anchor", "a", "--figures", figures)
+    assert code == 0 and "speech, 30 samples (your runs)" in out and "bitrate beside a" in out
+    assert "protocol q/1" in err and "Pareto front" in err
+    with (figures / "front-your-runs-speech.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 8 and {row["on_front"] for row in rows} == {"True", "False"}
+    assert (figures / "sides-ultraeval-audio-librispeech-test-clean.svg").stat().st_size > 10_000
+    code, out, _ = command(
+        "leaderboard", "codecs", tmp_path / "r", "--json", "--metrics", "stoi", "--axis", "lookahead"
+    )
+    held = json.loads(out)
+    assert code == 0 and held["axis"] == "lookahead" and {t["metric"] for t in held["tables"]} == {"stoi"}
+    code, _, err = command("leaderboard", "codecs", "--axis", "price")
+    assert code == 2 and "real_time_factor" in err
+    code, _, err = command("leaderboard", "codecs", "--robustness")
+    assert code == 2 and "ranks" in err
+    code, _, err = command("leaderboard", "ultraeval-codec", "--anchor", "a")
+    assert code == 2 and "codecs" in err

@@ -1,0 +1,139 @@
+"""Own runs on a leaderboard: which runs give which cells, by which rule for failures, and what a judge's ratings become."""
+
+from __future__ import annotations
+
+from codec_bench.apps.leaderboards.api import leaderboard
+from codec_bench.apps.leaderboards.command import leaderboard as show_leaderboard
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.rows import ItemRecord
+from codec_bench.types import Score
+
+
+def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", **about):
+    """A run over questions with these values of one metric; None is an answer that could not be read.
+
+    A value may stand with the value of the subset that its question is in, as (subset, value). With `wordings`, every question
+    was asked in so many, one after the other.
+    """
+    writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
+    facts = {metric: {"protocol": protocol, "unit": "", "higher_is_better": True, "kind": kind, "aggregate": "mean"}}
+    writer.begin({"mine": {}}, facts, ())
+    by, wordings = about.pop("by", None), about.pop("wordings", 0)
+    pairs = [value if by else (None, value) for value in values]
+    writer.write_answers(
+        [
+            (
+                QuestionRecord(
+                    n,
+                    f"q{n}",
+                    subsets={by: of} if by else {"wording": f"{n % wordings + 1:02d}"} if wordings else {},
+                    draw_of=f"q{n // wordings}" if wordings else None,
+                    draw=n % wordings if wordings else None,
+                ),
+                AnswerRecord("ok", None, "x"),
+            )
+            for n, (of, _) in enumerate(pairs)
+        ]
+    )
+    worst = Score.ok(0.0, protocol)
+    scores = [
+        Score(None, "unparsed", "no option", protocol).counting_wrong(worst) if v is None else Score.ok(v, protocol)
+        for _, v in pairs
+    ]
+    items = [(n, ItemRecord("mine", f"q{n}", "ok", None, {metric: score})) for n, score in enumerate(scores)]
+    writer.write_marked(items, {})
+    writer.set_meta(benchmark={"name": benchmark, **about}, config={"seed": 0, "limit": None}, state="finished")
+    writer.close()
+
+
+def own(name, folder):
+    return {row.name: row for row in leaderboard(name, [folder]).rows if not row.published}
+
+
+def test_rows_of_the_tasks_of_a_copy_and_of_the_official_way(tmp_path):
+    recorded(tmp_path / "a", "air-bench-sound-aqa", "accuracy[choice]", [1, 1, 0, 1])
+    recorded(tmp_path / "b", "air-bench-audio-grounding", "accuracy[choice]", [1, 0])
+    recorded(
+        tmp_path / "c",
+        "air-bench-sound-aqa-official",
+        "rating[air-bench-align-official]",
+        [0, 0, 0, 1],
+        kind="rating",
+        protocol="rating/air-bench-align-official-0a1b2c3d/judge",
+    )
+    copied = [("Sound_AQA", 1), ("Sound_AQA", 0), ("Music_AQA", 0), ("Music_AQA", 0)]
+    recorded(tmp_path / "d", "air-bench-foundation-lmms-lab", "accuracy[choice]", copied, by="task")
+    rows = own("air-bench-foundation", tmp_path)
+    told = {name: {task: str(value) for task, value in row.cells.items()} for name, row in rows.items()}
+    assert told == {
+        "mine": {"Sound_AQA": "75.00", "Audio_Grounding": "50.00"},
+        "mine (official, read by judge)": {"Sound_AQA": "25.00"},
+        "mine (lmms-lab/AIR_Bench)": {"Sound_AQA": "50.00", "Music_AQA": "0.00"},
+    }
+    assert str(rows["mine"].means["sound"]) == "62.50" and not rows["mine"].complete
+    # With every question counting as one: 4 of 6.
+    assert str(own("air-bench-foundation-per-sample", tmp_path)["mine"].means["sound"]) == "66.67"
+
+
+def test_columns_without_a_value_are_named_and_the_mean_over_fewer_is_marked(tmp_path, capsys):
+    tasks = [column for column in leaderboard("air-bench-foundation").columns if column.name != "Sound_AQA"]
+    for n, column in enumerate(tasks):
+        recorded(tmp_path / str(n), column.benchmark, column.metric, [1, 1, 1, 0])
+    board = leaderboard("air-bench-foundation", [tmp_path], robustness=True)
+    (at,) = [n for n, row in enumerate(board.rows) if not row.published]
+    row = board.rows[at]
+    # 75.00 would be the best average of all, over a category that lacks one of its four tasks.
+    assert str(row.average) == "75.00" and row.missing == ("Sound_AQA",) and not row.complete
+    assert all(one.complete for one in board.rows[:at]) and board.trust.robustness[at].rank is None
+    assert {group for group in board.means if board.is_part(row, group)} == {"sound"}
+    show_leaderboard("air-bench-foundation", [tmp_path])
+    told = capsys.readouterr()
+    assert "mine: no value for 1 of 19 columns: Sound_AQA (of sound)" in told.err
+    assert "75.00 (part)" in " ".join(told.out.split())
+
+    missing = own("air-bench-foundation", tmp_path / "0")["mine"]
+    said = board.lacking(missing)
+    assert "all 4 of sound; all 6 of music" in said and said.startswith(
+        "no value for 18 of 19 columns: Spoken_Language"
+    )
+
+
+def test_a_cell_follows_the_rule_of_the_toolkit_and_the_others_stand_beside_it(tmp_path):
+    for counts, expected in (("left-out", "100.00"), ("as-wrong", "50.00")):
+        folder = tmp_path / counts
+        failures = {"toolkit": "theirs", "counts": counts}
+        recorded(folder / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, None], failures=failures)
+        (row,) = own("air-bench-foundation", folder).values()
+        assert str(row.cells["Sound_AQA"]) == expected
+        told = {rule: str(value) for rule, value in row.policies["Sound_AQA"].items()}
+        assert told == {"left_out": "100.00", "as_wrong": "50.00", "official": expected}
+    recorded(tmp_path / "whole" / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0], failures=failures)
+    assert own("air-bench-foundation", tmp_path / "whole")["mine"].policies == {}
+
+
+def test_a_cell_that_rests_on_several_wordings_says_how_far_they_lie_apart(tmp_path, capsys):
+    recorded(tmp_path / "run", "air-bench-sound-aqa", "accuracy[choice]", [1, 0, 1, None, 1, 0, 0, 1], wordings=2)
+    (row,) = own("air-bench-foundation", tmp_path).values()
+    told = {name: str(value) for name, value in row.worded["Sound_AQA"].items()}
+    assert told == {"n": "2", "mean": "50.00", "worst": "25.00", "best": "75.00", "sd": "35.36"}
+    show_leaderboard("air-bench-foundation", [tmp_path])
+    said = capsys.readouterr().err
+    assert (
+        "Sound_AQA over 2 wordings, failures as wrong: mean 50.00, standard deviation 35.36, worst 25.00, best 75.00"
+        in said
+    )
+
+
+def test_ratings_of_one_judge_have_means_of_their_own(tmp_path):
+    values = [("speech", 6), ("sound", 4), ("music", 5), ("speech_and_sound", 2), ("speech_and_music", 4)]
+    recorded(
+        tmp_path / "chat", "air-bench-chat", "rating[air-bench-chat]", values, by="group", kind="rating",
+        protocol="rating/air-bench-chat-0a1b2c3d/judge",
+    )  # fmt: skip
+    row = own("air-bench-chat", tmp_path)["mine"]
+    by = "by judge (air-bench-chat-0a1b2c3d)"
+    assert row.cells == {} and row.average is None and row.means == {}
+    assert row.judged == {
+        "speech": f"6.00 {by}", "sound": f"4.00 {by}", "music": f"5.00 {by}", "speech_and_sound": f"2.00 {by}",
+        "speech_and_music": f"4.00 {by}", "mixed": f"3.00 {by}", "average": f"4.50 {by}",
+    }  # fmt: skip

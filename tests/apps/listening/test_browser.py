@@ -1,0 +1,191 @@
+"""The page in a real browser, used with the keyboard alone: what is saved is what was rated."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from page_in_browser import complaints, open_page, resize, texts, until
+
+import codec_bench
+from codec_bench.apps.listening.key import REFERENCE, read_key
+
+
+class Keyboard:
+    """A person at the keyboard, who sees what is on the page."""
+
+    def __init__(self, browser, folder):
+        from selenium.webdriver.common.action_chains import ActionChains
+
+        self.browser, self.folder, self.actions = browser, folder, ActionChains
+        browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
+
+    def press(self, *keys):
+        self.actions(self.browser).send_keys(*keys).perform()
+
+    def run(self, script):
+        return self.browser.execute_script(f"return {script}")
+
+    def trial(self, before=""):
+        """The id of the trial, once its sounds can be played and it is another one than before."""
+        return until(
+            lambda: self.run(
+                f"(document.getElementById('sheet').dataset.trial || '').replace('{before or 'none'}', '')"
+            )
+        )
+
+    def next_slider(self, number):
+        """The stimulus of a version, once its slider has the focus."""
+        until(lambda: self.run("document.activeElement.getAttribute('aria-label')") == f"Version {number}")
+        return self.focused()
+
+    def focused(self):
+        return self.run(
+            "document.activeElement.dataset.stimulus || document.activeElement.id || document.activeElement.value"
+        )
+
+    def begin(self, name):
+        from selenium.webdriver.common.keys import Keys
+
+        assert self.focused() == "rater"
+        self.press(name, Keys.ENTER)
+        return self.trial()
+
+    def saved(self):
+        """The file that the focused button saves."""
+        from selenium.webdriver.common.keys import Keys
+
+        assert self.focused() == "save"
+        self.press(Keys.ENTER)
+        return self.written()
+
+    def written(self):
+        """The file that the browser has written; before that it makes an empty one of the same name."""
+        return until(lambda: next((file for file in self.folder.glob("answers-*.json") if file.stat().st_size), None))
+
+
+@pytest.fixture
+def keyboard(browser, tmp_path):
+    (tmp_path / "saved").mkdir()
+    return Keyboard(browser, tmp_path / "saved")
+
+
+def opened(keyboard, run, folder, kind, **more):
+    made = codec_bench.export_listening(runs=run, kind=kind, out=folder / f"{kind}.html", title="A test", **more)
+    open_page(keyboard.browser, made.page)
+    return made, {trial.id: trial for trial in read_key(made.key).trials}
+
+
+LEVELS = {REFERENCE: 100, "zebra-codec": 90, "quagga-codec": 11, "(3.5k anchor)": 0, "(7k anchor)": 20}
+
+
+def test_a_mushra_test_is_rated_with_the_keyboard_kept_and_saved(keyboard, codec_run, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    made, trials = opened(keyboard, codec_run, tmp_path, "mushra", items=2)
+    at = keyboard.begin("Zoë Õ")
+    for place in range(2):
+        assert texts(keyboard.browser, "h1") == [f"Trial {place + 1} of 2"]
+        systems = {one.id: one.system for one in trials[at].stimuli}
+        keyboard.press("r", " ")
+        for n in range(5):
+            keyboard.press(str(n + 1))
+            level = LEVELS[systems[keyboard.next_slider(n + 1)]]
+            moves = (
+                [Keys.END]
+                if level == 100
+                else [Keys.HOME, *[Keys.PAGE_UP] * (level // 10), *[Keys.ARROW_RIGHT] * (level % 10)]
+            )
+            keyboard.press(*moves)
+            assert keyboard.run("document.activeElement.value") == str(level)
+        if place == 0:  # the browser keeps what there is
+            keyboard.browser.refresh()
+            until(lambda: keyboard.run("document.documentElement.dataset.ready"))
+            assert "has answered 1 of 2 trials" in texts(keyboard.browser, ".resume")[0]
+            keyboard.run("document.querySelector('.continue').focus()")
+            keyboard.press(Keys.ENTER)
+            at = keyboard.trial(at)
+    keyboard.press(Keys.ENTER)
+    assert texts(keyboard.browser, "h1") == ["All trials are answered"]
+    file = keyboard.saved()
+    found = codec_bench.import_listening(file, key=made.key)
+    assert not found.problems and found.raters[0].rater == "Zoë Õ" and found.raters[0].answered == 10
+    assert {one.system: one.value for one in found.systems} == LEVELS
+    assert complaints(keyboard.browser) == []
+    held = json.loads(file.read_text("utf-8"))
+    assert held["complete"] is True and all(row["ms"] > 0 for row in held["answers"])
+
+
+@pytest.mark.parametrize("kind,keys", [("rating", "q4"), ("preference", "ab2"), ("options", "2"), ("review", "d")])
+def test_the_other_kinds_are_rated_with_the_keyboard(keyboard, codec_run, answer_run, tmp_path, kind, keys):
+    from selenium.webdriver.common.keys import Keys
+
+    run = codec_run if kind in ("rating", "preference") else answer_run
+    more = {"systems": "zebra-codec,quagga-codec"} if kind == "preference" else {}
+    made, trials = opened(keyboard, run, tmp_path, kind, items=1, **more)
+    count, at = len(trials), ""
+    for place in range(count):
+        at = keyboard.begin("Ann") if place == 0 else keyboard.trial(at)
+        for key in keys[:-1]:
+            keyboard.press(key)
+            until(lambda: keyboard.run("document.getElementById('play').textContent") == "Pause")
+        until(lambda: not keyboard.run("document.querySelector('.choices').disabled"))
+        keyboard.press(keys[-1])
+        assert keyboard.run("document.querySelectorAll('.choices input:checked').length") == 1
+        if kind == "review":
+            keyboard.press("wörds", Keys.ESCAPE)
+        keyboard.press("n")
+    found = codec_bench.import_listening(keyboard.saved(), key=made.key)
+    assert not found.problems and found.raters[0].answered == count
+    given = {row.choice or row.given for row in found.ratings}
+    assert (
+        given
+        <= {"rating": {"4"}, "preference": {"zebra-codec", "quagga-codec"}, "options": {"Paris"}, "review": {"drop"}}[
+            kind
+        ]
+    )
+    if kind == "review":
+        assert json.loads(found.ratings[0].text) == {"Why it is dropped": "wörds"}
+    assert complaints(keyboard.browser) == [] and keyboard.browser.title.startswith("A test")
+
+
+def test_a_half_done_test_goes_on_from_its_file(keyboard, codec_run, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    _, trials = opened(keyboard, codec_run, tmp_path, "rating", items=1, seed=5)
+    at = keyboard.begin("Ann")
+    keyboard.press("q")
+    until(lambda: not keyboard.run("document.querySelector('.choices').disabled"))
+    keyboard.press("5")
+    keyboard.run("document.getElementById('save-now').focus()")
+    keyboard.press(Keys.ENTER)
+    file = keyboard.written()
+    assert json.loads(file.read_text("utf-8"))["complete"] is False
+    keyboard.browser.refresh()
+    keyboard.run("localStorage.clear()")
+    keyboard.browser.refresh()
+    assert texts(keyboard.browser, ".resume") == []
+    loads = keyboard.browser.find_element("css selector", "#file")
+    (tmp_path / "other.json").write_text(file.read_text("utf-8").replace('"sheet": "', '"sheet": "0'))
+    loads.send_keys(str(tmp_path / "other.json"))
+    assert until(lambda: texts(keyboard.browser, ".banner")) == ["This file holds the answers to another test."]
+    keyboard.browser.find_element("css selector", "#file").send_keys(str(file))
+    assert keyboard.trial() in trials.keys() - {at} and texts(keyboard.browser, "h1") == ["Trial 2 of 3"]
+    keyboard.press("p")
+    assert keyboard.run("document.querySelector('.choices input:checked').value") == "5"
+    keyboard.browser.refresh()  # another rater in the same browser takes nothing away
+    assert keyboard.begin("Bob") and texts(keyboard.browser, "h1") == ["Trial 1 of 3"]
+    keyboard.browser.refresh()
+    assert [text.split(" in this")[0] for text in texts(keyboard.browser, ".resume")] == [
+        "Ann has answered 1 of 3 trials", "Bob has answered 0 of 3 trials",
+    ]  # fmt: skip
+    assert keyboard.begin("Ann") and texts(keyboard.browser, "h1") == ["Trial 2 of 3"]
+
+
+def test_no_trial_is_wider_than_a_narrow_screen(keyboard, codec_run, tmp_path):
+    opened(keyboard, codec_run, tmp_path, "mushra", items=1)
+    resize(keyboard.browser, 360)
+    keyboard.begin("Ann")
+    assert keyboard.run("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    keyboard.press("p", "n")
+    assert texts(keyboard.browser, "h1") == ["Not everything is answered"]

@@ -1,0 +1,93 @@
+"""Which items are taken, and what trials they form."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from codec_bench.apps.listening.draw import arrange, draw_order
+from codec_bench.apps.listening.material import Item, collect
+from codec_bench.errors import UnknownName, UserError
+
+
+def item(id, *stratum):
+    return Item(id, None, stratum, None, {})
+
+
+def test_items_are_taken_evenly_from_the_groups():
+    items = [item(f"a{n}", "ann") for n in range(50)] + [item(f"b{n}", "bob") for n in range(3)]
+    order = draw_order(items, 1)
+    assert Counter(one.stratum[0] for one in order[:6]) == {"ann": 3, "bob": 3}
+    assert sorted(one.id for one in order) == sorted(one.id for one in items)
+    assert order == draw_order(items[::-1], 1) != draw_order(items, 2)
+
+
+@pytest.mark.parametrize(
+    "kind,each", [("mushra", [("x", "y", "z")]), ("rating", [("x",), ("y",), ("z",)]), ("preference", [("x", "y"), ("x", "z"), ("y", "z")]), ("review", [()])]
+)  # fmt: skip
+def test_every_item_forms_its_trials_and_some_are_repeated(kind, each):
+    items = [item(f"i{n}") for n in range(5)]
+    trials = arrange(kind, "xyz", items, 2, 2, 7)
+    practice, counted = trials[:2], [one for one in trials[2:] if one.repeat_of is None]
+    assert all(one.training for one in practice) and {one.item.id for one in practice} == {"i0", "i1"}
+    assert sorted((one.item.id, one.systems) for one in counted) == sorted(
+        (id, systems) for id in ("i2", "i3", "i4") for systems in each
+    )
+    again = [one for one in trials if one.repeat_of is not None]
+    assert len(again) == 2
+    for one in again:
+        before = trials[one.repeat_of]
+        assert (before.item, before.systems, before.repeat_of, before.training) == (one.item, one.systems, None, False)
+
+
+def test_items_that_a_system_has_no_audio_of_are_counted(codec_run):
+    found = collect([codec_run], [])
+    assert len(found.items) == 7 and dict(found.left_out) == {"there is no audio of quagga-codec": 1}
+    assert {one.stratum for one in found.items} == {(f"speaker {n}",) for n in range(4)}
+    assert found.items[0].speaker == "speaker 0" and found.reference(found.items[0]).is_file()
+    assert len(collect([codec_run], ["zebra-codec"]).items) == 8
+
+
+def test_items_can_be_drawn_by_other_columns(codec_run):
+    found = collect([codec_run], ["zebra-codec"], by=["language", "speaker"])
+    assert {one.stratum for one in found.items} == {("en", f"speaker {n}") for n in range(4)}
+
+
+def test_systems_of_several_runs_are_judged_over_what_all_have(codec_run, make_run, tmp_path):
+    other = make_run(tmp_path / "ibex", samples=6, systems=("zebra-codec", "okapi-codec"))
+    found = collect([codec_run, other], [])
+    assert found.systems == (
+        "aardvark run/unprocessed", "aardvark run/zebra-codec", "quagga-codec", "ibex/unprocessed", "ibex/zebra-codec", "okapi-codec",
+    )  # fmt: skip
+    assert [one.id for one in found.items] == [f"narwhal/{n}" for n in range(5)]
+    assert found.left_out["another of the runs does not have the same sample"] == 2
+    assert len(collect([codec_run, other], ["okapi-codec"]).items) == 5, (
+        "a run whose systems are not chosen adds no condition"
+    )
+
+
+def test_audio_of_a_folder_replaces_what_was_not_kept(codec_run, tmp_path):
+    for n in range(8):
+        (tmp_path / f"{n}.flac").write_bytes((codec_run.folder / f"audio/quagga-codec/{n:07d}.flac").read_bytes())
+    found = collect([codec_run], [], folders={"quagga-codec": tmp_path})
+    assert len(found.items) == 8 and found.items[5].made["quagga-codec"].audio == tmp_path / "5.flac"
+
+
+def test_questions_come_with_their_options_and_what_is_right(answer_run):
+    found = collect([answer_run], [])
+    assert [one.id for one in found.items] == ["narwhal-1", "narwhal-2", "narwhal-3"]
+    assert dict(found.left_out) == {"zebra-model gave no answer": 1}
+    assert (found.items[0].choices, found.items[0].right) == (("Rome", "Paris"), (1,))
+    assert found.items[0].sound.is_file() and found.items[1].sound is None
+
+
+def test_wrong_names_and_kinds_of_runs_are_refused(codec_run, answer_run):
+    with pytest.raises(UnknownName, match=r"no system in .* called 'zebra'"):
+        collect([codec_run], ["zebra"])
+    with pytest.raises(UserError, match="expected one kind of run"):
+        collect([codec_run, answer_run], [])
+    with pytest.raises(UserError, match="no run of a benchmark"):
+        collect([codec_run], [], needs_answers=True)
+    with pytest.raises(UserError, match="no column"):
+        collect([codec_run], [], by=["weather"])

@@ -1,0 +1,69 @@
+"""`validate` of codecs: each in a process of its own, and whatever that process does is one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from random_codecs import NAMES
+
+from codec_bench.api import check_codec as check
+from codec_bench.api.check_codec import check_codec
+from codec_bench.api.verify_batching import verify_batching
+from codec_bench.codecs.checks import wrong
+from codec_bench.codecs.checks.steps import Limits
+from codec_bench.errors import UserError
+
+WRONG = Path(__file__).parents[2] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
+
+ENDS = {
+    "RaisesWhenBuilt": ("load", "OSError: no such checkpoint"),
+    "ExitsWhenBuilt": ("load", "its process ended (exit code 0); the last that it wrote: this machine has no licence for me"),
+    "Aborts": ("contract", "its process ended (killed by signal 6); the last that it wrote: Assertion failed: frames > 0"),
+    "Grows": ("contract", "it took more than 0.5 GiB of memory and was ended"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_however_a_process_ends_it_is_one_sentence(name):
+    check, sentence = ENDS[name]
+    (found,) = check_codec(codec=f"{WRONG}:{name}", settings=Limits(memory_gib=0.5))
+    assert (found["check"], found["state"], found["found"]) == (check, "failed", sentence)
+
+
+def test_a_codec_that_hangs_is_ended(odd, hanging):
+    (found,) = check_codec(codec=odd("Hangs"), settings=Limits(time_limit_s=4.0))
+    assert found["found"] == "it did not answer for 4 s and was ended"
+    assert set(hanging) == {4.0}
+
+
+def test_codes_are_decoded_by_another_process(monkeypatch):
+    monkeypatch.setattr(check, "CLIPS", 1)
+    (named,) = wrong(check_codec(codec=f"{WRONG}:PassesAside"))
+    assert named["check"] == "decoded elsewhere" and named["state"] == "failed"
+    assert named["found"].startswith("another process cannot decode the codes: KeyError: ")
+
+
+BY_NOISE = {"level", "clipping", "digital silence", "hidden delay", "polarity"}
+"""What networks of noise decide: they make other sound of speech."""
+RIGHT = {"contract", "bitrate label", "repeatable", "batch", "decoded elsewhere", "length"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_a_neural_codec_of_the_project_has_no_fault_but_its_stand_in_weights(name):
+    found = {f["check"]: f for f in check_codec(codec=name, options={"weights": "random"}, settings=Limits(threads=1))}
+    assert {f["check"] for f in wrong(found.values())} <= BY_NOISE
+    assert {check: found[check]["state"] for check in RIGHT} == dict.fromkeys(RIGHT, "ok"), found
+
+
+def test_batches_are_verified_in_a_process_of_the_codec():
+    assert verify_batching(name=f"{WRONG}:Right", limit=3).exact
+    found = verify_batching(name=f"{WRONG}:LeaksAFrame", limit=3)
+    assert not found.exact and 0 < found.flips < found.frames / 10
+    with pytest.raises(UserError, match="has no 'LeaksAFram'"):
+        verify_batching(name=f"{WRONG}:LeaksAFram", limit=3)
+    with pytest.raises(
+        UserError, match="cannot be run: its process ended \\(killed by signal 6\\); the last that it wrote"
+    ):
+        verify_batching(name=f"{WRONG}:Aborts", limit=3)

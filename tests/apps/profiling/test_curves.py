@@ -1,0 +1,74 @@
+"""Families, curves, delta rates and the order of quality."""
+
+from __future__ import annotations
+
+import pytest
+
+from codec_bench.apps.profiling import curves
+from codec_bench.errors import UnknownName
+from codec_bench.stats.bd_rate import bd_rate
+
+
+def entry(value, higher=True, half=0.01, unit=""):
+    return {
+        "value": value, "ci95": None if half is None else [value - half, value + half], "n": 5, "unit": unit,
+        "higher_is_better": higher, "protocol": "p",
+    }  # fmt: skip
+
+
+def quality(points, higher=True, half=0.01):
+    return {
+        codec: {"bitrate": entry(1000.0 * kbps, False, None, "bps"), "q": entry(value, higher, half)}
+        for codec, (kbps, value) in points.items()
+    }
+
+
+A = {"a@1": (1, 0.5), "a@2": (2, 0.6), "a@4": (4, 0.7), "a@8": (8, 0.8)}
+B = {"b@2": (2, 0.5), "b@4": (4, 0.6), "b@8": (8, 0.7), "b@16": (16, 0.8)}
+
+
+def test_points_of_one_codec_are_a_family():
+    labels = {
+        "opus-12k": "opus-12k",
+        "opus@24": "opus@24",
+        "./mine.py:Low": "mine@6",
+        "./mine.py:High": "mine@12",
+        "g711-ulaw": "g711-ulaw",
+    }
+    assert curves.families(labels) == {
+        "opus": ["opus-12k", "opus@24"], "mine": ["./mine.py:Low", "./mine.py:High"], "g711-ulaw": ["g711-ulaw"],
+    }  # fmt: skip
+
+
+def test_twice_the_rate_for_the_same_quality_is_a_hundred_percent():
+    groups = curves.families({name: name for name in {**A, **B}})
+    found = curves.curves(groups, quality({**B, **A}))
+    assert [p["bitrate_bps"] for p in found["q"]["families"]["a"]] == [1000, 2000, 4000, 8000]
+    rates = curves.delta_rates(found, curves.anchor_family("a@4", groups))
+    assert rates["q"] == {"b": {"value": pytest.approx(1.0), "reason": None}}
+    points = [[(1000 * k, v) for k, v in x.values()] for x in (A, B)]
+    assert rates["q"]["b"]["value"] == bd_rate(anchor=points[0], test=points[1])
+    lower = curves.curves(groups, quality({k: (r, -v) for k, (r, v) in {**A, **B}.items()}, higher=False))
+    assert curves.delta_rates(lower, "a")["q"]["b"]["value"] == pytest.approx(1.0)
+
+
+def test_too_few_points_are_refused_with_the_reason():
+    few = dict(list(A.items())[:3])
+    groups = curves.families({name: name for name in {**few, **B}})
+    entry_ = curves.delta_rates(curves.curves(groups, quality({**few, **B})), "b")["q"]["a"]
+    assert entry_["value"] is None and "3 points" in entry_["reason"]
+    without = curves.delta_rates(curves.curves(groups, quality(few)), "b")["q"]["a"]
+    assert without["value"] is None and "no value" in without["reason"]
+    with pytest.raises(UnknownName):
+        curves.anchor_family("c", groups)
+
+
+def test_quality_that_falls_with_bitrate_is_suspect_unless_the_intervals_overlap():
+    groups = {"a": ["a@1", "a@2"]}
+    fall = {"a@1": (1, 0.8), "a@2": (2, 0.7)}
+    (found,) = curves.order(curves.curves(groups, quality(fall)))["a@2"]
+    assert found["state"] == "suspect" and "0.7 at 2 kbit/s but 0.8 at 1 kbit/s" in found["found"]
+    (near,) = curves.order(curves.curves(groups, quality(fall, half=0.1)))["a@2"]
+    assert near["state"] == "ok" and "overlap" in near["found"]
+    assert curves.order(curves.curves(groups, quality(fall, higher=False))) == {}
+    assert curves.order(curves.curves(groups, quality({"a@1": (1, 0.7), "a@2": (2, 0.8)}))) == {}

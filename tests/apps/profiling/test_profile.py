@@ -1,0 +1,155 @@
+"""The whole profile, with correct codecs and codecs that fail in every way. A failure does not affect other codecs."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+import codec_bench
+from codec_bench.apps.profiling.api import SCHEMA
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.apps.profiling.steps import STEPS, Request
+from codec_bench.engine.own_worker import measure
+from codec_bench.errors import UnknownName, UserError
+
+
+def test_a_right_codec_has_every_number(profiled, odd, tmp_path):
+    name = odd("Framed")
+    found = profiled(name)
+    (sections,) = found.codecs.values()
+    states = {key: s["state"] for key, s in sections.items() if isinstance(s, dict) and "state" in s}
+    assert {k for k, v in states.items() if v == "not applicable"} == {"complexity"}
+    assert states["quality"] == "not measured" and not found.faults
+    assert set(states.values()) == {"ok", "not applicable", "not measured"}
+    assert sections["info"]["name"] == "framed" and sections["rate"]["nominal_bps"] == 2000.0
+    assert sections["load"]["load_s"] > 0 and sections["load"]["memory"]["resident_bytes"] > 1e7
+    assert 0 < sections["speed"]["encode_real_time_factor"] < sections["speed"]["real_time_factor"]
+    assert sections["batched"]["audio_hours_per_hour"] > 0 and sections["batched"]["items"] == 3
+    assert sections["latency"]["lookahead_samples"] == 79 and sections["streaming"]["equals_offline"]
+    assert {f["check"] for f in sections["findings"]["findings"]} >= {
+        "hidden delay",
+        "clipping",
+        "length",
+        "batch",
+        "bitrate label",
+    }
+    # What it decoded is kept beside the record, for the page's players.
+    assert len(sections["players"]) == 2
+    for path in sections["players"].values():
+        assert codec_bench.Audio.read(tmp_path / "out" / path).num_samples > 1000
+    assert found.facts["labels"] == {name: "framed"}
+    facts = json.loads((tmp_path / "out" / "profile.json").read_text("utf-8"))
+    assert facts == found.as_dict() and facts["schema"] == SCHEMA
+    assert facts["machine"]["cores"] and facts["versions"]["python"]
+
+
+BROKEN = {
+    "Raises": ("contract", "RuntimeError: cannot find my tables"),
+    "WillNotLoad": ("load", "OSError: no such checkpoint"),
+    "Dies": ("contract", "its process ended (exit code 7)"),
+}
+OWN = {
+    "WrongLength": "output must be as long as input",
+    "NotFinite": "samples that are not finite",
+    "OutOfRange": "expected 0 to 15",
+    "LosesItems": "returned 1 items for a batch of 2",
+    "NoInfo": "has nothing as its 'info'",
+}
+
+
+def test_every_fault_is_one_sentence_and_the_others_are_finished(profiled, odd, own_code):
+    broken = [*map(odd, BROKEN), *map(own_code, OWN)]
+    found = profiled(*broken, odd("Pcm"))
+    for name, (section, sentence) in BROKEN.items():
+        sections = found.codecs[odd(name)]
+        assert sections[section]["state"] == "failed" and sections[section]["reason"] == sentence
+        assert sections["rate"] == {"state": "not measured", "reason": sentence}
+    for name, sentence in OWN.items():
+        (fault,) = found.faults[own_code(name)]
+        assert sentence in fault and "\n" not in fault
+    assert set(found.faults) == set(broken)
+    assert found.codecs[odd("Pcm")]["rate"]["nominal_bps"] == 256000.0
+
+
+def test_a_codec_that_hangs_is_ended_and_the_next_is_measured(profiled, odd, hanging):
+    found = profiled(odd("Hangs"), odd("Pcm"), settings={"time_limit_s": 4.0})
+    assert found.codecs[odd("Hangs")]["contract"] == {
+        "state": "failed", "reason": "it did not answer for 4 s and was ended",
+    }  # fmt: skip
+    assert found.codecs[odd("Pcm")]["stability"]["state"] == "ok"
+    assert set(hanging) == {4.0}
+
+
+def test_the_limit_is_in_seconds_that_pass(files, odd, tmp_path):
+    request = Request(odd("Hangs"), files, "cpu", Settings(clip_s=0.5, time_limit_s=0.5), tuple(STEPS))
+    begun = time.monotonic()
+    sections = measure(request, tmp_path / "log")
+    failed = {section["reason"] for section in sections.values() if section["state"] == "failed"}
+    assert failed == {"it did not answer for 0.5 s and was ended"}
+    assert time.monotonic() - begun >= 0.5
+
+
+def test_one_measurement_that_hangs_or_dies_leaves_the_others(profiled, odd, hanging):
+    found = profiled(odd("HangsInStreams"), odd("DiesOnSilence"), settings={"time_limit_s": 4.0})
+    streams, silence = found.codecs[odd("HangsInStreams")], found.codecs[odd("DiesOnSilence")]
+    assert streams["streaming"]["reason"] == "it did not answer for 4 s and was ended"
+    assert streams["stability"]["state"] == streams["rate"]["state"] == "ok"
+    assert silence["rate"]["state"] == "ok"
+    assert found.faults[odd("DiesOnSilence")] == ["odd input: its process ended (exit code 7)"]
+
+
+def test_a_codec_that_changes_its_codebooks_has_no_rate(profiled, odd):
+    found = profiled(odd("ChangesItsShape"), limit=6)
+    sections = found.codecs[odd("ChangesItsShape")]
+    assert sections["rate"]["state"] == "failed" and "one set of codebooks" in sections["rate"]["reason"]
+    assert len(found.faults[odd("ChangesItsShape")]) == 1  # said once, though three sections are without numbers
+
+
+def test_what_the_caller_can_mend_is_an_error_before_anything_runs(profiled, odd, tmp_path):
+    with pytest.raises(UnknownName, match="opos"):
+        profiled("opos-12k", odd("Pcm"))
+    with pytest.raises(UserError, match="no point of 3 kbps"):
+        profiled("opus@3")
+    with pytest.raises(UserError, match="there is no file"):
+        profiled(f"{tmp_path}/nothing.py:Codec")
+    with pytest.raises(UserError, match="no codec was named"):
+        profiled()
+    with pytest.raises(UserError, match="cannot be loaded: OSError: no such checkpoint"):
+        profiled(odd("WillNotLoad"))
+    with pytest.raises(UnknownName, match="anchor_of_nobody"):
+        profiled(odd("Pcm"), anchor="anchor_of_nobody")
+    with pytest.raises(UserError, match="no metric called 'stoy'"):
+        profiled(odd("Pcm"), metrics="stoy")
+
+
+def test_a_packet_codec_gives_what_applies_and_reasons_for_the_rest(profiled):
+    sections = profiled("opus-12k").codecs["opus-12k"]
+    assert sections["rate"]["nominal_bps"] == pytest.approx(12000, rel=0.03)
+    assert sections["rate"]["entropy_coded_bps"] is None and sections["rate"]["packets"]["bytes_median"] == 30
+    assert sections["complexity"]["state"] == sections["streaming"]["state"] == "not applicable"
+    assert 4 <= sections["latency"]["lookahead_ms"] <= 40
+
+
+def children():
+    """The numbers of the processes that this one has started. Another test may keep a browser."""
+    return {number for path in Path("/proc/self/task").glob("*/children") for number in path.read_text().split()}
+
+
+def test_no_process_is_left_behind(profiled, odd, hanging):
+    before = children()
+    profiled(odd("Hangs"), settings={"time_limit_s": 2.0})
+    assert children() <= before
+
+
+def test_a_network_takes_its_options_and_is_counted(profiled, odd):
+    found = profiled(odd("Network"), options={odd("Network"): {"width": 6}})
+    complexity = found.codecs[odd("Network")]["complexity"]
+    assert complexity["parameters"] == 2 * 80 * 6
+    assert complexity["encoder"]["macs_per_s"] == complexity["decoder"]["macs_per_s"] == 200 * 80 * 6
+    assert found.codecs[odd("Network")]["speed"]["threads"]["torch"] == 1
+    assert not found.faults
+    with pytest.raises(UserError, match="nobody"):
+        profiled(odd("Network"), options={"nobody": {"width": 6}})

@@ -1,0 +1,8 @@
+"""The tests of this folder import the benches by name; no other test does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))

@@ -1,0 +1,48 @@
+"""`codec-bench --help`: groups of commands from tables, and no command's module."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from codec_bench.cli.app import app, table
+from codec_bench.cli.commands import GROUPS
+from codec_bench.registry import load_attribute
+
+
+@pytest.mark.parametrize("name", table())
+def test_the_line_of_a_command_is_the_first_of_its_function(name):
+    made = load_attribute(table()[name].path)
+    said = made.info.help if isinstance(made, typer.Typer) else made.__doc__
+    assert said.split("\n")[0] == table()[name].help
+
+
+def test_help_has_every_command_in_its_group_and_the_common_ones_first(command):
+    code, out, _ = command("--help")
+    assert code == 0
+    for group in GROUPS:
+        _, _, rest = out.partition(f"\n{group}:\n")
+        lines = rest.partition("\n\n")[0].splitlines()
+        shown = [line.split()[0] for line in lines]
+        held = {name: one for name, one in table().items() if one.group == group}
+        assert shown == list(held) and all(len(line) <= 80 for line in lines)
+        assert [one.common for one in held.values()] == sorted((one.common for one in held.values()), reverse=True)
+
+
+def test_help_imports_no_command():
+    code = (
+        "import sys\nfrom codec_bench.cli import main\nsys.argv = ['codec-bench', '--help']\n"
+        "try:\n    main()\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True)
+    modules = {one.path.partition(":")[0] for one in table().values()}
+    assert done.returncode == 0 and len(modules) > 15 and not modules & set(done.stderr.split())
+
+
+def test_commands_are_had_by_name():
+    program = typer.main.get_command(app)
+    assert list(program.commands) == list(table()) and program.commands["eval"] is program.commands["eval"]
+    assert "evl" not in program.commands and program.commands.get("evl") is None

@@ -1,0 +1,92 @@
+"""An option of `eval` is added to a copy of the project: the schema, the place that acts on it and the changelog are all it touches."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project_copy import copied, sums
+
+CHANGELOG = {"CHANGELOG.md": (("### Added\n", "### Added\n- One more option.\n"),)}
+# What is written for each: in these files, after the text on the left stands the text on the right.
+ADDED = {
+    "an argument of the verb": CHANGELOG | {
+        "codec_bench/config/request.py": (
+            ('"""The options of `eval`."""\n', '"""The options of `eval`."""\n\n    title: Annotated[Text | None, Option("What the run is called.")] = None\n'),
+        ),
+        "codec_bench/api/evaluate.py": (
+            ("    seed: int = 0,\n    limit: int | None = None,\n", "    seed: int = 0,\n    limit: int | None = None,\n    title: str | None = None,\n"),
+            ('"by": by, "out": out,', '"by": by, "out": out, "title": title,'),
+            ("    codec: Codecs,\n    metrics: str", "    codec: Codecs,\n    title: str | None,\n    metrics: str"),
+            ('"limit": limit, **groups}', '"limit": limit, "title": title, **groups}'),
+        ),
+    },
+    "a field of Running": CHANGELOG | {
+        "codec_bench/config/shared_options.py": (
+            ("    check: Annotated[\n", '    started_by: Annotated[Text, Option("Who started the run.", of="running")] = "nobody"\n    check: Annotated[\n'),
+        ),
+        "codec_bench/engine/evaluation.py": (('"check": running.check,', '"check": running.check, "started_by": running.started_by,'),),
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=ADDED)
+def grown(request, tmp_path_factory):
+    """A copy of the project with one more option, how its program is run, and the files that changed."""
+    copy, environment = copied(tmp_path_factory.mktemp("grown"))
+    before = sums(copy)
+    for file, changes in ADDED[request.param].items():
+        text = (copy / file).read_text("utf-8")
+        for old, new in changes:
+            assert text.count(old) >= 1, (file, old)
+            text = text.replace(old, new, 1)
+        (copy / file).write_text(text, "utf-8")
+    after = sums(copy)
+
+    def python(code: str, *typed: str) -> str:
+        command = [sys.executable, "-P", "-c", code, *typed]
+        done = subprocess.run(command, cwd=copy.parent, env=environment, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return request.param, python, {file for file in after if after[file] != before.get(file)}, copy.parent
+
+
+CLI = "from codec_bench.cli import main; main()"
+RUN = ("eval", "--codec", "g711-ulaw", "--data", "embedded", "--metrics", "si_sdr", "--limit", "1", "--no-cache")
+
+
+def test_an_option_touches_at_most_three_files(grown):
+    _, _, changed, _ = grown
+    assert len(changed) <= 3 and "CHANGELOG.md" in changed
+
+
+def test_it_can_be_typed_and_written_into_a_file_and_has_its_effect(grown):
+    kind, python, _, folder = grown
+    flag, said = (
+        ("--title", "What the run is called.") if kind.startswith("an") else ("--started-by", "Who started the run.")
+    )
+    key = flag.lstrip("-").replace("-", "_")
+    assert said in " ".join(python(CLI, "eval", "--help").split())
+    python(CLI, *RUN, "--out", "typed", flag, "Ada")
+    assert recorded(folder / "typed")[key] == "Ada"
+    (folder / "run.yaml").write_text(
+        f"codec: g711-ulaw\ndata: embedded\nmetrics: si_sdr\nlimit: 1\ncache: false\n{key}: Bea\n"
+    )
+    python(CLI, "eval", "--config", "run.yaml", "--out", "filed")
+    assert recorded(folder / "filed")[key] == "Bea"
+    told = python(
+        "import codec_bench, inspect; from codec_bench.engine.running import Running\n"
+        "print(codec_bench.read_arguments('run.yaml', 'eval'))\n"
+        "print(inspect.getdoc(codec_bench.evaluate), inspect.getdoc(Running))"
+    )
+    assert f"'{key}': 'Bea'" in told and f"    {key}: {said[0].lower()}{said[1:]}" in told
+
+
+def recorded(run: Path) -> dict[str, object]:
+    """What the record says of the request, and of how it was carried out."""
+    record = json.loads((run / "run.json").read_text("utf-8"))
+    return record["config"] | record["how"]

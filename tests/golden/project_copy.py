@@ -1,0 +1,31 @@
+"""A copy of the project in which a test adds something, and what has changed in it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = shutil.ignore_patterns(
+    ".git", ".venv*", "build", "dist", "runs", "*.egg-info", "__pycache__", ".*_cache", ".cache", "*.pyc"
+)
+
+
+def copied(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Copies the project; returns the copy, and the environment in which its package is the one that is imported."""
+    copy = folder / "project"
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=LEFT_OUT)
+    place = folder / "place"  # not the project's root: what lies there must not be importable by its bare name
+    place.mkdir()
+    (place / "codec_bench").symlink_to(copy / "codec_bench")
+    return copy, {
+        **os.environ, "PYTHONPATH": str(place), "CODEC_BENCH_CACHE": str(folder / "cache"), "NUMBA_CACHE_DIR": str(folder / "numba"),
+    }  # fmt: skip
+
+
+def sums(folder: Path) -> dict[str, str]:
+    """A digest of every file, by its path."""
+    files = (f for f in folder.rglob("*") if f.is_file() and not f.is_symlink() and "__pycache__" not in f.parts)
+    return {f.relative_to(folder).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}

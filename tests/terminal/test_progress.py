@@ -1,0 +1,129 @@
+"""The progress of a run: its words, when the time left is estimated, and a line every 30 seconds off a terminal."""
+
+from __future__ import annotations
+
+import re
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from codec_bench.engine.running import Running, quiet
+from codec_bench.errors import UserError
+from codec_bench.terminal.progress import Lines, Progress, shown_to_caller
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def told(progress, clock, second, stage, done, total=400, failed=0, audio_s=0.0):
+    clock.now = 1000.0 + second
+    progress.tell(stage, done, total, failed, audio_s)
+    return progress.words()
+
+
+def test_loading_and_the_first_batch_have_words_and_no_estimate(clock):
+    progress = Progress(clock)
+    assert told(progress, clock, 24, "loading the recogniser whisper-large-v3", 0) == "0 of 400 items, 24 s so far"
+    assert progress.stage == "loading the recogniser whisper-large-v3"
+    assert "left" not in told(progress, clock, 60, "first batch", 0)
+
+
+def test_the_time_left_is_said_once_a_tenth_is_done_and_loading_does_not_count(clock):
+    progress = Progress(clock)
+    told(progress, clock, 300, "first batch", 0)
+    told(progress, clock, 300, "running", 1, audio_s=5.0)
+    assert "left" not in told(progress, clock, 309, "running", 60, audio_s=300.0), "9 s are too few"
+    assert "left" not in told(progress, clock, 330, "running", 40), "39 of 399 are less than a tenth"
+    # 41 more in 41 s: a second each, and 358 are left.
+    assert told(progress, clock, 341, "running", 42).endswith("400 items, about 6 min left")
+
+
+def test_a_long_run_has_an_estimate_after_two_minutes(clock):
+    progress = Progress(clock)
+    told(progress, clock, 10, "running", 1, total=100_000)
+    assert "left" not in told(progress, clock, 129, "running", 120, total=100_000)
+    assert "about 27 h 45 min left" in told(progress, clock, 130, "running", 121, total=100_000)
+
+
+def test_items_of_an_earlier_command_do_not_count_for_the_time_left(clock):
+    progress = Progress(clock)
+    told(progress, clock, 5, "running", 200)
+    assert "about 3 min left" in told(progress, clock, 25, "running", 220)
+
+
+def test_failures_and_speed_are_counted_in_it(clock):
+    progress = Progress(clock)
+    told(progress, clock, 5, "running", 1, audio_s=4.0)
+    words = told(progress, clock, 15, "running", 20, failed=1234, audio_s=604.0)
+    assert words.startswith("20 of 400 items, 1,234 failed, 0.17 h of audio, 60.0x real time, 15 s so far")
+
+
+def test_steps_of_different_length_have_no_estimate(clock):
+    progress = Progress(clock, "steps", estimates=False)
+    told(progress, clock, 1, "opus-12k: speed", 1, total=20)
+    assert told(progress, clock, 600, "opus-12k: speed", 19, total=20) == "19 of 20 steps, 10 min so far"
+
+
+def test_off_a_terminal_a_line_is_said_every_30_seconds(clock):
+    said = []
+    progress = Progress(clock)
+    lines = Lines(progress, clock, said.append)
+    for second in range(1, 101):
+        clock.now = 1000.0 + second
+        if second > 40:
+            progress.tell("running", second, 400, 2, 0.0)
+        lines.tick()
+    assert [re.split(": |, ", line)[0] for line in said] == ["starting", "running", "running"]
+    assert said[1] == "running: 60 of 400 items, 2 failed, 1 min so far"
+
+
+def test_who_is_told_is_what_the_caller_says(monkeypatch):
+    def mine(*report):
+        pass
+
+    loud, still = Running(progress=mine), Running()
+    for running, progress, told in (
+        (still, None, quiet),
+        (still, False, quiet),
+        (loud, None, mine),
+        (still, mine, mine),
+    ):
+        with shown_to_caller(running, progress) as found:
+            assert found.progress is told
+    with shown_to_caller(still, True) as found:
+        assert found.progress.__self__.stage == "starting"
+        found.progress("running", 1, 2, 0, 3.0)
+        line = found.progress.__self__
+    assert line.line().startswith("finished: 1 of 2 items")
+    for wrong in ("yes", 1):
+        with pytest.raises(UserError, match="expected True, False or a function"), shown_to_caller(still, wrong):
+            pass
+
+
+def test_in_a_notebook_a_line_is_shown_unasked_and_nothing_if_it_is_not_wished(monkeypatch):
+    shown = []
+    handle = SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+    display = SimpleNamespace(display=lambda data, raw, display_id: shown.append(data["text/plain"]) or handle)
+    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    with shown_to_caller(Running(), False) as found:
+        assert found.progress is quiet and shown == []
+    with pytest.raises(KeyboardInterrupt), shown_to_caller(Running(), None) as found:
+        found.progress("running", 3, 7, 1, 5.0)
+        raise KeyboardInterrupt
+    assert shown[0] == "starting" and shown[-1].startswith("running: 3 of 7 items, 1 failed"), "where it was stopped"
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: None))
+    with shown_to_caller(Running(), None) as found:
+        assert found.progress is quiet, "IPython that is imported and not running is no notebook"
