@@ -176,7 +176,7 @@ def test_a_process_makes_its_gpu_the_current_one_and_takes_its_share(monkeypatch
 
 
 def test_a_worker_owns_its_device_before_it_builds_its_first_stage(monkeypatch):
-    from codec_bench.engine import lanes, worker
+    from codec_bench.engine import double_buffer, worker
     from codec_bench.engine.stage import StageSpec
 
     told = []
@@ -194,9 +194,9 @@ def test_a_worker_owns_its_device_before_it_builds_its_first_stage(monkeypatch):
         def send(self, message):
             told.append("facts")
 
-    monkeypatch.setattr(lanes, "own_device", lambda *given: told.append(given))
+    monkeypatch.setattr(double_buffer, "own_device", lambda *given: told.append(given))
     monkeypatch.setitem(worker.STAGES, "feature", lambda spec, device: types.SimpleNamespace(facts={}))
-    worker.serve(Pipe(), lanes.Gpu("cuda:3", 2))
+    worker.serve(Pipe(), double_buffer.Gpu("cuda:3", 2))
     assert told == [("cuda:3", 2), "facts", "facts"]
 
 
@@ -204,7 +204,7 @@ def stages_of_a_full_gpu(monkeypatch, free):
     """The stages of a worker of a GPU: those called `small` fit into its memory."""
     import torch
 
-    from codec_bench.engine import lanes, worker
+    from codec_bench.engine import double_buffer, worker
     from codec_bench.engine.stage import StageSpec
 
     def made(spec, device):
@@ -212,12 +212,12 @@ def stages_of_a_full_gpu(monkeypatch, free):
             raise torch.OutOfMemoryError("CUDA out of memory")
         return types.SimpleNamespace(facts={}, run=lambda works, segments: (works, {}))
 
-    monkeypatch.setattr(lanes, "own_device", lambda *given: None)
+    monkeypatch.setattr(double_buffer, "own_device", lambda *given: None)
     monkeypatch.setattr(sys, "setswitchinterval", lambda seconds: None)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     monkeypatch.setattr(torch.cuda, "mem_get_info", free)
     monkeypatch.setitem(worker.STAGES, "feature", made)
-    stages = worker.Stages(lanes.Gpu("cuda:0", 1))
+    stages = worker.Stages(double_buffer.Gpu("cuda:0", 1))
     stages.specs = {name: StageSpec(name, "feature", (name,)) for name in ("small", "large")}
     return lambda key: run_batch(lambda: stages.load(key), [1], None, "cuda:0")[0]
 
@@ -245,26 +245,26 @@ def test_a_gpu_that_is_full_at_the_first_allocation_is_told_with_what_is_free(fr
     ["The NVIDIA driver on your system is too old (found version 11040)", "Torch not compiled with CUDA enabled"],
 )
 def test_a_device_that_torch_cannot_take_is_told_once_for_all_items(said, monkeypatch):
-    from codec_bench.engine import lanes
+    from codec_bench.engine import double_buffer
 
     def refuses(*given):
         raise RuntimeError(said)
 
     run = stages_of_a_full_gpu(monkeypatch, refused)
-    monkeypatch.setattr(lanes, "own_device", refuses)
+    monkeypatch.setattr(double_buffer, "own_device", refuses)
     outcome = run("small")
     assert isinstance(outcome, DeviceUnusable) and not isinstance(outcome, DeviceFull)
     assert outcome.message == f"'cuda:0' cannot be used: RuntimeError: {said}" and "doctor" in outcome.hint
 
 
 def test_a_device_that_is_lost_when_it_is_taken_gets_a_new_process(monkeypatch):
-    from codec_bench.engine import lanes
+    from codec_bench.engine import double_buffer
 
     def gone(*given):
         raise RuntimeError("CUDA error: CUDA-capable device(s) is/are busy or unavailable")
 
     run = stages_of_a_full_gpu(monkeypatch, refused)
-    monkeypatch.setattr(lanes, "own_device", gone)
+    monkeypatch.setattr(double_buffer, "own_device", gone)
     assert memory.device_lost(run("small").reason)
 
 

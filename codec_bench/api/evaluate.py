@@ -13,7 +13,7 @@ from codec_bench.config.option import documented
 from codec_bench.config.request import EvalRequest
 from codec_bench.data import broken_down, data_name, open_source
 from codec_bench.engine.evaluation import Evaluation
-from codec_bench.engine.growing import in_begun_order
+from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics

@@ -29,7 +29,7 @@ from codec_bench.config.run_request import RunRequest as RunOptions
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
-from codec_bench.engine.growing import in_begun_order
+from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.errors import AnswersPending, UnknownName, UserError

@@ -15,7 +15,7 @@ from codec_bench.config.option import documented
 from codec_bench.config.request import ScoreRequest
 from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness
 from codec_bench.engine.evaluation import Evaluation
-from codec_bench.engine.growing import in_begun_order
+from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import Note, UserError

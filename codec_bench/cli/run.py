@@ -107,7 +107,7 @@ def _print_breakdowns(outcome: Outcome) -> None:
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.benchmark.tables import answers_of, failures_of, metrics_of
     from codec_bench.report.answers import answer_notes, judge_notes
-    from codec_bench.report.beside import beside_notes, chance_text
+    from codec_bench.report.chance_level import beside_notes, chance_text
     from codec_bench.report.numbers import draw_notes, interval_notes
     from codec_bench.report.robustness.rows import choice_notes
     from codec_bench.report.table import failures_table
@@ -196,7 +196,7 @@ def _told(answers: Answers) -> str:
 
 
 def _line(row: dict[str, Any], name: str, entry: MetricSummary, *, guessed: bool) -> tuple[Any, ...]:
-    from codec_bench.report.beside import chance_text
+    from codec_bench.report.chance_level import chance_text
     from codec_bench.report.numbers import decimals, number, shown_unit
     from codec_bench.stats.judging import failing
 

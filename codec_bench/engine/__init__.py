@@ -3,13 +3,13 @@
 Which file to open
     What is run
     `evaluation.py`  one evaluation, from the plan to the record; the fingerprint, which must be the same when a run is continued.
-    `executor.py`    whether a run is for this machine or for a cluster, and `growing.py` a run that is continued with more samples.
+    `executor.py`    whether a run is for this machine or for a cluster, and `extend.py` a run that is continued with more samples.
     `systems.py`     the systems of a run and their names; `plan.py` decides what is computed for them.
     `running.py`     the options that change no number, and the workers and the cache that are started by them.
 
     How an item travels
-    `run.py`         the event loop: follows every item until it is in the record. `phases.py` says in words what it does.
-    `feed.py`        reads samples ahead (`ahead.py`, `reading.py`) into the memory that all processes share (`arena.py`).
+    `run.py`         the event loop: follows every item until it is in the record. `progress_words.py` says in words what it does.
+    `feed.py`        reads samples ahead (`prefetch.py`, `reading.py`) into the memory that all processes share (`arena.py`).
     `batch.py`       which items form a batch, how large it may be, and what happens to its items when it fails.
     `checks.py`      the checks of the codecs of a run, and `cache.py` features that earlier runs have computed.
     `timings.py`     where the time went.
@@ -17,7 +17,7 @@ Which file to open
     Child processes
     `pool.py`        starts the workers, notices that one has died or is late, and starts another.
     `worker.py`      the program of a worker; `stage.py` is what it computes, and `loading.py` has it loaded.
-    `lanes.py`       has a GPU's worker make the next batch ready while one computes; `device.py` says which devices there are.
+    `double_buffer.py`       has a GPU's worker make the next batch ready while one computes; `device.py` says which devices there are.
     `own_worker.py`  the steps of one codec in a worker of its own, for `validate`, `verify-batching` and `profile`.
 
 `tests/engine/test_run.py` tests batches, the fingerprint, and workers that die or hang. `tests/engine/test_faults.py` tests what

@@ -13,9 +13,9 @@ from typing import Any
 
 from codec_bench.data import problem_of
 from codec_bench.decoding.remote import shown
-from codec_bench.engine.ahead import Ahead, Entry
 from codec_bench.engine.arena import Arena, Region
 from codec_bench.engine.batch import Dispatcher
+from codec_bench.engine.prefetch import Entry, SamplePrefetch
 from codec_bench.engine.reading import READ_AT_ONCE, READING, Heard, ReadResult, ReadWork, Wanted
 from codec_bench.engine.stage import Fault
 from codec_bench.engine.systems import System
@@ -114,7 +114,7 @@ class Feed:
         readers: int,
     ) -> None:
         self._dispatcher, self._arena, self._keep, self._folder = dispatcher, arena, keep, folder
-        self._ahead = Ahead(large_first(todo))
+        self._ahead = SamplePrefetch(large_first(todo))
         self._admit, self._at_once = admit, 2 * READ_AT_ONCE * readers
         self.reading = 0
         self._exhausted = False

@@ -28,9 +28,9 @@ from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.checks import Checks, clips_of
 from codec_bench.engine.feed import Feed, Loaded, Signal
 from codec_bench.engine.loading import load_stages
-from codec_bench.engine.phases import phase_of
 from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
+from codec_bench.engine.progress_words import phase_of
 from codec_bench.engine.stage import (
     CodecResult,
     CodecWork,

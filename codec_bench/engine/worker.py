@@ -20,7 +20,7 @@ from time import monotonic, perf_counter, process_time
 from typing import Any
 
 from codec_bench.engine.arena import Segments
-from codec_bench.engine.lanes import Gpu, Place, Ready, Seen, received, unwatched
+from codec_bench.engine.double_buffer import Gpu, Place, Ready, Seen, received, unwatched
 from codec_bench.engine.pool import DEVICE_LOST
 from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage

@@ -66,7 +66,7 @@ def uploaded(values: torch.Tensor, device: Any) -> torch.Tensor:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ahead:
+class Prefetch:
     """What was made on another stream, and the event after which it is there. It must be kept until it was used."""
 
     value: Any
@@ -90,7 +90,7 @@ class UploadStream:
         self._device = device
         self._stream: Any = None
 
-    def run(self, make: Callable[[], Any]) -> Ahead:
+    def run(self, make: Callable[[], Any]) -> Prefetch:
         """What `make` gives, all of whose uploads go through this stream."""
         if self._stream is None:
             torch.cuda.set_device(self._device)  # of this thread: each thread has its own current device
@@ -99,7 +99,7 @@ class UploadStream:
             value = make()
             there = torch.cuda.Event()
             there.record(self._stream)
-        return Ahead(value, there, self._device)
+        return Prefetch(value, there, self._device)
 
 
 def sizes_on_host(net: Any) -> None:

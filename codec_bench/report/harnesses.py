@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.report.exchanged import check_finished, chosen_system, data_of, facts_of, parts_taken
+from codec_bench.report.export_facts import check_finished, chosen_system, data_of, facts_of, parts_taken
 from codec_bench.stats.intervals import LEVEL, t_quantile
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.report.exchanged import check_finished, chosen_system, data_of, facts_of, parts_taken
+from codec_bench.report.export_facts import check_finished, chosen_system, data_of, facts_of, parts_taken
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.export import Target, opened

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codec_bench.report import numbers
-from codec_bench.report.beside import beside_notes, chance_text
+from codec_bench.report.chance_level import beside_notes, chance_text
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import BITRATE, MetricSummary, Summary
 from codec_bench.store.export import Target, check_format, opened, write_csv

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_bench.report import numbers
-from codec_bench.report.beside import beside_notes, chance_text
+from codec_bench.report.chance_level import beside_notes, chance_text
 from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, Comparison
 from codec_bench.stats.summary_types import BITRATE, Estimate, Failure, MetricSummary, Summary, SystemSummary
 

@@ -286,7 +286,7 @@ class MetricSummary(Estimate):
             that is all that this system has.
         subsets: the results by column and value, where results are broken down and in every benchmark's run. The value of the
             samples that have none in a column is empty.
-        chance: the chance level of questions with options. read, compared, policies: what `stats.beside` gives.
+        chance: the chance level of questions with options. read, compared, policies: what `stats.chance_level` gives.
         draws, robustness: where several answers were drawn to each question, and where it was asked in several wordings.
             `robustness` is None if fewer than two wordings have a value.
     """

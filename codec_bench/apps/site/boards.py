@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from codec_bench.apps.site.contradictions import Contradiction
-from codec_bench.report.page.heads import head_of
+from codec_bench.report.page.column_heads import head_of
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, t_quantile
 from codec_bench.stats.summary_types import Estimate
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from codec_bench.apps.leaderboards.board import Board, Column, Row
 from codec_bench.apps.leaderboards.codecs import CodecBoard, CodecTable
-from codec_bench.report.page.heads import head_of
+from codec_bench.report.page.column_heads import head_of
 from codec_bench.stats.summary_types import Estimate
 
 _KBPS = {"unit": "bps", "higher_is_better": False, "summary": "The bitrate."}

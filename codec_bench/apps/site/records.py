@@ -22,9 +22,9 @@ import numpy as np
 from codec_bench.apps.site.folder import SCHEMA, SiteFolder
 from codec_bench.errors import UserError
 from codec_bench.report import numbers
-from codec_bench.report.page.choose import worth_hearing
+from codec_bench.report.page.chosen_samples import worth_hearing
+from codec_bench.report.page.columns import Column
 from codec_bench.report.page.sound import choose_clips
-from codec_bench.report.page.system import Column
 from codec_bench.stats.breakdown import subsets_of
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.sets import SETS

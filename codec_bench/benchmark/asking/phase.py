@@ -18,7 +18,7 @@ from codec_bench.benchmark.asking.answering import Answering
 from codec_bench.benchmark.asking.asking import Asking
 from codec_bench.benchmark.asking.batched import check_no_batches
 from codec_bench.benchmark.asking.draws import Draws, check_drawn, with_seed
-from codec_bench.benchmark.asking.growing import as_begun, grow
+from codec_bench.benchmark.asking.extend import as_begun, grow
 from codec_bench.benchmark.asking.lengths import check_length
 from codec_bench.benchmark.asking.orders import arranged
 from codec_bench.benchmark.asking.spending import Purse

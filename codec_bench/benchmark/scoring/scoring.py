@@ -20,7 +20,7 @@ from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading import Chain, Unparsed
 from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
-from codec_bench.engine.phases import RUNNING
+from codec_bench.engine.progress_words import RUNNING
 from codec_bench.engine.run import Engine
 from codec_bench.store.answers import SOUND, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run

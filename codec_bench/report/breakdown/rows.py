@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from codec_bench.report import numbers
-from codec_bench.report.beside import chance_text
+from codec_bench.report.chance_level import chance_text
 from codec_bench.stats.summary_types import MetricSummary, Subset
 
 MOST_ROWS = 60

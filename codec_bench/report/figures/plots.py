@@ -10,7 +10,7 @@ from typing import Any, Literal
 from codec_bench.report import numbers
 from codec_bench.report.breakdown.rows import columns_of as broken_down_by
 from codec_bench.report.breakdown.rows import shown_name, subsets_of
-from codec_bench.report.page.system import Column, System, columns_of, data_sets, families, run_names, systems_of
+from codec_bench.report.page.columns import Column, System, columns_of, data_sets, families, run_names, systems_of
 from codec_bench.stats.summary_types import MetricSummary, Subset, Summary, SystemSummary
 from codec_bench.store.record import Run
 

@@ -19,14 +19,9 @@ from urllib.parse import quote
 import numpy as np
 
 from codec_bench.report import numbers
-from codec_bench.report.page.choose import choose_rows, worth_hearing
-from codec_bench.report.page.exchanges import (
-    asked_aloud,
-    collect_exchanges,
-)
-from codec_bench.report.page.heads import column_heads
-from codec_bench.report.page.sound import choose_clips
-from codec_bench.report.page.system import (
+from codec_bench.report.page.chosen_samples import choose_rows, worth_hearing
+from codec_bench.report.page.column_heads import column_heads
+from codec_bench.report.page.columns import (
     Column,
     System,
     Tables,
@@ -36,7 +31,12 @@ from codec_bench.report.page.system import (
     run_names,
     systems_of,
 )
-from codec_bench.report.page.written import reason, reasons, written
+from codec_bench.report.page.exchanges import (
+    asked_aloud,
+    collect_exchanges,
+)
+from codec_bench.report.page.sound import choose_clips
+from codec_bench.report.page.template_values import reason, reasons, written
 from codec_bench.stats.packing import KEY as EMBEDDINGS
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary, Summary, SystemSummary

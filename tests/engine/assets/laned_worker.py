@@ -6,7 +6,7 @@ import sys
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
 
-from codec_bench.engine.lanes import Place
+from codec_bench.engine.double_buffer import Place
 from codec_bench.engine.worker import serve
 
 

@@ -18,7 +18,7 @@ import soundfile
 from codec_bench.engine import running, worker
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
-from codec_bench.engine.lanes import Place
+from codec_bench.engine.double_buffer import Place
 from codec_bench.engine.pool import LOST, Died, Done, Pool, Worker
 from codec_bench.engine.stage import Fault, StageSpec
 from codec_bench.errors import DeviceFull, UserError

@@ -57,7 +57,7 @@ class _Pending:
     files: dict[str, Fetched] = field(default_factory=dict)
 
 
-class Ahead:
+class SamplePrefetch:
     """The samples of a run, each as soon as its sound is on this machine.
 
     Args:

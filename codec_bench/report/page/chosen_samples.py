@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from codec_bench.report.page.system import Column, System
+    from codec_bench.report.page.columns import Column, System
     from codec_bench.stats.summary_types import Summary
 
 _BROKEN = {"failed", "unparsed", "undefined", "no_estimate", "not_scored"}

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from codec_bench.report.beside import beside_notes, chance_text
-from codec_bench.stats.beside import policies
+from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.stats.chance_level import policies
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import CountingFailures, MetricSummary
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord

@@ -9,7 +9,7 @@ import numpy as np
 
 from codec_bench.report import numbers
 from codec_bench.report.numbers import Valued
-from codec_bench.report.page.system import Column, System
+from codec_bench.report.page.columns import Column, System
 from codec_bench.stats.summary_types import MetricSummary
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
 from codec_bench.report.answers import answer_notes, judge_notes
-from codec_bench.report.beside import beside_notes, chance_text
 from codec_bench.report.breakdown.section import breakdown_tables
+from codec_bench.report.chance_level import beside_notes, chance_text
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
 from codec_bench.report.page.sound import Clip
@@ -18,7 +18,7 @@ from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
 
 if TYPE_CHECKING:
-    from codec_bench.report.page.system import System, Tables
+    from codec_bench.report.page.columns import System, Tables
 
 _NAMED = 3  # runs that the title names
 

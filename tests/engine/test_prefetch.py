@@ -10,8 +10,8 @@ import pytest
 
 from codec_bench.decoding.remote import RemoteError
 from codec_bench.decoding.tar import Member
-from codec_bench.engine import ahead
-from codec_bench.engine.ahead import Ahead
+from codec_bench.engine import prefetch
+from codec_bench.engine.prefetch import SamplePrefetch
 from codec_bench.types import Sample
 
 
@@ -50,7 +50,7 @@ def asked(monkeypatch):
             raise RemoteError(f"'{url}' is not there")
         return bytes(range(256)) * 64 if end is None else (bytes(range(256)) * 64)[begin:end]
 
-    monkeypatch.setattr(ahead, "read_remote", read)
+    monkeypatch.setattr(prefetch, "read_remote", read)
     return calls
 
 
@@ -58,7 +58,7 @@ def test_members_of_one_tar_file_are_fetched_together(asked):
     places = [(512, 100), (1536, 50), (2048, 10)]
     members = [str(Member("s3://b/a.tar", begin, size, f"{n}.flac")) for n, (begin, size) in enumerate(places)]
     far = str(Member("s3://b/a.tar", 12_000_000, 5, "far.flac"))
-    found = all_of(Ahead(iter(entries(*members, far, "s3://b/other.flac"))))
+    found = all_of(SamplePrefetch(iter(entries(*members, far, "s3://b/other.flac"))))
     whole = bytes(range(256)) * 64
     assert [found[f"u{n}"] for n in range(3)] == [whole[begin : begin + size] for begin, size in places]
     assert sorted(asked, key=lambda call: call[:2]) == [
@@ -69,14 +69,14 @@ def test_members_of_one_tar_file_are_fetched_together(asked):
 
 
 def test_what_is_here_passes_and_what_cannot_be_fetched_is_a_reason(asked):
-    found = all_of(Ahead(iter(entries("/here/a.flac", "s3://b/bad.flac", "s3://b/good.flac", "/here/b.flac"))))
+    found = all_of(SamplePrefetch(iter(entries("/here/a.flac", "s3://b/bad.flac", "s3://b/good.flac", "/here/b.flac"))))
     assert found["u0"] == "/here/a.flac" and found["u3"] == "/here/b.flac"
     assert found["u1"] == "'s3://b/bad.flac' is not there" and len(found["u2"]) == 256 * 64
 
 
 def test_what_is_held_is_bounded_and_removed(asked, monkeypatch):
-    monkeypatch.setattr(ahead, "SAMPLES", 5)
-    held = Ahead(iter(entries(*(f"s3://b/{n}.flac" for n in range(50)))))
+    monkeypatch.setattr(prefetch, "SAMPLES", 5)
+    held = SamplePrefetch(iter(entries(*(f"s3://b/{n}.flac" for n in range(50)))))
     held.next()
     end = time.monotonic() + 30
     while held.waits and time.monotonic() < end:
@@ -84,5 +84,5 @@ def test_what_is_held_is_bounded_and_removed(asked, monkeypatch):
         time.sleep(0.001)
     assert len(asked) == 5 and len(os.listdir(held._folder)) == 5
     assert len(all_of(held)) == 50 and not os.path.exists(held._folder)
-    monkeypatch.setattr(ahead, "HELD_BYTES", 1)
-    assert len(all_of(Ahead(iter(entries(*(f"s3://b/{n}.flac" for n in range(20))))))) == 20
+    monkeypatch.setattr(prefetch, "HELD_BYTES", 1)
+    assert len(all_of(SamplePrefetch(iter(entries(*(f"s3://b/{n}.flac" for n in range(20))))))) == 20
