@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from codec_bench.decoding.decode import decoded
+from codec_bench.decoding.decode import check_audio, decoded
 
 if TYPE_CHECKING:
     import os
@@ -75,6 +75,14 @@ class Audio:
         from codec_bench.decoding.read import read_sound  # tables and URLs are slow to import
 
         return cls(*read_sound(path))
+
+    def check(self, name: str) -> None:
+        """Refuses what is not sound: no samples, samples that are not finite or far beyond full scale, an impossible rate.
+
+        Raises:
+            AudioError: the message names the item by `name`, and the rate or the first bad sample.
+        """
+        check_audio(self, name)
 
     @property
     def channels(self) -> int:

@@ -9,7 +9,8 @@ from typing import Any
 
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks import finding
-from codec_bench.codecs.checks.steps import NEEDED, Limits, Request, gather_findings
+from codec_bench.codecs.checks.steps import NEEDED, Request, gather_findings
+from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.own_worker import measure

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.resample import prepare, to_signal
-from codec_bench.decoding.decode import check_audio
 from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.stage import Fault, compute_features, compute_scores, is_silent
 from codec_bench.engine.systems import UNPROCESSED
@@ -68,7 +67,7 @@ class LoadedMetric:
                 raise UserError(f"{len(values)} {side} items for {len(estimate)} estimates; expected one each")
         for side, audios in (("estimate", estimate), ("reference", reference or ())):
             for index, audio in enumerate(audios):
-                check_audio(audio, f"{side} {index}")
+                audio.check(f"{side} {index}")
         wanted = [m.features_of(language) for m in self._plan.metrics.values()]
         of_estimate, of_reference = (tuple(dict.fromkeys(f for pair in wanted for f in pair[k])) for k in (0, 1))
         features = {

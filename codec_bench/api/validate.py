@@ -10,7 +10,7 @@ from typing import Any
 
 from codec_bench.api.doctor import embedded_clip
 from codec_bench.api.finding import Finding, State
-from codec_bench.codecs.checks.steps import Limits
+from codec_bench.config.limits import Limits
 from codec_bench.errors import UserError
 from codec_bench.registry import names as listed
 from codec_bench.types import Audio

@@ -17,7 +17,7 @@ import numpy as np
 from codec_bench.audio.resample import prepare, resample
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks.compare import Request, read_clips
-from codec_bench.codecs.checks.steps import Limits
+from codec_bench.config.limits import Limits
 from codec_bench.data import open_source, problem_of
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.own_worker import measure

@@ -81,7 +81,7 @@ app = command_group("codec-bench", "Neural audio codecs and speech quality, meas
 @app.callback(invoke_without_command=True)
 def _root(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
     if version:
-        import codec_bench
+        from importlib.metadata import version as version_of
 
-        sys.stdout.write(f"{codec_bench.__version__}\n")
+        sys.stdout.write(f"{version_of('codec-bench')}\n")
         raise typer.Exit()

@@ -39,7 +39,7 @@ def validate(
 ) -> None:  # fmt: skip
     """Check data, codecs, metrics, benchmarks, prompts and models before a long run; exits with 2 if something is wrong."""
     from codec_bench.api.validate import validate as examine
-    from codec_bench.codecs.checks.steps import Limits
+    from codec_bench.config.limits import Limits
 
     limits = Limits(time_limit_s=time_limit, memory_gib=memory_gib)
     found = examine(names, options=parse_settings(settings or []), settings=limits)
@@ -65,7 +65,7 @@ def verify_batching(
 ) -> None:  # fmt: skip
     """Check that results do not depend on the batch: each clip alone, and batches of mixed lengths in other orders."""
     from codec_bench.api.verify_batching import verify_batching as verify
-    from codec_bench.codecs.checks.steps import Limits
+    from codec_bench.config.limits import Limits
 
     verdict = verify(
         name=name,

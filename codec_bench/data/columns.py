@@ -131,18 +131,24 @@ def broken_down(by: str | Sequence[str] | None, samples: Sequence[Sample], name:
     return {"by": found}
 
 
-def groups(rows: Rows, by: Sequence[str], place: str, hint: str) -> dict[str, dict[str, list[int]]]:
+def groups(
+    rows: Iterable[tuple[int, Mapping[str, Value]]], by: str | Sequence[str], place: str, hint: str
+) -> dict[str, dict[str, list[int]]]:
     """The numbers of samples by column and by the name of the group, in the order in which groups are shown.
 
     Args:
-        rows: the samples.
-        by: the columns that are asked for. place: what has these samples, for messages. hint: what to do about a column
+        rows: the samples, which are not read if no column is asked for.
+        by: the names of columns, or one string with commas. place: what has these samples, for messages. hint: what to do about a column
             that is not there.
 
     Raises:
         UserError: there is no such column, or it has too many values.
     """
-    return {name: _groups_of(name, rows) for name in _resolve(by, rows, place, hint)}
+    wanted = names(by)
+    if not wanted:
+        return {}
+    held = list(rows)
+    return {name: _groups_of(name, held) for name in _resolve(wanted, held, place, hint)}
 
 
 def _resolve(wanted: Sequence[str], rows: Rows, place: str, hint: str) -> list[str]:

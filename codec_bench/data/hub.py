@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codec_bench.config.network import TIMEOUT_S, offline
 from codec_bench.errors import UserError, hub_fault, server_status
 
 PREFIX = "hf:"
@@ -159,7 +160,6 @@ def find_place(repo: str, revision: str | None, mirror: str | os.PathLike[str] |
     Raises:
         UserError: there is no such repository or revision, it is gated, or it is in none of these places.
     """
-    from codec_bench.weights.download import offline  # imported here, because it reads a catalogue
 
     named = os.environ.get(MIRROR_VARIABLE) if mirror is None else mirror
     if named:
@@ -231,8 +231,6 @@ def _cached(repo: str, revision: str | None) -> Place | None:
 
 def _on_hub(repo: str, revision: str | None) -> Place:
     from huggingface_hub import HfApi
-
-    from codec_bench.weights.download import TIMEOUT_S
 
     api = HfApi()
     try:

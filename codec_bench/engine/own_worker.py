@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from codec_bench.codecs.checks.sent import Parcel
-from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, Limits, Request, all_of
+from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, Request, all_of
+from codec_bench.config.limits import Limits
 from codec_bench.engine.pool import Batch, Died, Pool, Worker, thread_variables
 from codec_bench.engine.stage import StageSpec, StepResult, StepWork
 from codec_bench.environment import free_memory_bytes, resident_bytes

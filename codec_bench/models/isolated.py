@@ -22,7 +22,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from codec_bench.audio.clip import Clip, bytes_digest
-from codec_bench.decoding.decode import check_audio
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import hear, join
@@ -250,7 +249,7 @@ def _read(answer: Any, wants: str, more: dict[str, Any]) -> Response:
     if audio is not None:
         samples = np.frombuffer(audio["samples"], np.float32).reshape(audio["channels"], -1)
         audio = Audio(samples, audio["sample_rate_hz"])
-        check_audio(audio, "the answer's audio")
+        audio.check("the answer's audio")
     usage = {str(name): float(value) for name, value in (answer.get("usage") or {}).items()}
     if not all(math.isfinite(value) for value in usage.values()):
         raise ValueError(f"its usage is {usage}; expected finite numbers")

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from codec_bench.data.columns import FACTS, Value, groups, value_of
-from codec_bench.registry import names
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 
@@ -21,10 +20,8 @@ def grouped(run: Run, by: str | Sequence[str]) -> dict[str, dict[str, list[int]]
     Raises:
         UserError: the record holds no such column, or one with too many values.
     """
-    if not names(by):
-        return {}
     hint = "a column that was added to the manifest is taken up when the run's command is run again; nothing is computed again"
-    return groups(list(sample_columns(run)), names(by), f"the run '{run.folder}'", hint)
+    return groups(sample_columns(run), by, f"the run '{run.folder}'", hint)
 
 
 def sample_columns(run: Run) -> Iterator[tuple[int, dict[str, Value]]]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-import os
 import shutil
 import socket
 import ssl
@@ -24,15 +23,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from codec_bench.config.network import TIMEOUT_S, offline
 from codec_bench.errors import WeightsError
 
 Progress = Callable[[str, int, int | None], None]
 """Called during a download with the file's name, the bytes that have arrived, and the bytes in all (None if unknown)."""
 
-TIMEOUT_S = 10.0
-"""How long to wait for a server's next bytes."""
 _CHUNK = 1 << 18
-_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 
 
 class Unreachable(WeightsError):
@@ -41,11 +38,6 @@ class Unreachable(WeightsError):
 
 class WrongContent(WeightsError):
     """Raised if a source gives a file other than the expected one. The file is not kept."""
-
-
-def offline() -> str | None:
-    """The environment variable that forbids the network, or None."""
-    return next((name for name in _OFFLINE if os.environ.get(name, "").upper() in ("1", "TRUE", "YES", "ON")), None)
 
 
 def refuse_offline() -> None:

@@ -16,7 +16,6 @@ from codec_bench.apps.building.wording import Unspeakable
 from codec_bench.audio.clip import Clip, clip_digest
 from codec_bench.benchmark.definition.finding import fit_lines
 from codec_bench.config import load_yaml_with_lines
-from codec_bench.decoding.decode import check_audio
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.types import Audio, Request
@@ -121,7 +120,7 @@ class VoicesOf:
         if answer.audio is None or not answer.audio.num_samples:
             raise Dropped(Failure("synthesis", "the synthesiser gave no sound"))
         try:
-            check_audio(answer.audio, "the sound of the synthesiser")
+            answer.audio.check("the sound of the synthesiser")
         except AudioError as error:
             raise Dropped(Failure("synthesis", "the synthesiser gave what is no sound", str(error.message))) from error
         return as_mono(answer.audio)

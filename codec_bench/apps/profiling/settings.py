@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from codec_bench.codecs.checks.steps import Limits
+from codec_bench.config.limits import Limits
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.decoding.decode import check_audio
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean
@@ -210,7 +209,7 @@ def checked(response: Response) -> Response:
     """
     if response.audio is not None:
         try:
-            check_audio(response.audio, "audio")
+            response.audio.check("audio")
         except AudioError as error:
             reason = error.message.replace("'audio'", "the answer's audio", 1)
             return replace(response, status="failed", reason=reason, audio=None)

@@ -19,6 +19,7 @@ from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.sent import CHECK, UNDECODED, CannotSend, Parcel, pack, unpack
 from codec_bench.codecs.checks.signals import SignalChecks
+from codec_bench.config.limits import Limits
 from codec_bench.types import Audio, Codes
 
 ELSEWHERE = "elsewhere"
@@ -33,21 +34,6 @@ _PROBE_S = 2.0
 _PROBE_CLIPS = 3
 _SENT_S = (1.5, 0.4)
 _LEAST_BATCH_S = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What the process of a codec may take. These limits do not change what a number means.
-
-    Args:
-        time_limit_s: how long one call of a codec may take before it counts as hanging.
-        memory_gib: how much memory the codec's process may take before it is ended; None for nine tenths of what is free.
-        threads: how many threads the codec's process may use; None for as many as its libraries take.
-    """
-
-    time_limit_s: float = 300.0
-    memory_gib: float | None = None
-    threads: int | None = None
 
 
 class NotApplicable(Exception):

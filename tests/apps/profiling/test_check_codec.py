@@ -11,7 +11,7 @@ from codec_bench.api import check_codec as check
 from codec_bench.api.check_codec import check_codec
 from codec_bench.api.verify_batching import verify_batching
 from codec_bench.codecs.checks import wrong
-from codec_bench.codecs.checks.steps import Limits
+from codec_bench.config.limits import Limits
 from codec_bench.errors import UserError
 
 WRONG = Path(__file__).parents[2] / "codecs" / "checks" / "assets" / "wrong_codecs.py"

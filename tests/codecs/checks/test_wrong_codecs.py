@@ -12,7 +12,8 @@ from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks import wrong
 from codec_bench.codecs.checks.quick import quick_check
 from codec_bench.codecs.checks.sent import CHECK, unpack
-from codec_bench.codecs.checks.steps import Checking, Limits, Request
+from codec_bench.codecs.checks.steps import Checking, Request
+from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
 
 WRONG = Path(__file__).parent / "assets" / "wrong_codecs.py"
