@@ -141,9 +141,8 @@ def plugins() -> tuple[Plugin, ...]:
 @cache
 def applications() -> tuple[ModuleType, ...]:
     """The applications that come with the package, each a folder of `apps/`. The core finds them here and names none."""
-    package = importlib.import_module("codec_bench.apps")
-    found = sorted(info.name for info in pkgutil.iter_modules(package.__path__))
-    return tuple(importlib.import_module(f"codec_bench.apps.{name}") for name in found)
+    found = sorted(info.name for info in pkgutil.iter_modules([str(Path(__file__).parent / "apps")]))
+    return tuple(importlib.import_module(f"{__package__}.apps.{name}") for name in found)
 
 
 class Command(NamedTuple):
