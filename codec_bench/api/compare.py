@@ -12,6 +12,7 @@ from typing import Any
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import names
 from codec_bench.report.opened import open_run
+from codec_bench.stats.intervals import declared_bounds
 from codec_bench.stats.paired import Comparison, ItemParts, compare_items, holm
 from codec_bench.stats.sets import SETS, item_fold
 from codec_bench.store.record import Run
@@ -164,6 +165,7 @@ def _metrics(
             higher_is_better=facts_a[name]["higher_is_better"],
             seed=seed,
             fold=item_fold(name, facts_a[name].get("aggregate", "")),
+            bounds=declared_bounds(facts_a[name]),
         )
 
 

@@ -233,6 +233,7 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "protocol": m.protocol, "kind": m.kind, "unit": m.unit, "higher_is_better": m.higher_is_better, "range": list(m.range),
+            **({"bounds": list(m.bounds)} if m.bounds is not None else {}),
             "aggregate": m.aggregate, "paper": m.paper, "source": m.source, "summary": (type(m).__doc__ or "").strip().split("\n")[0],
         }
         for name, m in plan.metrics.items()

@@ -35,6 +35,8 @@ class Feature(ABC):
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
+        loops: whether a recogniser may write many times the words that were said, as one does that predicts each token from those
+            before. False for one that writes at most about as much as the sound has frames.
         licence: of weights that an installed package brings; the entries of the catalogue say theirs.
         graphs: whether passes on a GPU are captured as CUDA graphs (`networks/graphs.py`); an instance may set it.
 
@@ -51,6 +53,7 @@ class Feature(ABC):
     cached: ClassVar[bool] = True
     languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False
+    loops: ClassVar[bool] = True
     licence: ClassVar[str] = ""
     graphs: GraphMode = "off"
 

@@ -85,6 +85,8 @@ class _RecognisedErrorRate(Metric):
         asr = "+".join(protocol_of_recogniser(name) for name in names)
         self.protocol = f"{self.stem}/{asr}/{self._rule.name}"
 
+        self.bounds = self.range if self.range[1] is not None else (0.0, None if any(map(_loops, names)) else 1.0)
+
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The one recogniser of the language."""
         base = base_language(language) if language is not None else None
@@ -355,6 +357,13 @@ def recogniser_on(variant: str, *, gpu: bool) -> str:
     if "on_gpu" not in choice:
         return variant
     return str(choice["on_gpu"] if gpu else choice["otherwise"])
+
+
+def _loops(name: str) -> bool:
+    """Whether a recogniser may write many times the words that were said."""
+    from codec_bench import features
+
+    return bool(getattr(features.REGISTRY.resolve(Spec.parse(name).name), "loops", True))
 
 
 def _languages_of(name: str) -> tuple[str, ...]:

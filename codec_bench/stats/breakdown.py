@@ -17,7 +17,7 @@ import numpy as np
 
 from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.corpus import FOLDS
-from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
+from codec_bench.stats.intervals import Bounds, Fold, Interval, declared_bounds, folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import JUDGED, Recorded, Scores
 from codec_bench.stats.sets import SETS, Statistic, pairs_of, sides_of
 from codec_bench.stats.summary_types import UNTOLD, Counted, CountingFailures, Subset
@@ -46,6 +46,7 @@ class Parts:
         missing: how many items have no score, by status.
         failures: how many of these are failures of the system; None for all but the undefined and the refused.
         share: whether the metric judges answers, so that values of 0 and 1 are wrong and right ones.
+        bounds: the least and the most that an item can be, for the interval.
         draws: how many answers were drawn to each question.
     """
 
@@ -58,6 +59,7 @@ class Parts:
     share: bool = False
     failures: int | None = None
     draws: int = 1
+    bounds: Bounds | None = None
 
     @property
     def value(self) -> float | None:
@@ -72,7 +74,7 @@ class Parts:
             unit_codes([unit or None for unit in self.units], len(self.sums)),
             -(-len(self.sums) // self.draws),
         )
-        return interval_of(self.fold, self.sums, codes, share=self.share, items=items)
+        return interval_of(self.fold, self.sums, codes, share=self.share, items=items, bounds=self.bounds)
 
     @property
     def extrapolated(self) -> float | None:
@@ -195,7 +197,7 @@ def parts_in(recorded: Recorded, system: str, metric: str, scores: Scores, *, dr
         return SetParts(
             numbers, embeddings, units, {}, ratios, missing, failures=failures, statistic=SETS[aggregate], sides=sides
         )
-    return Parts(numbers, scores.sums, units, wrong, ratios, missing, share, failures, draws)
+    return Parts(numbers, scores.sums, units, wrong, ratios, missing, share, failures, draws, declared_bounds(facts))
 
 
 def _failures(missing: Mapping[str, int]) -> int:

@@ -4,51 +4,74 @@ Every table and page of this package takes its intervals from here. `codec_bench
 
 How an interval is made
     The items of one cluster (a speaker, say) resemble each other, so whole clusters are the independent units. An item of
-    no cluster is a unit of its own. Each unit is left out once, which gives the jackknife's standard error of the value.
-    The interval is the value plus and minus that error times a quantile of Student's t with (units - 1) degrees of
-    freedom. For a mean this is the interval of the one-sample t test. For a ratio it is the interval of survey sampling
-    with units of unequal size.
-    The interval of an error rate does not reach below 0.
+    no cluster is a unit of its own. Each unit is left out once. What the value loses, weighted by the unit's share of all
+    items, gives the standard error CR2, which has no bias if the items are independent. The interval is the value plus and
+    minus that error times a quantile of Student's t with the degrees of freedom of Bell and McCaffrey: (units - 1) for units of
+    equal size, as in the one-sample t test, and fewer for unequal ones. Where one of few units holds nearly everything, so
+    that the value rests on fewer than two (`effective_units`), there is no interval.
+    Where sizes are so unequal that few of these degrees are left, the interval is that of flipped signs (`stats.sign_flips`),
+    which holds whatever the sizes are.
+    A share of items, whose values are all 0 or 1, gets Wilson's interval with as many effective items as that error stands
+    for. The error says little where few units hold any of the rarer items, so it is then drawn towards one item a unit.
+    Scores with declared bounds that crowd at one of them, or are skewed, get an interval that allows for one more item at the far
+    bound (`stats.unseen`), and so do error rates, of which rare items are entirely lost.
     An item may add to the numerator alone: words heard in silence are errors among no words. A unit that adds nothing at
     all is not counted. Where all denominators add up to 0 there is no value (`NOTHING_BELOW`).
-    A share of items, whose values are all 0 or 1, gets Wilson's interval with as many effective items as the
-    jackknife's error stands for, because an error of 0 (all right, or all wrong) does not mean certainty.
 
-What it does not promise
-    Below `FEWEST_UNITS` units there is no interval, because two units say next to nothing about the spread.
-    An error rate over a few hundred items or fewer, of which rare items are entirely wrong, has intervals that are too
-    short by every known method. A sample that holds none of the rare items looks regular, so all error rates over fewer
-    than `FEW_ITEMS` items carry the note `SHORT`. A value of which one unit carries most of the spread carries the note
-    `LONE`. The study of the coverage is in docs/design/intervals.md.
+What has no interval
+    Fewer than `FEWEST_UNITS` units say next to nothing about the spread, and units that are all equal say nothing of it (`EQUAL`).
+    An error rate without an upper bound, of fewer than `FEW_ITEMS` items: an item may loop, and one that loops twenty times
+    moves the value however rare it is. Fewer items do not show one in a thousand (`SHORT`). Where it is known how bad
+    an item can be, `bounds` says so, and there is an interval.
+    A value of which one unit carries most of the spread carries the note `LONE`. The study is in docs/design/intervals.md.
 
-References: Tukey 1958, "Bias and confidence in not-quite large samples"; Efron and Tibshirani, "An Introduction to the
-Bootstrap", 1993, chapter 11 (jackknife); Cameron and Miller 2015, "A practitioner's guide to cluster-robust inference"
-(clusters, t with G - 1 degrees of freedom); Wilson 1927, and Franco, Little, Louis and Slud 2019, "Comparative study of
-confidence intervals for proportions in complex sample surveys" (effective sample size).
+References: Tukey 1958, "Bias and confidence in not-quite large samples" (jackknife); Bell and McCaffrey 2002, "Bias reduction in
+standard errors for linear regression with multi-stage samples", and Pustejovsky and Tipton 2018, "Small-sample methods for
+cluster-robust variance estimation" (CR2 and its degrees of freedom; `clubSandwich`); Hartigan 1969, "Using subsample values as
+typical values"; Wilson 1927, and Franco, Little, Louis and Slud 2019, "Comparative study of confidence intervals for
+proportions in complex sample surveys" (effective sample size); Gaffke 2005 (see `stats.unseen`).
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Any
 
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
+from codec_bench.stats.unseen import unseen_end
 
 LEVEL = 0.95
 FEWEST_UNITS = 3
-FEW_ITEMS = 300
+FEWEST_EFFECTIVE = 2.0
+FEW_ITEMS = 3_000
 ENOUGH_FOR_LONE = 20
-SHORT = f"may be too short: an error rate over fewer than {FEW_ITEMS} items, of which rare ones may be entirely wrong"
+MANY_DEGREES, MOST_DEGREES = 30.0, 0.75
+"""From so many degrees of freedom, or from such a share of (units - 1), Student's t holds; below, signs are flipped."""
+AT_BOUND = 0.01
+"""Scores crowd at a bound if half of them are within this share of the range."""
+SKEWED = 0.3
+"""How large the skewness over the square root of the number of units may be before a mean of bounded scores counts as skewed."""
+FEW_RARE = 5.0
+SHORT = (
+    f"fewer than {FEW_ITEMS:,} items do not show whether one in a thousand is lost or looped many times over, "
+    "which would move an error rate"
+)
+EQUAL = "all values are equal, so the spread is unknown"
+ONE_UNIT = "nearly everything comes from one unit, so the value rests on fewer than two"
 LONE = "may be too short: one speaker or item carries more than half of the spread"
 NOTHING_BELOW = "the denominators (words, for an error rate) add up to 0, and a ratio over nothing has no value"
 """The rule for a ratio whose denominators add up to 0, whatever its numerators add up to: it is undefined."""
 
 Fold = Callable[[np.ndarray], np.ndarray]
+Bounds = tuple[float | None, float | None]
+"""What a value can be at least and at most; None for an end that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +81,8 @@ class Interval:
     Args:
         low, high: its ends, in the unit of the value. Both are None where no method holds; `note` then says why.
         units: how many independent units it rests on: clusters, and items that belong to no cluster.
-        method: `jackknife-t`, `wilson` for a share of items, or "" if there is no interval.
+        method: `t`, `sign-flips` for units of very unequal size, `wilson` for a share of items, `one-unseen` if it allows for one
+            more item at a bound, or "" if there is no interval.
         note: what a reader should know beside the numbers, or why there are none; None if there is nothing to say.
         level: the share of such intervals that contain the true value.
     """
@@ -81,6 +105,7 @@ def interval(
     *,
     denominators: Sequence[float] | np.ndarray | None = None,
     clusters: Sequence[Hashable | None] | None = None,
+    bounds: Bounds | None = None,
     level: float = LEVEL,
     seed: int = 0,
 ) -> Interval:
@@ -95,24 +120,44 @@ def interval(
             item's own may be 0.
         clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters every
             item is one.
+        bounds: what an item's value can be at least and at most, such as (1.0, 4.65) for PESQ; None for an end that is not
+            known. Counts over counts, such as errors over words, are taken for (0, None) if nothing is said: an item that
+            loops has many times as many errors as words. (0, 1) says that an item is lost at worst.
         level: the share of such intervals that should contain the true value, between 0 and 1.
-        seed: of methods that draw at random. The present methods draw nothing, so the result does not depend on it.
+        seed: of the signs that are flipped at random, if units are many and of very unequal size.
 
     Returns:
-        The interval. Its ends are None with fewer than three units, with the reason as `note`.
+        The interval. Its ends are None where no method holds, with the reason as `note`.
 
     Raises:
-        UserError: lengths differ, a number is not finite, a denominator is negative, or the level is not between 0 and 1.
+        UserError: lengths differ, a number is not finite, a denominator is negative, the level is not between 0 and 1, or a
+            value is outside of the bounds.
 
     Example:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
         >>> round(found.low, 3), round(found.high, 3), found.units, found.method
-        (2.917, 3.603, 4, 'jackknife-t')
+        (2.872, 3.648, 4, 't')
         >>> interval([3.1, 3.4]).note is None
         False
     """
     table = item_table(values, denominators)
-    return interval_of(ratios, table, unit_codes(clusters, len(table)), level, share=True)
+    check_bounds(table, bounds)
+    return interval_of(ratios, table, unit_codes(clusters, len(table)), level, share=True, bounds=bounds, seed=seed)
+
+
+def check_bounds(table: np.ndarray, bounds: Bounds | None) -> None:
+    """Raises UserError if bounds are none, or if an item's value, `(items, 2)`, is outside of them."""
+    if bounds is None:
+        return
+    low, high = (-math.inf if bounds[0] is None else bounds[0]), (math.inf if bounds[1] is None else bounds[1])
+    if not low < high:
+        raise UserError(f"the bounds are {bounds}; expected two numbers, the smaller first, or None for an open end")
+    rates = ratios(table)
+    wrong = np.flatnonzero((rates < low) | (rates > high))
+    if wrong.size:
+        raise UserError(
+            f"the value of item {wrong[0]} is {rates[wrong[0]]:g}; expected {low:g} to {high:g}, as the bounds say"
+        )
 
 
 def item_table(values: object, denominators: object = None, name: str = "values") -> np.ndarray:
@@ -209,11 +254,13 @@ def interval_of(
     *,
     share: bool = False,
     items: int | None = None,
+    bounds: Bounds | None = None,
+    seed: int = 0,
 ) -> Interval:
     """The interval of a value that a fold makes from summed parts.
 
     Args:
-        fold: turns summed parts `(..., k)` into values; `ratios` for means and ratios.
+        fold: turns summed parts `(..., k)` into values; `ratios` for means and ratios. The second part says how large an item is.
         table: each item's parts, `(items, k)`.
         codes: the units from `unit_codes`; None if every item is one.
         level: of the interval.
@@ -221,6 +268,8 @@ def interval_of(
             too, and is no share.
         items: how many different items the rows are about, where several rows are answers to one question; None if each row
             is an item.
+        bounds: as in `interval`; values beyond them widen them.
+        seed: of random flips.
 
     Raises:
         UserError: the level is not between 0 and 1.
@@ -238,21 +287,87 @@ def interval_of(
     none = lambda note: Interval(None, None, found, "", note, level)  # noqa: E731
     if found < FEWEST_UNITS:
         return none(too_few(found, FEWEST_UNITS, "an interval"))
-    error = left_out_error(fold(units.sum(axis=0) - units), value)
+    error = left_out_error(fold(units.sum(axis=0) - units), value, units[:, 1])
     if error is None:
         return none("without one of the units there is no value, so nothing is known of the spread")
-    t = t_quantile(level, found - 1)
-    if share and fold is ratios and is_share(table):
-        low, high = _wilson(value, error, len(table), found, t)
+    freedom, effective = degrees_of_freedom(units[:, 1]), effective_units(units[:, 1])
+    answers = share and fold is ratios and is_share(table)
+    if effective < FEWEST_EFFECTIVE and (answers or found < FEWEST_FOR_FLIPS):
+        return none(ONE_UNIT)
+    t = t_quantile(level, freedom)
+    if answers:
+        low, high = _wilson(value, error, len(table), effective, t)
         return Interval(low, high, found, "wilson", None, level)
-    rate = fold is ratios and _is_error_rate(table)
-    low, high = value - t * error, value + t * error
-    # An interval of a thousandth of the value, such as that of a fixed bitrate, is short in any case.
-    wide = fold is ratios and t * error > 1e-3 * abs(value)
-    # No error at all is seen by chance too, and is an interval of no width.
-    few = rate and (len(table) if items is None else items) < FEW_ITEMS and (wide or value == 0)
-    note = SHORT if few else LONE if wide and _has_lone_unit(units, value) else None
-    return Interval(max(0.0, low) if rate else low, high, found, "jackknife-t", note, level)
+    if error == 0:
+        return none(EQUAL)
+    rate = fold is ratios and is_rate(table, bounds)
+    if rate and (len(table) if items is None else items) < FEW_ITEMS:
+        return none(SHORT)
+    made = _unequal(fold, units, value, freedom, level, seed)
+    low, high, method = (value - t * error, value + t * error, "t") if made is None else (*made, "sign-flips")
+    allowed = unseen_item(table, units[:, 0] - value * units[:, 1], bounds, rate=rate) if fold is ratios else None
+    if allowed is not None:
+        size = float(table[:, 1].mean())
+        if not rate:
+            low = min(low, unseen_end(units, (allowed[0] * size, size), level, upper=False))
+        high = max(high, unseen_end(units, (allowed[1] * size, size), level, upper=True))
+        low, high, method = max(low, allowed[0]), min(high, allowed[1]), "one-unseen"
+    # An interval of a thousandth of the value, such as that of a nearly fixed bitrate, is short in any case.
+    lone = method == "t" and fold is ratios and t * error > 1e-3 * abs(value) and _has_lone_unit(units, value)
+    return Interval(low, high, found, method, LONE if lone else None, level)
+
+
+def _unequal(
+    fold: Fold, units: np.ndarray, value: float, freedom: float, level: float, seed: int
+) -> tuple[float, float] | None:
+    """The ends from flipped signs where the units' sizes are so unequal that Student's t does not hold; else None."""
+    if freedom >= min(MANY_DEGREES, MOST_DEGREES * (len(units) - 1)):
+        return None
+    return flip_interval(units if fold is ratios else linear_parts(fold, units, value), level, seed)
+
+
+def linear_parts(fold: Fold, units: np.ndarray, value: float) -> np.ndarray:
+    """What each unit adds to a value as if it were a mean: `(units, 2)`, the parts of a ratio with the same value."""
+    shares = units[:, 1] / units[:, 1].sum()
+    left_out = fold(units.sum(axis=0) - units)
+    return np.stack([shares * value + (1 - shares) * (value - left_out), shares], axis=1)
+
+
+def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
+    """What a metric's facts in a record say of the least and the most that an item can be; None if they do not say both."""
+    low, high = facts.get("bounds") or facts.get("range") or (None, None)
+    return None if low is None or (high is None and "bounds" not in facts) else (low, high)
+
+
+def is_rate(table: np.ndarray, bounds: Bounds | None) -> bool:
+    """Whether these are error rates without an upper bound: declared so, or counts over counts of which nothing is declared."""
+    return _is_error_rate(table) if bounds is None else bounds[0] == 0 and bounds[1] is None
+
+
+def unseen_item(
+    table: np.ndarray, residuals: np.ndarray, bounds: Bounds | None, *, rate: bool
+) -> tuple[float, float] | None:
+    """The least and the most that one item can be that was not seen, if the interval must allow for it; else None.
+
+    It must for error rates, for scores that crowd at a bound, and for skewed ones.
+
+    Args:
+        table: the items' parts, `(items, 2)`.
+        residuals: what each unit adds beyond the value, `(units,)`.
+        bounds: what is declared; values beyond them widen them.
+        rate: whether these are error rates without an upper bound. Then the worst item is entirely wrong, or as the worst seen.
+    """
+    rates = ratios(table)
+    if rate:
+        return 0.0, max(1.0, float(np.nanmax(rates)))
+    if bounds is None or bounds[0] is None or bounds[1] is None:
+        return None
+    low, high = min(bounds[0], float(np.nanmin(rates))), max(bounds[1], float(np.nanmax(rates)))
+    middle, reach = float(np.nanmedian(rates)), AT_BOUND * (high - low)
+    skewness = float((residuals**3).mean()) / float(np.square(residuals).mean()) ** 1.5
+    skewed = abs(skewness) > SKEWED * math.sqrt(len(residuals))
+    counts = bounds[0] == 0 and _is_error_rate(table)
+    return (low, high) if counts or skewed or middle - low < reach or high - middle < reach else None
 
 
 def check_level(level: float) -> None:
@@ -269,17 +384,41 @@ def too_few(units: int, fewest: int, what: str) -> str:
     return f"{have} (speakers, or items of unknown speaker); {what} needs at least {fewest}"
 
 
-def left_out_error(left_out: np.ndarray, value: float) -> float | None:
-    """The jackknife's standard error from the values with each unit left out, `(units,)`; None if one is not defined."""
+def left_out_error(left_out: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
+    """The standard error CR2 from the values with each unit left out, `(units,)`; None if one is not defined.
+
+    Args:
+        left_out: the values. value: of all units. sizes: of the units, such as their words, `(units,)`.
+    """
     if not np.isfinite(left_out).all():
         return None
-    units = len(left_out)
-    error = math.sqrt((units - 1) / units * float(np.square(left_out - value).sum()))
+    shares = sizes / sizes.sum() if sizes.any() else np.zeros(len(sizes))
+    error = math.sqrt(float(((1 - shares) * np.square(left_out - value)).sum()))
     # Units that are all equal differ by rounding alone.
     return error if error > 1e-12 * abs(value) else 0.0
 
 
-def t_quantile(level: float, freedom: int) -> float:
+def effective_units(sizes: np.ndarray) -> float:
+    """How many units of equal size say as much as these, if the items of a unit all say the same (Kish)."""
+    return float(sizes.sum()) ** 2 / float(np.square(sizes).sum()) if sizes.any() else float(len(sizes))
+
+
+def degrees_of_freedom(sizes: np.ndarray) -> float:
+    """The degrees of freedom of Bell and McCaffrey of the error CR2, for a mean or ratio over units of these sizes.
+
+    They are (units - 1) for equal sizes, and tend to 1 where one unit is nearly everything, with many small ones beside.
+    """
+    shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), 1 / len(sizes))
+    if (shares >= 1).any():
+        return 0.0
+    # The variance is a quadratic form in the units' residuals. Of independent items its matrix has the diagonal `shares`
+    # and, beside it, minus the products of these: the weights are those of CR2.
+    beside = shares**2 / (1 - shares)
+    others = float(beside.sum()) ** 2 - float(np.square(beside).sum())
+    return 1 / (float(np.square(shares).sum()) + max(0.0, others))
+
+
+def t_quantile(level: float, freedom: float) -> float:
     """How many standard errors an interval of this level reaches to each side."""
     from scipy.special import stdtrit
 
@@ -291,14 +430,21 @@ def is_share(table: np.ndarray) -> bool:
     return bool((table[:, 1] == 1).all() and (table[:, 0] * (table[:, 0] - 1) == 0).all())
 
 
-def _wilson(share: float, error: float, items: int, units: int, t: float) -> tuple[float, float]:
-    """Wilson's interval for as many effective items as the jackknife's error stands for."""
+def _wilson(share: float, error: float, items: int, units: float, t: float) -> tuple[float, float]:
+    """Wilson's interval for as many effective items as the error stands for.
+
+    Args:
+        share: the value. error: of it. items: how many. units: the effective ones. t: the quantile.
+    """
     # All right or all wrong: nothing is known of how alike the items of a unit are, so a unit counts as one item.
-    effective = share * (1 - share) / error**2 if error > 0 else units
-    effective = min(effective, items)
+    effective = min(share * (1 - share) / error**2 if error > 0 else units, items)
+    if effective > units and units < items:
+        # How alike the items of a unit are shows in the units that hold some of the rarer items, of which there may be few.
+        rare = min(share, 1 - share) * units
+        effective *= (units / effective) ** (0.5 * min(1.0, FEW_RARE / rare if rare else 1.0))
     middle = (share + t * t / (2 * effective)) / (1 + t * t / effective)
     half = t / (1 + t * t / effective) * math.sqrt(share * (1 - share) / effective + t * t / (4 * effective**2))
-    return max(0.0, middle - half), min(1.0, middle + half)
+    return max(0.0, middle - half) if share else 0.0, min(1.0, middle + half) if share < 1 else 1.0
 
 
 def _is_error_rate(table: np.ndarray) -> bool:

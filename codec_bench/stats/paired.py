@@ -4,19 +4,19 @@ Every table and page of this package takes its differences from here. `codec_ben
 
 How it is done
     If two systems are equal, the two results of a unit (a speaker, or an item of unknown speaker) could as well be
-    exchanged. The test exchanges them in every possible way, or in up to `DRAWS` random ways if there are more than
-    `EXACT_UNITS` units, and counts how often the difference is at least as large as the one that was seen. So p is never
-    smaller than the number of units can show: six units cannot go below 2/64 = 0.031. Random ways end early once
-    `ENOUGH` of them were at least as large, since p is then large and known well enough.
-    The interval of the difference is that of `stats.intervals`: a jackknife over the same units, with Student's t.
-    The interval and p rest on different assumptions. Where only one of them tells the systems apart, the note says so.
+    exchanged. The test exchanges them in every possible way, or in `DRAWS` random ways if there are more than `EXACT_UNITS`
+    units, and counts how often the difference is at least as large as the one that was seen. So p is never smaller
+    than the number of units can show: six units cannot go below 2/64 = 0.031.
+    The interval holds every difference that the same exchanges do not tell from the one that was seen, so it excludes 0
+    exactly where p is 0.05 or less (`stats.sign_flips`). With three to five units it is that of `stats.intervals`.
+    Where one system alone may fail on a rare item, the interval is that of `stats.intervals` again: it allows for one such item
+    that was not seen, or there is none, as for the error rates of fewer than `FEW_ITEMS` items. p stays: it says whether
+    chance explains what was seen. Where the two disagree, the note says so.
 
 Conventions
     Differences are A minus B. A win is an item on which A is better, also for metrics whose lower values are better.
 
-References: Fisher, "The Design of Experiments", 1935, section 21 (exchanging the results of a pair); Winkler et al. 2015,
-"Multi-level block permutation", NeuroImage 123 (exchanging whole clusters); Phipson and Smyth 2010, "Permutation
-p-values should never be zero"; Besag and Clifford 1991, "Sequential Monte Carlo p-values"; Holm 1979, "A simple sequentially rejective multiple test procedure".
+References: those of `stats.sign_flips` and `stats.intervals`; Holm 1979, "A simple sequentially rejective multiple test procedure".
 """
 
 from __future__ import annotations
@@ -29,32 +29,40 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import (
+    FEW_ITEMS,
+    FEWEST_EFFECTIVE,
     FEWEST_UNITS,
     LEVEL,
     NOTHING_BELOW,
+    ONE_UNIT,
+    SHORT,
+    Bounds,
     Fold,
+    check_bounds,
     check_level,
+    degrees_of_freedom,
+    effective_units,
     folded,
+    is_rate,
     item_table,
     left_out_error,
+    linear_parts,
     ratios,
     t_quantile,
     too_few,
     unit_codes,
     unit_sums,
+    unseen_item,
 )
+from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval, flip_p, flipped_together, flips
+from codec_bench.stats.unseen import unseen_end
 
-FEWEST_FOR_P = 6
-EXACT_UNITS = 12
-DRAWS = 9_999
-ENOUGH = 400
+FEWEST_FOR_P = FEWEST_FOR_FLIPS
 POWER = 0.8
 DISAGREE = "the interval and p disagree: only one of them tells the two apart, so the difference is at the edge of what the data show"
 EQUAL = "the two are equal in every unit, so the data do not say how small a difference they could show"
 ALIKE = "every unit gives the same difference, so the data do not say how small a difference they could show"
-# Of more units than this, several are exchanged together. The test stays exact, and its time stays bounded.
-_MOST_EXCHANGED = 4_000
-_DRAWS_AT_ONCE = 1_000
+UNSEEN = "the interval allows for one rare item that was not seen, which p does not"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +71,7 @@ class PairedTest:
 
     Args:
         difference: A minus B; None if one of the two has no value.
-        low, high: the ends of the interval of the difference; both None with fewer than three units.
+        low, high: the ends of the interval of the difference; both None where no method holds.
         p: the two-sided probability of a difference at least this far from 0 if the two systems are equal; None with
             fewer than six units.
         units: how many independent units the two rest on: clusters, and items that belong to no cluster.
@@ -133,6 +141,7 @@ def paired_test(
     *,
     denominators: Sequence[float] | np.ndarray | None = None,
     clusters: Sequence[Hashable | None] | None = None,
+    bounds: Bounds | None = None,
     seed: int = 0,
 ) -> PairedTest:
     """Compares two systems on the same items: the difference of two means, or of two ratios of sums.
@@ -144,14 +153,15 @@ def paired_test(
         denominators: one number per item, the same for both systems, such as reference words.
         clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters every
             item is one.
+        bounds: what a value of either system can be at least and at most, as for `interval`.
         seed: of the random exchanges, which are drawn if there are more than twelve units.
 
     Returns:
-        The difference A minus B with its 95 % interval and a two-sided p. There is no interval with fewer than three
-        units, and no p with fewer than six; the note then says so.
+        The difference A minus B with its 95 % interval and a two-sided p. There is no interval where no method holds, such as
+        with fewer than three units, and no p with fewer than six; the note then says so.
 
     Raises:
-        UserError: lengths differ, a number is not finite, or a denominator is negative.
+        UserError: lengths differ, a number is not finite, a denominator is negative, or a value is outside of the bounds.
 
     Example:
         >>> a, b = [3.1, 3.4, 2.9, 3.6, 3.3, 3.0, 3.5, 3.2], [2.9, 3.1, 2.8, 3.5, 3.0, 2.9, 3.1, 3.0]
@@ -162,11 +172,20 @@ def paired_test(
     table_a, table_b = item_table(a, denominators, "a"), item_table(b, denominators, "b")
     if len(table_a) != len(table_b):
         raise UserError(f"a has {len(table_a)} values and b has {len(table_b)}; expected the same items in both")
-    return paired_parts(ratios, table_a, table_b, unit_codes(clusters, len(table_a)), seed=seed)
+    for table in (table_a, table_b):
+        check_bounds(table, bounds)
+    return paired_parts(ratios, table_a, table_b, unit_codes(clusters, len(table_a)), seed=seed, bounds=bounds)
 
 
 def paired_parts(
-    fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None, *, seed: int, level: float = LEVEL
+    fold: Fold,
+    a: np.ndarray,
+    b: np.ndarray,
+    codes: np.ndarray | None,
+    *,
+    seed: int,
+    level: float = LEVEL,
+    bounds: Bounds | None = None,
 ) -> PairedTest:
     """As `paired_test`, for values that a fold makes from summed parts.
 
@@ -176,6 +195,7 @@ def paired_parts(
         codes: the units from `unit_codes`; None if every item is one.
         seed: of the random exchanges.
         level: of the interval.
+        bounds: of the values of either system.
     """
     check_level(level)
     value_a, value_b = folded(fold, a), folded(fold, b)
@@ -192,58 +212,77 @@ def paired_parts(
     if count < FEWEST_UNITS:
         note = too_few(count, FEWEST_UNITS, "an interval") + f", and p at least {FEWEST_FOR_P}"
         return PairedTest(difference, None, None, None, count, note, None, level)
+    if np.array_equal(units_a, units_b):
+        p = 1.0 if count >= FEWEST_FOR_P else None
+        return PairedTest(difference, None, None, p, count, EQUAL, None, level)
+    apart = np.stack([_one_sided(fold, units_a, units_b, difference), (units_a[:, 1] + units_b[:, 1]) / 2], axis=1)
     left_out = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
-    error = left_out_error(left_out, difference)
+    error = left_out_error(left_out, difference, apart[:, 1])
+    freedom = degrees_of_freedom(apart[:, 1])
+    notes: list[str] = []
+    ends: tuple[float, float] | None = None
+    allowed: tuple[float, float] | None = None
+    detectable: float | None = None
     if error is None:
         note = "without one of the units there is no value, so nothing is known of the spread"
         return PairedTest(difference, None, None, None, count, note, None, level)
-    reach = t_quantile(level, count - 1) * error
-    detectable = reach + t_quantile(2 * POWER - 1, count - 1) * error if error else None
-    low, high = difference - reach, difference + reach
-    notes = [] if error else [EQUAL if np.array_equal(units_a, units_b) else ALIKE]
+    if error == 0:
+        notes.append(ALIKE)
+    elif count < FEWEST_FOR_P and effective_units(apart[:, 1]) < FEWEST_EFFECTIVE:
+        notes.append(ONE_UNIT)
+    else:
+        reach = t_quantile(level, freedom) * error
+        detectable = reach + t_quantile(2 * POWER - 1, freedom) * error
+        ends = flip_interval(apart, level, seed) or (difference - reach, difference + reach)
+        both = np.concatenate([a, b])
+        rate = fold is ratios and is_rate(both, bounds)
+        if rate and len(a) < FEW_ITEMS:
+            ends = None
+            notes.append(SHORT)
+        elif fold is ratios:
+            allowed = unseen_item(both, apart[:, 0] - difference * apart[:, 1], bounds, rate=rate)
+        if ends is not None and allowed is not None:
+            size = float(both[:, 1].mean())
+            most = (allowed[1] - allowed[0]) * size
+            farther = (
+                unseen_end(apart, (-most, size), level, upper=False),
+                unseen_end(apart, (most, size), level, upper=True),
+            )
+            ends = min(ends[0], farther[0]), max(ends[1], farther[1])
+    low, high = ends if ends is not None else (None, None)
     if count < FEWEST_FOR_P:
         notes.insert(0, too_few(count, FEWEST_FOR_P, "p"))
         return PairedTest(difference, low, high, None, count, "; ".join(notes), detectable, level)
     p = _exchanged(fold, units_a, units_b, seed)
-    apart = low > 0 or high < 0
-    if apart != (p <= 1 - level):
-        notes.insert(0, DISAGREE)
+    if low is not None and high is not None and (low > 0 or high < 0) != (p <= 1 - level):
+        notes.insert(0, DISAGREE if allowed is None else UNSEEN)
     return PairedTest(difference, low, high, p, count, "; ".join(notes) or None, detectable, level)
+
+
+def _one_sided(fold: Fold, a: np.ndarray, b: np.ndarray, difference: float) -> np.ndarray:
+    """What each unit adds to the difference, `(units,)`, over sizes that are the mean of both sides'."""
+    if fold is ratios and np.array_equal(a[:, 1], b[:, 1]):
+        return a[:, 0] - b[:, 0]
+    both = [linear_parts(fold, side, float(fold(side.sum(axis=0)[None])[0])) for side in (a, b)]
+    sizes = (a[:, 1] + b[:, 1]) / 2
+    # The parts of a side add up to its value; those of the difference to the difference times all sizes.
+    return (both[0][:, 0] - both[1][:, 0]) * float(sizes.sum())
 
 
 def _exchanged(fold: Fold, a: np.ndarray, b: np.ndarray, seed: int) -> float:
     """Two-sided p of the difference of two folds, if the two results of each unit may be exchanged."""
-    a, b = _together(a, seed), _together(b, seed)
-    units = len(a)
-    both, apart = a.sum(axis=0) + b.sum(axis=0), a - b
-
-    def differences(signs: np.ndarray) -> np.ndarray:
-        moved = signs.astype(np.float64) @ apart
-        return np.abs(fold((both + moved) / 2) - fold((both - moved) / 2))
-
+    if fold is ratios and np.array_equal(a[:, 1], b[:, 1]):
+        return flip_p(a[:, 0] - b[:, 0], seed)
+    a, b = flipped_together(a, seed), flipped_together(b, seed)
+    whole_a, whole_b, apart = a.sum(axis=0), b.sum(axis=0), a - b
     # Equal sums may differ in their last digits, since they are added in another order.
-    seen = differences(np.ones((1, units), np.int8))[0] * (1 - 1e-9)
-    if units <= EXACT_UNITS:
-        signs = 1 - 2 * ((np.arange(2**units)[:, None] >> np.arange(units)) & 1)
-        return float((differences(signs) >= seen).mean())
-    rng = np.random.default_rng(seed)
-    width = (units + 7) // 8
-    reached = drawn = 0
-    while drawn < DRAWS and reached < ENOUGH:
-        rows = min(_DRAWS_AT_ONCE, DRAWS - drawn)
-        octets = np.frombuffer(rng.bytes(rows * width), np.uint8).reshape(rows, width)
-        signs = 1 - 2 * np.unpackbits(octets, axis=1, count=units).astype(np.int8)
-        reached += int((differences(signs) >= seen).sum())
-        drawn += rows
-    return (1 + reached) / (1 + drawn)
-
-
-def _together(table: np.ndarray, seed: int) -> np.ndarray:
-    """The sums of units that are exchanged together, at most `_MOST_EXCHANGED` rows; the same units for equal seeds."""
-    if len(table) <= _MOST_EXCHANGED:
-        return table
-    rows = np.random.default_rng(seed).permutation(np.arange(len(table)) % _MOST_EXCHANGED)
-    return np.stack([np.bincount(rows, column, _MOST_EXCHANGED) for column in table.T], axis=1)
+    seen = abs(float(fold(whole_a[None])[0] - fold(whole_b[None])[0])) * (1 - 1e-9)
+    reached = made = 0
+    for chosen in flips(len(a), seed):
+        moved = chosen @ apart
+        reached += int((np.abs(fold(whole_a - moved) - fold(whole_b + moved)) >= seen).sum())
+        made += len(chosen)
+    return reached / made
 
 
 def compare_items(
@@ -256,6 +295,7 @@ def compare_items(
     seed: int,
     level: float = LEVEL,
     fold: Fold = ratios,
+    bounds: Bounds | None = None,
 ) -> Comparison:
     """Compares two systems on one metric over the items for which both have a number. The order of the items does not matter.
 
@@ -266,11 +306,12 @@ def compare_items(
         seed: of the random exchanges.
         level: of the interval, such as 0.95.
         fold: turns the items' summed parts into the corpus value.
+        bounds: of the metric's values, as for `interval`.
     """
     a, b, dropped = in_common(a_items, b_items)
     table_a, table_b = parts_table(a), parts_table(b)
     codes = unit_codes([item.speaker for item in a], len(a))
-    test = paired_parts(fold, table_a, table_b, codes, seed=seed, level=level)
+    test = paired_parts(fold, table_a, table_b, codes, seed=seed, level=level, bounds=bounds)
     values_a, values_b = (np.array([item.value for item in side], np.float64) for side in (a, b))
     more, less = int((values_a > values_b).sum()), int((values_a < values_b).sum())
     wins, losses = (less, more) if higher_is_better is False else (more, less)

@@ -85,8 +85,8 @@ def test_a_value_from_which_an_answer_passes_holds_in_the_direction_of_the_metri
 
 def test_draws_of_one_question_do_not_make_an_error_rate_of_few_questions_sure():
     rng = np.random.default_rng(3)
-    sums = np.stack([rng.integers(0, 4, 400), np.full(400, 10)], axis=1).astype(float)
-    units = [f"q{n // 4}" for n in range(400)]
-    alone = Parts(range(400), sums, [""] * 400, {}, ratios, {})
+    sums = np.stack([rng.integers(0, 4, 4000), np.full(4000, 10)], axis=1).astype(float)
+    units = [f"q{n // 4}" for n in range(4000)]
+    alone = Parts(range(4000), sums, [""] * 4000, {}, ratios, {})
     assert alone.interval.note is None
-    assert Parts(range(400), sums, units, {}, ratios, {}, draws=4).interval.note == SHORT
+    assert Parts(range(4000), sums, units, {}, ratios, {}, draws=4).interval.note == SHORT

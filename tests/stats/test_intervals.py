@@ -9,15 +9,21 @@ from scipy import stats
 from codec_bench import interval, paired_test
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import (
+    EQUAL,
     FEWEST_UNITS,
     LONE,
     NOTHING_BELOW,
+    ONE_UNIT,
     SHORT,
+    degrees_of_freedom,
     interval_of,
+    left_out_error,
     ratios,
     unit_codes,
     unit_sums,
 )
+from codec_bench.stats.sign_flips import flip_interval
+from codec_bench.stats.unseen import unseen_end
 
 
 def survey_ends(numerators, denominators, level=0.95):
@@ -36,7 +42,7 @@ def test_a_mean_has_the_interval_of_the_t_test(rng):
         ours = interval(x, level=level)
         theirs = stats.ttest_1samp(x, 0).confidence_interval(level)
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
-        assert (ours.units, ours.method, ours.level) == (40, "jackknife-t", level)
+        assert (ours.units, ours.method, ours.level) == (40, "t", level)
 
 
 def test_clusters_of_equal_size_have_the_t_test_of_their_means(rng):
@@ -49,26 +55,73 @@ def test_clusters_of_equal_size_have_the_t_test_of_their_means(rng):
 
 def test_a_ratio_is_near_the_interval_of_survey_sampling(rng):
     words = rng.integers(3, 41, 400).astype(float)
-    errors = rng.binomial(words.astype(int), 0.12).astype(float)
+    errors = rng.normal(0.12 * words, 1)
     ours = interval(errors, denominators=words)
     low, high = survey_ends(errors, words)
-    # The jackknife weighs a long item a little more; the difference vanishes with the number of items.
+    # CR2 weighs a long item a little more; the difference vanishes with the number of items.
     assert (ours.low, ours.high) == pytest.approx((low, high), abs=0.02 * (high - low))
     percent = interval(100 * errors, denominators=words)
     assert (percent.low, percent.high) == pytest.approx((100 * ours.low, 100 * ours.high))
 
 
-def test_a_jackknife_by_hand_is_the_same(rng):
-    errors, words = rng.normal(5, 1, 6), rng.integers(3, 41, 6).astype(float)
-    left = [np.delete(errors, k).sum() / np.delete(words, k).sum() for k in range(6)]
-    value = errors.sum() / words.sum()
-    error = np.sqrt(5 / 6 * np.square(np.array(left) - value).sum())
-    ours = interval(errors, denominators=words)
-    assert ours.high - value == pytest.approx(stats.t.ppf(0.975, 5) * error, rel=1e-12)
+def cr2_by_matrices(values, codes):
+    """The mean's standard error CR2 and its degrees of freedom, as Pustejovsky and Tipton 2018 write them for any regression:
+    of the values on a constant, with the residuals of each cluster multiplied by the root of (I - H)'s inverse."""
+    items, design = len(values), np.ones((len(values), 1))
+    hat = design @ np.linalg.inv(design.T @ design) @ design.T
+    apart = np.eye(items) - hat
+    residuals, columns, error = apart @ values, [], 0.0
+    for code in sorted(set(codes)):
+        rows = np.flatnonzero(np.asarray(codes) == code)
+        roots, vectors = np.linalg.eigh(apart[np.ix_(rows, rows)])
+        adjust = vectors @ np.diag(roots**-0.5) @ vectors.T
+        weights = np.full(len(rows), 1 / items) @ adjust
+        error += float(weights @ residuals[rows]) ** 2
+        columns.append(apart[:, rows] @ weights)
+    form = np.stack(columns, axis=1)
+    products = form.T @ form
+    return np.sqrt(error), np.trace(products) ** 2 / np.square(products).sum()
+
+
+@pytest.mark.parametrize("sizes", [[4, 4, 4, 4], [3, 9, 5, 7, 6], [12, 1, 2, 3, 2, 2, 1]])
+def test_the_error_and_its_degrees_of_freedom_are_those_of_cr2(rng, sizes):
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+    values = rng.normal(size=len(sizes))[codes] + rng.normal(size=len(codes))
+    error, freedom = cr2_by_matrices(values, codes)
+    assert degrees_of_freedom(np.asarray(sizes, float)) == pytest.approx(freedom, rel=1e-9)
+    ours = interval(values, clusters=codes.tolist())
+    if ours.method == "t":
+        assert ours.high - values.mean() == pytest.approx(stats.t.ppf(0.975, freedom) * error, rel=1e-9)
+    else:
+        assert freedom < 0.75 * (len(sizes) - 1) and ours.method == "sign-flips"
+
+
+def test_sign_flips_by_hand(rng):
+    """Of six units of very unequal size: every ratio within the interval, and none outside, has a p above 0.05."""
+    sizes = np.array([40.0, 25, 3, 2, 1, 1])
+    sums = rng.normal(0.3, 1, 6) * sizes
+    ours = interval(sums, denominators=sizes)
+
+    def p(ratio):
+        apart = sums - ratio * sizes
+        ways = [abs(sum(x if way >> k & 1 else -x for k, x in enumerate(apart))) for way in range(64)]
+        return np.mean(np.array(ways) >= abs(apart.sum()) - 1e-12)
+
+    assert ours.method == "sign-flips"
+    grid = np.linspace(ours.low, ours.high, 51)
+    assert min(p(ratio) for ratio in grid[1:-1]) > 0.05
+    assert p(ours.low - 1e-6) <= 0.05 and p(ours.high + 1e-6) <= 0.05
+
+
+def test_what_rests_on_one_unit_has_no_interval():
+    assert interval([1.0] * 50 + [2.5, 3.5], clusters=["a"] * 50 + ["b", "c"]).note == ONE_UNIT
+    assert interval([1.0] * 50 + [0.0, 0.0], clusters=["a"] * 50 + ["b", "c"]).note == ONE_UNIT, "a share too"
+    others = interval([1.0] * 50 + [2.5, 3.5, 1.5, 2.0, 0.5], clusters=["a"] * 50 + list("bcdef"))
+    assert others.method == "sign-flips", "with six units signs can be flipped, whatever the sizes"
 
 
 def test_clusters_are_sums_and_their_order_does_not_matter(rng):
-    errors, words = rng.poisson(2.0, 300).astype(float), rng.integers(3, 41, 300).astype(float)
+    errors, words = rng.gamma(2.0, size=300), rng.integers(3, 41, 300).astype(float)
     speakers = np.repeat(np.arange(50), 6)
     sums = interval(errors.reshape(50, 6).sum(1), denominators=words.reshape(50, 6).sum(1))
     whole = interval(errors, denominators=words, clusters=speakers)
@@ -81,13 +134,15 @@ def test_clusters_are_sums_and_their_order_does_not_matter(rng):
 def test_items_without_words_add_their_errors(rng):
     """Items with errors and no words, and with neither: against the formula, with every unit left out by hand."""
     words = np.concatenate([rng.integers(3, 20, 12), np.zeros(9)]).astype(float)
-    errors = np.concatenate([rng.poisson(1.5, 12), [4, 1, 7, 0, 0, 0, 0, 0, 0]]).astype(float)
+    errors = np.concatenate([rng.gamma(1.5, size=12), [4, 1, 7, 0, 0, 0, 0, 0, 0]])
     ours = interval(errors, denominators=words)
     value = errors.sum() / words.sum()
+    shares = words[:15] / words.sum()
     left = np.array([np.delete(errors, k).sum() / np.delete(words, k).sum() for k in range(15)])
-    error = np.sqrt(14 / 15 * np.square(left - value).sum())
+    error = np.sqrt(((1 - shares) * np.square(left - value)).sum())
     assert ours.units == 15, "the six items that add nothing are no evidence"
-    assert ours.high - value == pytest.approx(stats.t.ppf(0.975, 14) * error, rel=1e-12)
+    assert left_out_error(left, value, words[:15]) == pytest.approx(error, rel=1e-12)
+    assert ours.ends == list(flip_interval(np.stack([errors, words], axis=1)[:15], 0.95))
     speakers = [f"speaker {k % 7}" for k in range(21)]
     sums = [[column[k::7].sum() for k in range(7)] for column in (errors, words)]
     clustered, alone = interval(errors, denominators=words, clusters=speakers), interval(sums[0], denominators=sums[1])
@@ -112,7 +167,7 @@ def test_an_item_of_no_cluster_is_a_unit_of_its_own(rng):
 
 def test_values_that_reach_one_are_no_share_in_a_table():
     table = np.ones((20, 2))
-    assert interval_of(ratios, table, None).ends == [1.0, 1.0]
+    assert interval_of(ratios, table, None).note == EQUAL
     assert interval_of(ratios, table, None, share=True).low < 0.9
 
 
@@ -143,15 +198,51 @@ def test_with_fewer_than_three_units_there_is_none_and_the_note_says_why(items, 
     assert found.note and (items == 0 or f"needs at least {FEWEST_UNITS}" in found.note)
 
 
-def test_error_rates_over_few_items_are_marked(rng):
+def test_error_rates_over_few_items_have_an_interval_only_within_bounds(rng):
     words = rng.integers(3, 41, 60).astype(float)
     errors = np.where(np.arange(60) % 20 == 0, words, 1.0)
-    assert interval(errors, denominators=words).note == SHORT
-    # A sample that happens to hold no rare item looks regular, and is as uncertain.
-    assert interval(np.ones(30), denominators=words[:30]).note == SHORT
-    assert interval(words - 1, denominators=words).note == SHORT, "most words wrong"
-    assert interval(0 * words, denominators=words).note == SHORT, "no error at all"
-    assert interval(np.tile(errors, 5), denominators=np.tile(words, 5)).note is None, "300 items"
+    for above in (errors, words - 1, np.ones(60)):
+        found = interval(above, denominators=words)
+        assert (found.low, found.high, found.note) == (None, None, SHORT)
+    many = interval(np.tile(errors, 50), denominators=np.tile(words, 50))
+    assert many.note is None and many.method == "one-unseen", "3,000 items"
+    bounded = interval(errors, denominators=words, bounds=(0, 1))
+    value = errors.sum() / words.sum()
+    assert bounded.low < value < bounded.high and bounded.high - value > value - bounded.low
+    assert interval(0 * words, denominators=words, bounds=(0, 1)).note == EQUAL, "no error at all"
+
+
+@pytest.mark.parametrize("right", [1, 7, 19])
+def test_one_unseen_item_is_the_interval_of_clopper_and_pearson(right):
+    """Of items that are right or wrong and are told to be bounded scores, not a share."""
+    table = np.stack([np.arange(20) < right, np.ones(20)], axis=1).astype(float)
+    theirs = stats.binomtest(right, 20).proportion_ci(method="exact")
+    ends = [unseen_end(table, (float(upper), 1.0), 0.95, upper=upper) for upper in (False, True)]
+    assert ends == pytest.approx([theirs.low, theirs.high], abs=1e-3)
+
+
+def test_one_unseen_item_is_the_quantile_of_drawn_weights(rng):
+    """The weighted means of the items and one more at the bound, drawn 100,000 times."""
+    values = np.append(rng.gamma(0.3, 1, 60), 8.0)
+    weights = rng.exponential(size=(100_000, 61))
+    drawn = (weights @ values) / weights.sum(axis=1)
+    table = np.stack([values[:-1], np.ones(60)], axis=1)
+    assert unseen_end(table, (8.0, 1.0), 0.95, upper=True) == pytest.approx(np.quantile(drawn, 0.975), rel=0.01)
+
+
+def test_scores_at_a_ceiling_allow_for_one_item_below_it():
+    assert interval([4.64] * 30, bounds=(1.0, 4.65)).note == EQUAL
+    found = interval([4.64] * 28 + [4.2, 3.1], bounds=(1.0, 4.65))
+    assert found.method == "one-unseen" and found.low < 4.3 and found.high <= 4.65
+    regular = np.linspace(2.0, 3.0, 30)
+    assert interval(regular, bounds=(1.0, 5.0)) == interval(regular)
+
+
+def test_a_value_beyond_its_bounds_is_named():
+    with pytest.raises(UserError, match=r"item 1 is 5.2; expected 1 to 5"):
+        interval([3.0, 5.2, 4.0], bounds=(1, 5))
+    with pytest.raises(UserError, match="the smaller first"):
+        paired_test([3.0, 4.2, 4.0], [1.0, 2.0, 3.0], bounds=(5, 1))
 
 
 def test_means_are_marked_only_if_one_unit_carries_the_spread(rng):

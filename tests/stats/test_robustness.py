@@ -8,7 +8,7 @@ import pytest
 from codec_bench.stats import robustness as over_wordings
 from codec_bench.stats.answers import wordings_of
 from codec_bench.stats.breakdown import Parts
-from codec_bench.stats.intervals import ratios, t_quantile
+from codec_bench.stats.intervals import degrees_of_freedom, ratios, t_quantile
 
 NAMES = ("01", "02", "03", "04")
 
@@ -57,7 +57,9 @@ def test_intervals_leave_out_one_question_with_all_its_answers():
         value = statistic(sums[..., 0].sum(0) / sums[..., 1].sum(0))
         without = [np.delete(sums, q, axis=0).sum(0) for q in range(30)]
         left = np.asarray([statistic(one[:, 0] / one[:, 1]) for one in without])
-        half = t_quantile(0.95, 29) * np.sqrt(29 / 30 * np.square(left - value).sum())
+        shares = words[:, 0] / words[:, 0].sum()
+        error = np.sqrt(((1 - shares) * np.square(left - value)).sum())
+        half = t_quantile(0.95, degrees_of_freedom(words[:, 0].astype(float))) * error
         assert found[name]["value"] == pytest.approx(value)
         assert found[name]["ci95"] == pytest.approx([max(0, value - half), value + half]), name
 

@@ -44,6 +44,7 @@ class AnswerMetric(ABC):
     Attributes
         name: the metric's name with its argument, such as `accuracy[exact]`.
         unit, range, higher_is_better: unit and range of the values, and whether a higher one is better.
+        bounds: as of `metrics.base.Metric`.
         aggregate: `mean` of the values; `ratio` of summed numerators and denominators; or the name of a function in
             `codec_bench.stats.corpus.FOLDS`, such as `bleu`, which turns the summed `detail["counts"]` into a value.
         whole_set: whether an item's score depends on the other items' references, as for CIDEr. `compute` is then
@@ -57,6 +58,7 @@ class AnswerMetric(ABC):
     name: str
     unit: str = ""
     range: tuple[float | None, float | None] = (0.0, 1.0)
+    bounds: tuple[float | None, float | None] | None = None
     higher_is_better: bool = True
     aggregate: str = "mean"
     whole_set: bool = False

@@ -29,6 +29,7 @@ class _AnswerErrorRate(AnswerMetric):
     """
 
     higher_is_better = False
+    bounds = (0.0, None)
     range: tuple[float | None, float | None] = (0.0, None)
     aggregate = "ratio"
     paper = "Levenshtein: Binary codes capable of correcting deletions, insertions and reversals, 1966"

@@ -121,6 +121,7 @@ def _facts(metric: Any) -> dict[str, Any]:
         "unit": metric.unit,
         "higher_is_better": metric.higher_is_better,
         "range": list(metric.range),
+        **({"bounds": list(bounds)} if (bounds := getattr(metric, "bounds", None)) is not None else {}),
         "aggregate": metric.aggregate,
         "paper": metric.paper,
         "source": metric.source,

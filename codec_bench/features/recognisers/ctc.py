@@ -59,6 +59,7 @@ class Ctc(PiecewiseRecogniser):
         WeightsError: the weights are not on this machine, or are those of something else.
     """
 
+    loops = False
     name = "ctc"
     languages = ("en",)
     models = WEIGHTS

@@ -78,6 +78,7 @@ class Parakeet(PiecewiseRecogniser):
         WeightsError: the weights are not on this machine, or are those of something else.
     """
 
+    loops = False
     name = "parakeet"
     models: ClassVar[Mapping[str, str]] = {model: model for model in CHECKPOINTS}
 

@@ -60,6 +60,7 @@ class Pocketsphinx(Feature):
         MissingExtra: the package is not installed. WeightsError: the folder lacks a file.
     """
 
+    loops = False
     name = "pocketsphinx"
     licence = "BSD-2-Clause"
     rate_hz = 16_000

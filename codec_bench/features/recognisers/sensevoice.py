@@ -58,6 +58,7 @@ class SenseVoice(funasr.FunasrFeature):
             machine, or belong to another model (raised by `load`).
     """
 
+    loops = False
     name = NAME
     languages = ("zh", "en", "yue", "ja", "ko")
     reads_language = True

@@ -1,0 +1,94 @@
+"""Ends of intervals that allow for one item that was not seen: for scores at a ceiling, and error rates with rare losses.
+
+How it is done
+    Most samples of a few items hold none of the rare ones that are entirely wrong, and the spread of what they hold says nothing
+    of these. So one more item is added, with the worst (or best) value that there can be, and every item gets a weight by chance:
+    independent exponential weights. The end of the interval is the value that the weighted mean passes with a probability
+    of (1 - level) / 2. For items that are right or wrong this is the interval of Clopper and Pearson. The probability is
+    computed by the saddlepoint formula of Lugannani and Rice, to about 0.001, so nothing is drawn.
+
+References: Gaffke 2005, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable";
+Learned-Miller and Thomas 2020, "A new confidence interval for the mean of a bounded random variable"; Rubin 1981, "The Bayesian
+bootstrap"; Lugannani and Rice 1980, "Saddle point approximation for the distribution of the sum of independent random variables".
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+_STEPS = 60
+# Of more units than this, those of usual values are taken together: sums of many have the same spread together as one by one.
+_MOST_UNITS = 4_000
+
+
+def unseen_end(units: np.ndarray, item: tuple[float, float], level: float, *, upper: bool) -> float:
+    """The upper or lower end of the interval of a ratio of sums, with one more item.
+
+    Args:
+        units: what each unit adds above and below, float64 `(units, 2)`.
+        item: the same of the item that was not seen.
+        level: of the two-sided interval.
+        upper: which end.
+
+    Returns:
+        The end; where the value itself is the extreme, that extreme.
+    """
+    table = np.concatenate([_gathered(units), [item]])
+    above, below = table[:, 0], table[:, 1]
+    sized = below > 0
+    rates = above[sized] / below[sized]
+    value = float(units[:, 0].sum() / units[:, 1].sum())
+    far = float(rates.max() if upper else rates.min())
+    wanted = (1 - level) / 2
+    near, end = value, far
+    for _ in range(_STEPS):
+        middle = (near + end) / 2
+        beyond = _positive(above - middle * below)
+        if (beyond if upper else 1 - beyond) > wanted:
+            near = middle
+        else:
+            end = middle
+        if abs(end - near) <= 1e-6 * max(abs(far - value), 1e-300):
+            break
+    return near
+
+
+def _gathered(units: np.ndarray) -> np.ndarray:
+    """At most `_MOST_UNITS` rows: the ones farthest from the value as they are, the others in sums of some."""
+    if len(units) <= _MOST_UNITS:
+        return units
+    value = units[:, 0].sum() / units[:, 1].sum()
+    order = np.argsort(-np.abs(units[:, 0] - value * units[:, 1]), kind="stable")
+    kept, rest = order[: _MOST_UNITS // 2], order[_MOST_UNITS // 2 :]
+    rows = np.arange(len(rest)) % (_MOST_UNITS // 2)
+    return np.concatenate([units[kept], np.stack([np.bincount(rows, column) for column in units[rest].T], axis=1)])
+
+
+def _positive(terms: np.ndarray) -> float:
+    """The probability that a sum of terms with independent exponential weights is above 0."""
+    most, least = float(terms.max()), float(terms.min())
+    if least >= 0 or most <= 0:
+        return float(least >= 0)
+    low, high = 1 / least, 1 / most
+    at = 0.0
+    begin, end = low, high
+    for _ in range(_STEPS):  # Newton's method for the saddle, within the ends between which it lies
+        parts = terms / (1 - at * terms)
+        slope = float(parts.sum())
+        begin, end = (begin, at) if slope > 0 else (at, end)
+        after = at - slope / float(np.square(parts).sum())
+        after = after if begin < after < end else (begin + end) / 2
+        if abs(after - at) <= 1e-10 * (high - low):
+            break
+        at = after
+    parts = terms / (1 - at * terms)
+    second = float(np.square(parts).sum())
+    height = 2 * float(np.log1p(-at * terms).sum())
+    first = math.copysign(math.sqrt(max(0.0, height)), at)
+    if abs(first) < 1e-4:
+        return 0.5 - float((parts**3).sum()) / (3 * second**1.5 * math.sqrt(2 * math.pi))
+    density = math.exp(-first * first / 2) / math.sqrt(2 * math.pi)
+    tail = math.erfc(first / math.sqrt(2)) / 2
+    return min(1.0, max(0.0, tail + density * (1 / (at * math.sqrt(second)) - 1 / first)))
