@@ -34,7 +34,7 @@ class Told:
 
     def as_dict(self) -> dict[str, Any]:
         """The part as `summary.json` holds it."""
-        held = {name: getattr(self, name) for name in _kinds(type(self))}
+        held = {name: getattr(self, name) for name in _kinds(type(self))}  # type: ignore[arg-type]
         return {name: _plain(value) for name, value in held.items() if value is not UNTOLD}
 
     @classmethod
@@ -44,7 +44,7 @@ class Told:
         Raises:
             TypeError: an entry is missing, or is not of its kind.
         """
-        return cls(**{name: _read(kind, held[name]) for name, kind in _kinds(cls).items() if name in held})
+        return cls(**{name: _read(kind, held[name]) for name, kind in _kinds(cls).items() if name in held})  # type: ignore[arg-type]
 
 
 @cache

@@ -168,17 +168,11 @@ def _check_definitions(path: Path, tables: Mapping[str, Layout]) -> None:
 
 
 def _check_counts(db: sqlite3.Connection, path: Path) -> None:
-    for table, said, found in row_counts(db):
-        if said != found:
-            raise damaged(path, f"its table '{table}' has {found} rows where {said} were written")
-
-
-def row_counts(db: sqlite3.Connection) -> Iterator[tuple[str, int, int]]:
-    """The tables of a record: (name, how many rows were written, how many there are)."""
     said = dict(db.execute("SELECT name, rows FROM counts").fetchall())
-    for name, layout in layouts(db).items():
-        if layout.summed:
-            yield name, said.get(name, 0), db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]
+    for name in (name for name, layout in layouts(db).items() if layout.summed):
+        found = db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]
+        if said.get(name, 0) != found:
+            raise damaged(path, f"its table '{name}' has {found} rows where {said.get(name, 0)} were written")
 
 
 def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
