@@ -29,7 +29,8 @@ DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")
 """The tables that are read whole whenever a record is opened."""
-_MAPPINGS = ("config", "fingerprint", "versions", "machine", "timings", "data", "how", "benchmark", "answering")
+MAPPINGS = ("config", "fingerprint", "versions", "machine", "timings", "data", "how", "benchmark", "answering")
+"""The entries of `meta` which others look into."""
 _MAGIC = b"SQLite format 3\0"
 _VERSIONS = slice(18, 20)
 """Where the header says in which form the file is to be written and read: 1, or 2 with a write-ahead log."""
@@ -188,18 +189,6 @@ def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
         if row_checksum(cells) != checksum:
             named = ", ".join(map(str, layout.key_of(cells)))
             raise damaged(path, f"row {named} of its table '{layout.name}' is not as it was written")
-
-
-def check_meta(meta: Any, path: Path) -> Any:
-    """Checks that the entries of `meta` which others look into are mappings.
-
-    Raises:
-        DamagedRecord: one of them is not.
-    """
-    for name in _MAPPINGS:
-        if not isinstance(meta.get(name, {}), dict | None):
-            raise damaged(path, f"its entry '{name}' is not a mapping")
-    return meta
 
 
 # ------------------------------------------------------------------------------------------- before the first row is read
