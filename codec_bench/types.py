@@ -8,8 +8,7 @@ Conventions
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
@@ -418,54 +417,3 @@ class Score:
     def refused(cls, reason: str, protocol: str) -> Score:
         """The metric does not apply to this input, and was not computed."""
         return cls(None, "refused", reason, protocol)
-
-
-@dataclass(frozen=True, slots=True)
-class Statistic:
-    """A ratio of two sums. Adding the statistics of two parts gives the statistic of both together.
-
-    A corpus word error rate is errors over words, a mean is the sum of the values over their number, and an average
-    bitrate is bits over seconds.
-
-    Args:
-        numerator, denominator: the two sums.
-        count: number of items that have a value.
-        missing: number of items without a value, by status.
-    """
-
-    numerator: float = 0.0
-    denominator: float = 0.0
-    count: int = 0
-    missing: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def zero(cls) -> Statistic:
-        """The statistic of no items. Adding it changes nothing."""
-        return cls()
-
-    @classmethod
-    def of(cls, scores: Sequence[Score]) -> Statistic:
-        """The statistic of scores.
-
-        Raises:
-            ValueError: a score is `ok` and has no numerator or denominator.
-        """
-        parts = [_parts(score) for score in scores if score.status == "ok"]
-        missing = Counter[str](score.status for score in scores if score.status != "ok")
-        return cls(math.fsum(n for n, _ in parts), math.fsum(d for _, d in parts), len(parts), dict(missing))
-
-    def __add__(self, other: Statistic) -> Statistic:
-        missing = dict(Counter(self.missing) + Counter(other.missing))
-        sums = self.numerator + other.numerator, self.denominator + other.denominator
-        return Statistic(*sums, self.count + other.count, missing)
-
-    @property
-    def value(self) -> float | None:
-        """The ratio; None if the denominator is 0."""
-        return self.numerator / self.denominator if self.denominator else None
-
-
-def _parts(score: Score) -> tuple[float, float]:
-    if score.numerator is None or score.denominator is None:
-        raise ValueError(f"a score of '{score.protocol}' is ok and has no numerator or denominator")
-    return score.numerator, score.denominator

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.stats.summary_types import UNTOLD, Answers, Failures, MetricSummary
+from codec_bench.stats.summary_types import Answers, Failures, MetricSummary
+from codec_bench.stats.told import UNTOLD
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run

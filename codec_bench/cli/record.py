@@ -15,7 +15,7 @@ from codec_bench.terminal.output import console, table, talk
 
 def verify(run: Annotated[Path, typer.Argument(help="A run folder.")], as_json: Json = False) -> None:
     """Check that a run record is as it was written, and say what can be saved if not; exits with 2 if it is damaged."""
-    from codec_bench.store.verify import verify_record
+    from codec_bench.store.rescue import verify_record
 
     checks = verify_record(run)
     if as_json:

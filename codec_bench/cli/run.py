@@ -198,7 +198,7 @@ def _told(answers: Answers) -> str:
 def _line(row: dict[str, Any], name: str, entry: MetricSummary, *, guessed: bool) -> tuple[Any, ...]:
     from codec_bench.report.chance_level import chance_text
     from codec_bench.report.numbers import decimals, number, shown_unit
-    from codec_bench.stats.judging import failing
+    from codec_bench.stats.chance_level import failing
 
     factor, unit = shown_unit(entry.unit)
     places, interval = decimals([entry], factor), entry.ci95

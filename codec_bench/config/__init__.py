@@ -3,6 +3,11 @@
 Conventions
     A config is `configs/<kind>/<name>.yaml` inside the package; its top level is a mapping.
     Nothing in a file is executed: only plain YAML types are built, without tags. A key that is given twice is an error.
+
+Which file to open
+    `request.py`     the options of `eval` and `score`, each declared once; `run_request.py` and `profile_request.py` are those of `run` and
+                     `profile`, and `shared_options.py` those of several. `option.py` says what an option is.
+    `request_file.py`  the same options from a file; `loading.py` is the loader of YAML, and `paths.py` the folder of caches.
 """
 
 from __future__ import annotations

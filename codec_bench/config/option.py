@@ -92,6 +92,12 @@ class Option:
         return f"--{word}/--no-{word}" if self.default is True else f"--{word}"
 
 
+def option(default: Any, help: str, **more: Any) -> Any:
+    """The field of a schema that is an option: its default (`...` if it must be given), and the arguments of `Option`."""
+    held = MISSING if default is ... else default
+    return dataclasses.field(default=held, metadata={"option": Option(help, **more)})
+
+
 def options_of(schema: type[Any]) -> dict[str, Option]:
     """The options of a schema by name: first those that it declares itself, then those of the classes that it builds on."""
     fields = {one.name: one for one in dataclasses.fields(schema)}
@@ -100,18 +106,18 @@ def options_of(schema: type[Any]) -> dict[str, Option]:
     for name in dict.fromkeys(
         name for cls in schema.__mro__ for name in inspect.get_annotations(cls) if name in fields
     ):
-        told = _of_hint(hints[name], Option)
+        told = fields[name].metadata.get("option")
         if told is not None and name not in getattr(schema, "without", ()):
-            kind = _of_hint(hints[name], Kind)
             default = ... if fields[name].default is MISSING else fields[name].default
+            kind = _kind_of(hints[name])
             found[name] = dataclasses.replace(told, name=name, type=hints[name], kind=kind, default=default)
     return found
 
 
-def _of_hint(hint: Any, what: type[Any]) -> Any:
-    """What a type such as `Annotated[Text | None, Option(...)]` has been given of some class; None if it has none."""
-    found = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, what)]
-    return found[0] if found else next(filter(None, (_of_hint(part, what) for part in typing.get_args(hint))), None)
+def _kind_of(hint: Any) -> Any:
+    """The kind that a type such as `Text | None` holds; None if it holds none."""
+    found = [extra for extra in getattr(hint, "__metadata__", ()) if isinstance(extra, Kind)]
+    return found[0] if found else next(filter(None, map(_kind_of, typing.get_args(hint))), None)
 
 
 def documented(schema: type[Any], of: Of = "verb") -> Callable[[_Documented], _Documented]:

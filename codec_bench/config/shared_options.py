@@ -1,11 +1,12 @@
 """The options that several commands have, each declared once (see `request.py`): all of them, and those of how a run is carried out."""
 
+# ruff: noqa: RUF009  # `option` gives the field of a dataclass
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from codec_bench.config.option import Columns, Flag, Kept, Number, Option, Text, Whole
+from codec_bench.config.option import Columns, Flag, Kept, Number, Text, Whole, option
 
 SETTINGS = "NAME.OPTION=VALUE for a codec or feature, such as dnsmos.weights=DIR."
 
@@ -17,110 +18,85 @@ class Request:
     without: ClassVar[frozenset[str]] = frozenset()
     """Options of the classes that a command builds on, and that it does not have."""
 
-    by: Annotated[
-        Columns | None,
-        Option(
-            "Break the results down by columns, with commas: speaker, language, duration, sample_rate, one of the manifest, or a field of a benchmark's questions.",
-            python="columns to break the results down by: `speaker`, `language`, `duration`, `sample_rate` or a column of the manifest. "
-            "They change no score, and a run that is continued without them keeps those that it has.",
-        ),
-    ] = None
-    log: Annotated[
-        Text | None,
-        Option(
-            "Also write values, tables, sound and plots to wandb[:PROJECT], mlflow[:FOLDER] or tensorboard[:FOLDER] while the run goes on.",
-            of="terminal",
-        ),
-    ] = None
-    json: Annotated[Flag, Option("Print JSON in place of tables.", of="terminal")] = False
+    by: Columns | None = option(
+        None,
+        "Break the results down by columns, with commas: speaker, language, duration, sample_rate, one of the manifest, or a field of a benchmark's questions.",
+        python="columns to break the results down by: `speaker`, `language`, `duration`, `sample_rate` or a column of the manifest. "
+        "They change no score, and a run that is continued without them keeps those that it has.",
+    )
+    log: Text | None = option(
+        None,
+        "Also write values, tables, sound and plots to wandb[:PROJECT], mlflow[:FOLDER] or tensorboard[:FOLDER] while the run goes on.",
+        of="terminal",
+    )
+    json: Flag = option(False, "Print JSON in place of tables.", of="terminal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningOptions:
     """How a run is carried out: the fields of `Running` that can be typed. None of these options changes a number."""
 
-    device: Annotated[
-        Text,
-        Option(
-            "auto, cpu, cuda:0, or several GPUs with commas.",
-            of="running",
-            python="`auto`, `cpu`, `cuda:0` or several GPUs with commas.",
-        ),
-    ] = "auto"
-    workers: Annotated[
-        Whole | None,
-        Option(
-            "CPU worker processes. Default: one per core; beside GPUs, some cores are left free.",
-            of="running",
-            least=1,
-            python="CPU worker processes; None for one per core, of which GPUs and the main process keep some.",
-        ),
-    ] = None
-    per_gpu: Annotated[
-        Whole,
-        Option(
-            "Worker processes for each GPU, which share its memory in equal parts.",
-            of="running",
-            least=1,
-            python="worker processes for each GPU. Several share its memory in equal parts, and one computes while another prepares "
-            "its batch.",
-        ),
-    ] = 1
-    graphs: Annotated[
-        Text,
-        Option(
-            "CUDA graphs on a GPU: off, on, or auto, where they are measured to be faster.",
-            of="running",
-            python="whether passes of networks on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is measured to "
-            "be faster.",
-        ),
-    ] = "off"
-    batch_s: Annotated[
-        Number | None,
-        Option(
-            "Padded seconds of audio per batch. Default: found by trial.",
-            of="running",
-            over=0,
-            python="padded seconds per batch in place of every stage's own budget.",
-        ),
-    ] = None
-    time_limit_s: Annotated[
-        Number | None,
-        Option(
-            "Seconds that a batch may take. Default: 600, or 60 per second of audio if that is more.",
-            of="running",
-            over=0,
-            python="seconds that a batch may take, loading not counted. After that its worker is ended and its items run again one by "
-            "one. None for 600, or 60 for every padded second of the batch if that is more.",
-        ),
-    ] = None
-    cache: Annotated[
-        Flag,
-        Option(
-            "Keep computed features for other runs.",
-            of="running",
-            python="whether features are taken from and put into the feature cache.",
-        ),
-    ] = True
-    save_audio: Annotated[
-        Kept | None,
-        Option(
-            "all, none, or the number of samples whose audio is kept.",
-            of="running",
-            python="`all`, `none`, or how many samples' audio to keep; None keeps all of a small run and 24 of a large one.",
-        ),
-    ] = None
-    retry_failed: Annotated[
-        Flag,
-        Option(
-            "Run items again that failed before.", of="running", python="whether items that failed before run again."
-        ),
-    ] = False
-    check: Annotated[
-        Flag,
-        Option(
-            "Check every codec on a few short pieces of the data.",
-            of="running",
-            python="whether every codec is checked on a few short pieces of the data, for mistakes that its scores do not show.",
-        ),
-    ] = True
+    device: Text = option(
+        "auto",
+        "auto, cpu, cuda:0, or several GPUs with commas.",
+        of="running",
+        python="`auto`, `cpu`, `cuda:0` or several GPUs with commas.",
+    )
+    workers: Whole | None = option(
+        None,
+        "CPU worker processes. Default: one per core; beside GPUs, some cores are left free.",
+        of="running",
+        least=1,
+        python="CPU worker processes; None for one per core, of which GPUs and the main process keep some.",
+    )
+    per_gpu: Whole = option(
+        1,
+        "Worker processes for each GPU, which share its memory in equal parts.",
+        of="running",
+        least=1,
+        python="worker processes for each GPU. Several share its memory in equal parts, and one computes while another prepares "
+        "its batch.",
+    )
+    graphs: Text = option(
+        "off",
+        "CUDA graphs on a GPU: off, on, or auto, where they are measured to be faster.",
+        of="running",
+        python="whether passes of networks on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is measured to "
+        "be faster.",
+    )
+    batch_s: Number | None = option(
+        None,
+        "Padded seconds of audio per batch. Default: found by trial.",
+        of="running",
+        over=0,
+        python="padded seconds per batch in place of every stage's own budget.",
+    )
+    time_limit_s: Number | None = option(
+        None,
+        "Seconds that a batch may take. Default: 600, or 60 per second of audio if that is more.",
+        of="running",
+        over=0,
+        python="seconds that a batch may take, loading not counted. After that its worker is ended and its items run again one by "
+        "one. None for 600, or 60 for every padded second of the batch if that is more.",
+    )
+    cache: Flag = option(
+        True,
+        "Keep computed features for other runs.",
+        of="running",
+        python="whether features are taken from and put into the feature cache.",
+    )
+    save_audio: Kept | None = option(
+        None,
+        "all, none, or the number of samples whose audio is kept.",
+        of="running",
+        python="`all`, `none`, or how many samples' audio to keep; None keeps all of a small run and 24 of a large one.",
+    )
+    retry_failed: Flag = option(
+        False, "Run items again that failed before.", of="running", python="whether items that failed before run again."
+    )
+    check: Flag = option(
+        True,
+        "Check every codec on a few short pieces of the data.",
+        of="running",
+        python="whether every codec is checked on a few short pieces of the data, for mistakes that its scores do not show.",
+    )

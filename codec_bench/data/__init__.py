@@ -1,13 +1,21 @@
-"""Samples from a registered name, a folder, a manifest or the Hugging Face hub, and rows of tables. Only `sameness.py` decodes sound."""
+"""Samples from a registered name, a folder, a manifest or the Hugging Face hub, and rows of tables. Only `sameness.py` decodes sound.
+
+Which file to open
+    `source.py`      whatever `--data` names becomes samples here; `shard.py` is the part of one machine, `pairing.py` generated audio.
+    `manifest.py`    JSON lines, CSV, TSV and Parquet; `rows.py` gives rows their ids. `folder.py`, `remote.py` and `tars.py` are folders,
+                     URLs and tar files.
+    `table.py`       data sets in the hub's layout, row by row: `hub.py` finds the place, `layout.py` the splits and files, and
+                     `parquet.py` and `streamed.py` read them; `cells.py` knows the cells with sound.
+    `columns.py`     columns by which results are broken down; `alignments.py` is when each phone is said.
+"""
 
 from __future__ import annotations
 
 from codec_bench.data.columns import broken_down
 from codec_bench.data.pairing import match_estimates
-from codec_bench.data.part import part_of
 from codec_bench.data.sameness import sameness
 from codec_bench.data.shard import Shard, read_shard
-from codec_bench.data.source import REGISTERED, Source, data_name, open_source, problem_of
+from codec_bench.data.source import REGISTERED, Source, data_name, open_source, part_of, problem_of
 
 __all__ = [
     "REGISTERED",

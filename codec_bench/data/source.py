@@ -29,9 +29,9 @@ from codec_bench.data.rows import PROBLEM, Row, to_samples
 from codec_bench.data.shard import Shard, place_of
 from codec_bench.data.tars import names_tars, tar_rows
 from codec_bench.decoding.decode import SUFFIXES
+from codec_bench.decoding.read import find_member
 from codec_bench.decoding.remote import is_url, shown
 from codec_bench.decoding.table import find_locator
-from codec_bench.decoding.tar import find_member
 from codec_bench.errors import UserError
 from codec_bench.types import MEASURED_BY, Sample
 
@@ -273,8 +273,10 @@ def sounds_in(folder: str, *, limit: int | None = None) -> Source:
 
 def _open_table(data: str, limit: int | None, seed: int | None, require_audio: bool) -> Source:
     """A data set in the hub's layout. The samples are chosen before anything is fetched."""
-    from codec_bench.data.samples import table_rows  # imported here, so that a folder of sounds opens sooner
-    from codec_bench.data.table import open_table
+    from codec_bench.data.table import (
+        open_table,
+        table_rows,  # imported here, so that a folder of sounds opens sooner
+    )
 
     table = open_table(data, limit=limit, seed=seed)
     rows = table_rows(table, require_audio=require_audio)
@@ -310,3 +312,28 @@ def _random_part(samples: list[Sample], count: int, seed: int) -> list[Sample]:
 def with_problem(sample: Sample, reason: str) -> Sample:
     """The sample marked as one that cannot be used."""
     return replace(sample, audio=None, estimate=None, extra={**sample.extra, PROBLEM: reason})
+
+
+def part_of(source: Source, shard: Shard | None) -> Source:
+    """The samples of one shard; None for all.
+
+    The samples keep their places in the whole data set. The fingerprint, the languages and the columns that a record keeps
+    are those of the whole. So the records of all shards can be merged, and a data set that has changed between two shards is seen.
+
+    Raises:
+        UserError: no sample is in this shard.
+    """
+    if shard is None:
+        return source
+    numbers = shard.among(source.places).tolist()
+    if not numbers:
+        raise UserError(
+            f"no sample of '{source.name}' is in shard {shard}; the data has {len(source)} samples",
+            hint="use fewer shards",
+        )
+    part = Source(source.name, [source.samples[number] for number in numbers], source.unmatched, source.complete)
+    part.fingerprint, part.taken = source.fingerprint, source.taken
+    part.shard, part.numbers, part.whole = shard, numbers, len(source)
+    part.languages = source.languages
+    part.columns = source.own_columns
+    return part

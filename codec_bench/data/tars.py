@@ -29,8 +29,8 @@ from codec_bench.config.paths import cache_folder
 from codec_bench.data.manifest import Columns, Sound, make_row
 from codec_bench.data.rows import ALIASES, Row
 from codec_bench.decoding.decode import SUFFIXES
+from codec_bench.decoding.read import Member
 from codec_bench.decoding.remote import filesystem, is_url, shown, tried
-from codec_bench.decoding.tar import Member
 from codec_bench.errors import UserError
 
 SUFFIX = ".tar"

@@ -1,5 +1,8 @@
 """Foreign bytes become samples here and nowhere else: files, URLs, rows of tables and members of tar files.
 
-`read.py` takes any of these by its path; `decode.py` decodes bytes and refuses what must not be scored. The room knows
-arrays and rates alone; `types.Audio.read` makes a sound of them.
+The room knows arrays and rates alone; `types.Audio.read` makes a sound of them.
+
+Which file to open
+    `read.py` takes any of these by its path; `decode.py` decodes bytes and refuses what must not be scored. `table.py` reads the rows
+    of tables, and `remote.py` what is behind URLs.
 """

@@ -8,11 +8,11 @@ Which file to open
     `running.py`     the options that change no number, and the workers and the cache that are started by them.
 
     How an item travels
-    `run.py`         the event loop: follows every item until it is in the record. `progress_words.py` says in words what it does.
+    `run.py`         the event loop: follows every item until it is in the record.
     `feed.py`        reads samples ahead (`prefetch.py`, `reading.py`) into the memory that all processes share (`arena.py`).
     `batch.py`       which items form a batch, how large it may be, and what happens to its items when it fails.
     `checks.py`      the checks of the codecs of a run, and `cache.py` features that earlier runs have computed.
-    `timings.py`     where the time went.
+    `timings.py`     where the time went, and in words what a run is doing.
 
     Child processes
     `pool.py`        starts the workers, notices that one has died or is late, and starts another.

@@ -16,9 +16,9 @@ from codec_bench.audio.resample import SIGNALS
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.extend import GROWN, held_samples
 from codec_bench.engine.plan import Plan, build_plan
-from codec_bench.engine.progress_words import listed
 from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, Workers, kept_numbers, working_engine
+from codec_bench.engine.timings import listed
 from codec_bench.environment import machine, versions
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.registry import code_hash, is_own_code, source_hash

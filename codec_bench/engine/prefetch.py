@@ -17,8 +17,8 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
+from codec_bench.decoding.read import Member, find_member
 from codec_bench.decoding.remote import is_url, read_remote, shown
-from codec_bench.decoding.tar import Member, find_member
 from codec_bench.engine.systems import System
 from codec_bench.errors import UserError, describe
 from codec_bench.types import Sample

@@ -30,7 +30,6 @@ from codec_bench.engine.feed import Feed, Loaded, Signal
 from codec_bench.engine.loading import load_stages
 from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
-from codec_bench.engine.progress_words import phase_of
 from codec_bench.engine.stage import (
     CodecResult,
     CodecWork,
@@ -40,7 +39,7 @@ from codec_bench.engine.stage import (
     compute_scores,
 )
 from codec_bench.engine.systems import System
-from codec_bench.engine.timings import Spent, timings
+from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import flagged, inputs_or_score
 from codec_bench.store.rows import SAME, SILENT, ItemRecord, Results

@@ -19,8 +19,10 @@ from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Bounds, Fold, Interval, declared_bounds, folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import JUDGED, Recorded, Scores
-from codec_bench.stats.sets import SETS, Statistic, pairs_of, sides_of
-from codec_bench.stats.summary_types import UNTOLD, Counted, CountingFailures, Subset
+from codec_bench.stats.sets import SETS, Statistic, pairs_of
+from codec_bench.stats.summary_types import Counted, CountingFailures, Subset
+from codec_bench.stats.told import UNTOLD
+from codec_bench.stats.ttsds import SIDES
 from codec_bench.store.answers import has_answers
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run
@@ -191,7 +193,7 @@ def parts_in(recorded: Recorded, system: str, metric: str, scores: Scores, *, dr
         sums = np.asarray(rows, np.float64).reshape(len(numbers), width)
         return Parts(numbers, sums, units, wrong, FOLDS[aggregate], missing, failures=failures, draws=draws)
     if aggregate in SETS:
-        sides = sides_of(aggregate)
+        sides = len(SIDES) if aggregate == "ttsds" else 2
         pairs = pairs_of(recorded.run, system, metric, sides)
         embeddings = np.asarray([pairs[n].reshape(-1) for n in numbers], np.float32)
         return SetParts(

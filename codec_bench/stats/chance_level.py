@@ -1,4 +1,4 @@
-"""What stands beside the value of a metric of answers: the chance level, what was read, how the answers do beside the references.
+"""What stands beside the value of a metric of answers: the chance level, what was read, the references, and what the judge did.
 
 Conventions
     A guess is right with the probability that the question's choices give it. The chance level of a set is the mean over its
@@ -8,6 +8,7 @@ Conventions
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from statistics import fmean
@@ -18,7 +19,17 @@ import numpy as np
 from codec_bench.stats.breakdown import Parts, Subsets
 from codec_bench.stats.intervals import folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import Scores
-from codec_bench.stats.summary_types import Compared, Counted, CountingFailures, Official, Policies, ReadBy, Subset
+from codec_bench.stats.summary_types import (
+    Compared,
+    Counted,
+    CountingFailures,
+    Judging,
+    Official,
+    Policies,
+    ReadBy,
+    Subset,
+)
+from codec_bench.store.answers import CALLS
 
 STAGES = ("exact", "aligned", "neither")
 """By what an option was read: by a rule, by the judge, or by neither."""
@@ -91,3 +102,44 @@ def _over(parts: Parts, scored: Mapping[int, Mapping[str, Any]], name: str, *, s
     codes = unit_codes([unit or None for _, unit in known], len(known))
     within = interval_of(ratios, sums, codes, share=share)
     return Counted(folded(ratios, sums), within.ends, within.note, len(known))
+
+
+MOST_FAILED = 0.05
+"""The share of answers without a verdict above which a result says so."""
+
+
+def judging_of(scores: Scores, facts: Mapping[str, Any]) -> Judging | None:
+    """What the judge of a metric did; None if the metric has no judge.
+
+    Args:
+        scores: of the metric. facts: of the metric.
+    """
+    if "judge" not in facts:
+        return None
+    asked = failed = 0
+    sums, usage, served = Counter[str](), Counter[str](), set()
+    lost = {number for number, _, _ in scores.lost}
+    for number, held in scores.details.items():
+        calls = held.get(CALLS)
+        if not isinstance(calls, Mapping):
+            continue
+        asked += 1
+        failed += number in lost
+        sums.update({name: calls.get(name, 0) for name in ("n", "cached", "unpriced")})
+        usage.update(calls.get("usage", {}))
+        served.update(calls.get("served", ()))
+    cost = usage.pop("cost_usd", 0.0)
+    return Judging(
+        judge=facts["judge"], rubric=facts.get("rubric"), asked=asked, failed=failed, share=failed / asked if asked else 0.0,
+        calls=sums["n"], cached=sums["cached"], usage=dict(usage), cost_usd=None if sums["unpriced"] else cost, served=sorted(served),
+    )  # fmt: skip
+
+
+def failing(judging: Judging | None) -> str | None:
+    """A sentence on a judge that gave no verdict on more than 5 % of the answers; None if it gave enough."""
+    if not judging or judging.share <= MOST_FAILED:
+        return None
+    return (
+        f"the judge gave no verdict on {judging.failed:,} of {judging.asked:,} answers ({100 * judging.share:.1f} %), "
+        "more than 5 %"
+    )

@@ -55,7 +55,9 @@ def robustness(
     )
     held = [places[name] for name in valued]
     table = _by_unit(whole, held)
-    mean, within = _spread(whole, held, table, _mean)
+    mean, within = _spread(whole, held, table, lambda values: values.mean(axis=-1))
+    sd, _ = _spread(whole, held, table, lambda values: values.std(axis=-1, ddof=1))
+    between, _ = _spread(whole, held, table, lambda values: np.ptp(values, axis=-1))
     worst, best = (_extreme(wordings, valued, higher_is_better, best=best) for best in (False, True))
     return Robustness(
         n=len(valued),
@@ -66,8 +68,8 @@ def robustness(
         mean=mean,
         units=within.units,
         note=within.note,
-        sd=_never_below_0(_spread(whole, held, table, _sd)[0]),
-        range=_never_below_0(_spread(whole, held, table, _range)[0]),
+        sd=_never_below_0(sd),
+        range=_never_below_0(between),
         worst=worst,
         best=best,
     )
@@ -77,7 +79,10 @@ def _spread(
     parts: Parts, places: Sequence[Sequence[int]], table: np.ndarray, statistic: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[Spread, Interval]:
     """One number over all wordings, with its interval."""
-    fold = _over(parts, len(places), statistic)
+
+    def fold(sums: np.ndarray) -> np.ndarray:
+        return statistic(parts.fold(sums.reshape(*sums.shape[:-1], len(places), -1)))
+
     within = interval_of(fold, table, None)
     return Spread(folded(fold, table), within.ends), within
 
@@ -114,29 +119,6 @@ def _by_unit(parts: Parts, places: Sequence[Sequence[int]]) -> np.ndarray:
             table[:, w, k] = np.bincount(of, parts.sums[held, k], units)
         begin += len(held)
     return table.reshape(units, len(places) * width)
-
-
-def _over(
-    parts: Parts, wordings: int, statistic: Callable[[np.ndarray], np.ndarray]
-) -> Callable[[np.ndarray], np.ndarray]:
-    """A fold that makes one number of the values of all wordings."""
-
-    def fold(sums: np.ndarray) -> np.ndarray:
-        return statistic(parts.fold(sums.reshape(*sums.shape[:-1], wordings, -1)))
-
-    return fold
-
-
-def _mean(values: np.ndarray) -> np.ndarray:
-    return values.mean(axis=-1)
-
-
-def _sd(values: np.ndarray) -> np.ndarray:
-    return values.std(axis=-1, ddof=1)
-
-
-def _range(values: np.ndarray) -> np.ndarray:
-    return values.max(axis=-1) - values.min(axis=-1)
 
 
 def _by_chance(parts: Parts, places: Sequence[Sequence[int]], questions: Mapping[int, tuple[str, int]]) -> float | None:
@@ -187,6 +169,3 @@ def _of_wording(parts: Parts, held: Sequence[int], n: int, finished: int) -> OfW
     value = chosen.value
     within = chosen.interval if value is not None else None
     return OfWording(value, within.ends if within else None, within.note if within else None, n, finished - n)
-
-
-__all__ = ["robustness"]

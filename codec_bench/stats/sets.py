@@ -19,7 +19,7 @@ from codec_bench.stats.frechet import FrechetSums
 from codec_bench.stats.intervals import Fold, ratios
 from codec_bench.stats.kernel import KernelSample
 from codec_bench.stats.packing import KEY, unpacked
-from codec_bench.stats.ttsds import SIDES, ttsds
+from codec_bench.stats.ttsds import ttsds
 from codec_bench.store.record import Run
 
 Statistic = Callable[[np.ndarray, Sequence[str], Sequence[str]], SetValue]
@@ -49,23 +49,12 @@ def pairs_of(run: Run, system: str, metric: str, sides: int = 2) -> dict[int, np
     return out
 
 
-def frechet(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
-    """The Fréchet distance of pairs of embeddings."""
-    return FrechetSums.of(pairs, units).found()
-
-
-def kernel(pairs: np.ndarray, names: Sequence[str], units: Sequence[str]) -> SetValue:
-    """The kernel distance of pairs of embeddings."""
-    return KernelSample.of(pairs, names, units).found()
-
-
-SETS: dict[str, Statistic] = {"frechet": frechet, "kernel": kernel, "ttsds": ttsds}
+SETS: dict[str, Statistic] = {
+    "frechet": lambda pairs, names, units: FrechetSums.of(pairs, units).found(),
+    "kernel": lambda pairs, names, units: KernelSample.of(pairs, names, units).found(),
+    "ttsds": ttsds,
+}
 """Statistic by the name that a metric gives as its `aggregate`."""
-
-
-def sides_of(aggregate: str) -> int:
-    """How many embeddings of an item a statistic takes."""
-    return len(SIDES) if aggregate == "ttsds" else 2
 
 
 def item_fold(metric: str, aggregate: str) -> Fold:

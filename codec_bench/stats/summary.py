@@ -19,21 +19,12 @@ import numpy as np
 
 from codec_bench.stats.answers import answers_of, ways_by_wording, ways_of, wordings_of
 from codec_bench.stats.breakdown import Parts, Subsets, finished_only, parts_in, subsets_of
-from codec_bench.stats.chance_level import beside, policies
+from codec_bench.stats.chance_level import beside, failing, judging_of, policies
 from codec_bench.stats.draws import RULES, by_draw
-from codec_bench.stats.judging import failing, judging_of
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
-from codec_bench.stats.summary_types import (
-    BITRATE,
-    UNTOLD,
-    Channels,
-    Failure,
-    Failures,
-    MetricSummary,
-    Summary,
-    SystemSummary,
-)
+from codec_bench.stats.summary_types import BITRATE, Channels, Failure, Failures, MetricSummary, Summary, SystemSummary
+from codec_bench.stats.told import UNTOLD
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run
 

@@ -1,93 +1,26 @@
-"""What a run's summary holds, as values: systems, metrics, failures, and for a benchmark its answers.
-
-Conventions
-    The fields stand in the order in which `summary.json` has them. `as_dict` gives that JSON, and `from_dict` reads it back.
-    None is a number that does not exist, with a reason beside it. `UNTOLD` is what a summary says nothing about, because it does
-    not apply; it is false, and JSON leaves it out.
-"""
+"""What a run's summary holds, as values: systems, metrics, failures, and for a benchmark its answers (see `told`)."""
 
 from __future__ import annotations
 
-import types
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, Self, Union, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from codec_bench.stats.told import UNTOLD, Told
 
 SCHEMA = 1
 BITRATE = "bitrate"
-
-
-class _Untold:
-    """The type of `UNTOLD`."""
-
-    def __bool__(self) -> bool:
-        return False
-
-    def __repr__(self) -> str:
-        return "UNTOLD"
-
-    def __reduce__(self) -> str:
-        return "UNTOLD"
-
-
-_KINDS: dict[type, dict[str, Any]] = {}
-UNTOLD: Any = _Untold()
-"""In the place of what a summary says nothing about."""
 Ends = Sequence[float] | None
 """The two ends of a 95 % interval; None where there is no interval."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A part of a summary that is written as a JSON object."""
+class Estimate(Told):
+    """A value with its 95 % interval. `note` says why there is no interval, or what to know of it."""
 
-    def as_dict(self) -> dict[str, Any]:
-        """The part as `summary.json` holds it."""
-        held = ((name, getattr(self, name)) for name in _names(type(self)))
-        return {name: _plain(value) for name, value in held if value is not UNTOLD}
-
-    @classmethod
-    def from_dict(cls, held: Mapping[str, Any]) -> Self:
-        """The part that was written as `held`.
-
-        Raises:
-            TypeError: an entry is missing, or is not of its kind.
-        """
-        kinds = _kinds(cls)
-        return cls(**{name: _read(kinds[name], value) for name, value in held.items() if name in kinds})
-
-
-def _names(kind: type[Told]) -> tuple[str, ...]:
-    return tuple(one.name for one in fields(kind))
-
-
-def _kinds(kind: type[Told]) -> dict[str, Any]:
-    if kind not in _KINDS:
-        hints = get_type_hints(kind)
-        _KINDS[kind] = {name: hints[name] for name in _names(kind)}
-    return _KINDS[kind]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Told):
-        return value.as_dict()
-    if isinstance(value, Mapping):
-        return {name: _plain(one) for name, one in value.items()}
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _read(kind: Any, value: Any) -> Any:
-    """A JSON value as what a field of this kind holds."""
-    if get_origin(kind) in (Union, types.UnionType):
-        return None if value is None else _read(next(one for one in get_args(kind) if one is not type(None)), value)
-    if is_dataclass(kind) and isinstance(kind, type) and issubclass(kind, Told):
-        if not isinstance(value, Mapping):
-            raise TypeError(f"{value!r} is not the entry {kind.__name__}")
-        return kind.from_dict(value)
-    parts = get_args(kind)
-    if parts and isinstance(value, Mapping):
-        return {name: _read(parts[-1], one) for name, one in value.items()}
-    return [_read(parts[0], one) for one in value] if parts and isinstance(value, list) else value
+    value: float | None = None
+    ci95: Ends = None
+    note: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +43,6 @@ class Extreme(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate(Told):
-    """A value with its 95 % interval. `note` says why there is no interval, or what to know of it."""
-
-    value: float | None = None
-    ci95: Ends = None
-    note: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Counted(Estimate):
     """An estimate over `n` samples, such as those for which all systems have a value."""
 
@@ -126,18 +50,17 @@ class Counted(Estimate):
 
 
 @dataclass(frozen=True, slots=True)
-class Subset(Counted):
-    """The result over the samples of one value of a column: `n` with a value, and `failed` without."""
-
-    failed: int = 0
-    chance: float | None = UNTOLD
-
-
-@dataclass(frozen=True, slots=True)
 class OfWording(Counted):
     """The result in one wording, with failures as wrong; `n` answers with a score, and `failed` without."""
 
     failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Subset(OfWording):
+    """The result over the samples of one value of a column: `n` with a value, and `failed` without."""
+
+    chance: float | None = UNTOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,15 +74,10 @@ class CountingFailures(Told):
 
 @dataclass(frozen=True, slots=True)
 class Judging(Told):
-    """What the judge of a metric did.
+    """What the judge of a metric did: of the answers that it was asked about, `failed` got no verdict that could be read (`share`).
 
-    Args:
-        judge, rubric: their names.
-        asked: answers that it was asked about. failed: how many of them got no verdict, because the call failed or the reply could
-            not be read. share: failed over asked.
-        calls, cached: how many calls, and how many of them were answered by the cache.
-        usage: sums of what was reported for the others, such as `output_tokens`. cost_usd: None if the price of a call is not known.
-        served: what the service called the models that replied.
+    `usage` sums what was reported for the calls that no cache answered; `cost_usd` is None if the price of one is not known;
+    `served` is what the service called the models that replied.
     """
 
     judge: str
@@ -228,12 +146,10 @@ class Passing(Estimate):
 
 @dataclass(frozen=True, slots=True)
 class Draws(Told):
-    """What several answers to each question add to a value.
+    """What several answers to each question add to a value: `n` to each question at the most, and at the `fewest`.
 
-    Args:
-        n: answers to each question, the most if their number differs. fewest: the fewest. questions: how many.
-        values: of each draw; None if none of its answers has a score. spread: their standard deviation; None if one is missing.
-        passes_at: the value from which an answer passes. passes: by rule; empty where no rule applies.
+    `values` are those of each draw, None if none of its answers has a score; `spread` is their standard deviation, None if one is
+    missing. An answer passes from the value `passes_at` on; `passes` is by rule, and empty where no rule applies.
     """
 
     n: int
@@ -247,14 +163,11 @@ class Draws(Told):
 
 @dataclass(frozen=True, slots=True)
 class Robustness(Told):
-    """How far a value depends on the wording. Failures count as wrong.
+    """How far a value depends on the wording, over the `n` wordings with a value. Failures count as wrong.
 
-    Args:
-        n: wordings with a value. without_value: the others.
-        same_questions: whether every question was asked in all wordings. wordings: the results by wording.
-        sd_by_chance: the standard deviation if the wording made no difference; None where it is not known.
-        mean, sd, range: over the wordings with a value; the standard deviation has n - 1 below it. units, note: of the mean.
-        worst, best: None for a metric without a direction.
+    `same_questions` says whether every question was asked in all wordings. `sd_by_chance` is the standard deviation if the wording
+    made no difference, None where it is not known; `sd` has n - 1 below it. `units` and `note` are of the mean. `worst` and `best`
+    are None for a metric without a direction.
     """
 
     n: int
@@ -273,22 +186,18 @@ class Robustness(Told):
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary(Estimate):
-    """One metric of one system.
+    """One metric of one system: the result over all samples with a score, over independent `units`.
 
     Args:
-        value, ci95, note: the result over all samples with a score. units: independent units.
         n, failed: finished items with and without a score; where several answers were drawn to each question, answers.
         missing: the items without a score by status. Beside the statuses of scores there are `no_estimate` (the system gave nothing
             to score) and `not_scored` (the record holds no score).
         extrapolated: what a value of sets tends to for sets of any size (see `stats.sets`).
-        counting_failures: the value if failures count as the worst one.
         common: the result over the samples for which all systems have a value, over which alone systems may be compared; None if
             that is all that this system has.
-        subsets: the results by column and value, where results are broken down and in every benchmark's run. The value of the
-            samples that have none in a column is empty.
-        chance: the chance level of questions with options. read, compared, policies: what `stats.chance_level` gives.
-        draws, robustness: where several answers were drawn to each question, and where it was asked in several wordings.
-            `robustness` is None if fewer than two wordings have a value.
+        subsets: the results by column and value; the value of the samples that have none in a column is empty.
+        chance, read, compared, policies: what `stats.chance_level` gives.
+        draws, robustness: of several answers to each question, and of several wordings; None if fewer than two have a value.
     """
 
     units: int = 0
@@ -325,15 +234,13 @@ class SystemSummary(Told):
     """One system of a run.
 
     Args:
-        metrics: by name. The metric `bitrate` counts the bits of all channels.
-        silent: how many estimates are digital silence. clipped: of how many samples beyond full scale were cut. same: how many were
-            made elsewhere and equal their references sample by sample.
+        metrics: by name. The metric `bitrate` counts the bits of all channels; `bitrate_bps` is its entry once more.
+        silent, clipped, same: how many estimates are digital silence, had samples beyond full scale cut, and were made elsewhere and
+            equal their references sample by sample.
         unheard: the share of the questions' sound that the model was not given, because it takes no more; None if all was given, or
             if that is not known.
-        checks: what the checks of the run found, as the record holds it: `ok` (names of checks), `findings` (each with `check`,
-            `state`, `found` and `value`) and `unchecked` (each with `check` and `reason`); None without checks.
+        checks: what the checks of the run found, as the record holds it; None without checks.
         channels: None without items of several channels.
-        bitrate_bps: the entry of the metric `bitrate` once more.
         timing: what the record holds of its time; `times_real_time` is None if items have no estimate.
     """
 
@@ -431,10 +338,9 @@ class Wording(Told):
 
 @dataclass(frozen=True, slots=True)
 class Answers(Told):
-    """Counts, costs and times of a run's answers.
+    """Counts, costs and times of a run's answers, of which `failed` ones are counted by status, and `draws` go to each question.
 
     Args:
-        asked: how many. draws: answers to each question. failed: by status. cached: how many came from the cache.
         at_limit: answers that ended at a limit.
         decoding: the parameters that were `asked` for, and by name why one was `untold`; None in records of earlier versions.
         asked_for: the name of the model that the service was asked for. served: which models answered.
@@ -442,11 +348,8 @@ class Answers(Told):
         choices: what is known where the options were put into other orders (`benchmark.scoring.options.choice_facts`); else None.
         canary: of how many questions asked again the answer was the `same`, and the comparisons that `changed`.
         cut, too_long: questions whose audio was cut for the model, and those that were not asked because it is too long.
-        usage: sums of what was reported, such as `output_tokens`.
-        cost_usd: of the answers that were not cached; None if the price of any of them is not known.
-        latency_s, first_s: of the answers that were not cached.
+        usage, cost_usd, latency_s, first_s: of the answers that were not cached; the cost is None if the price of one is not known.
         no_answer, ways: how many answers are none, and in which ways; an answer may be none in several ways.
-        wordings: by wording, where there are several.
     """
 
     asked: int = 0

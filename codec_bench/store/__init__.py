@@ -1,1 +1,18 @@
-"""The run record: one SQLite file per run. It is written in transactions, and statistics and reports read it."""
+"""The run record: one SQLite file per run. It is written in transactions, and statistics and reports read it.
+
+Which file to open
+    What is in a record
+    `tables.py`      the tables, their checksums and counts, and what a cell can hold; `rows.py` is items and scores as values.
+    `writer.py`      a record of audio, for writing; `answers.py` adds what a model was asked and what it answered (`draws.py`).
+    `record.py`      a record, for reading; `columns.py` gives the columns by which results are broken down.
+    `folders.py`     the folder of a run, and its lock; `files.py` is the JSON files beside the record.
+
+    Whole or refused
+    `integrity.py`   what is checked before a record is read. `survey.py` finds what is whole of a damaged one, and `rescue.py`
+                     tells and saves it.
+
+    From and to other places
+    `export.py`      the record as a table in a file; `imported.py` is the result files of other toolkits.
+    `parts.py`       the runs of shards, of which `merge.py` makes one record.
+    `bounded.py`     caches of bounded size.
+"""

@@ -13,16 +13,15 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from codec_bench.errors import RunMismatch
-from codec_bench.store.cells import json_text, storable
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
-from codec_bench.store.tables import QUESTIONS, TABLES
+from codec_bench.store.tables import QUESTIONS, TABLES, json_text, storable
 from codec_bench.store.writer import SCORES, RunWriter, set_entries
 from codec_bench.types import Answered, Score
 
@@ -35,10 +34,7 @@ SOUND = "<audio>"
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio", "draw_of", "draw")
 _READINGS = ("number", "transcript", "parsed", "reason")
-_ANSWERS = (
-    "number", "status", "reason", "text", "audio", "usage", "latency_s", "first_s", "finish", "cut_s", "attempts", "cached", "notes",
-    "served", "sound_s",
-)  # fmt: skip
+_ANSWERS = ("number", *(one.name for one in fields(Answered)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,24 +207,10 @@ class AnswerWriter(RunWriter):
             id, text = storable(q.id), storable(q.expected[0] if q.expected else None)
             about = (q.language, q.duration_s, q.sample_rate_hz, q.channels)
             samples.append((q.number, id, q.source, text, storable(q.speaker), *about))
-            questions.append(
-                (
-                    q.number,
-                    _json(q.fields),
-                    _json(q.expected),
-                    _json(q.subsets),
-                    storable(q.prompt),
-                    q.audio,
-                    storable(q.draw_of),
-                    q.draw,
-                )
-            )
-            answers.append(
-                (
-                    q.number, a.status, storable(a.reason), storable(a.text), a.audio, _json(a.usage), a.latency_s, a.first_s,
-                    a.finish, a.cut_s, a.attempts, a.cached, _json(a.notes), _json(a.served) if a.served else None, a.sound_s,
-                )
-            )  # fmt: skip
+            said = (_json(q.fields), _json(q.expected), _json(q.subsets), storable(q.prompt))
+            questions.append((q.number, *said, q.audio, storable(q.draw_of), q.draw))
+            held = replace(a, reason=storable(a.reason), text=storable(a.text), served=a.served or None)  # type: ignore[arg-type]
+            answers.append((q.number, *(_cell(getattr(held, name)) for name in _ANSWERS[1:])))
         with self._transaction() as rows:
             # Replaced by number and not by name, so that a question never replaces another question.
             rows.insert("samples", _SAMPLES, samples, clash="replace")
@@ -278,13 +260,8 @@ class AnswerWriter(RunWriter):
         """Deletes failed answers and what was made from them, so that they are asked again; returns how many."""
         with self._transaction() as rows:
             bad = self._db.execute("SELECT number FROM answers WHERE status = 'failed'").fetchall()
-            for table, key in (
-                ("scores", "sample"),
-                ("items", "sample"),
-                ("readings", "number"),
-                ("answers", "number"),
-            ):
-                rows.delete(table, f"{key} = ?", bad)
+            for table in ("scores", "items", "readings", "answers"):
+                rows.delete(table, f"{'sample' if table in ('scores', 'items') else 'number'} = ?", bad)
         return len(bad)
 
 
@@ -334,11 +311,10 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
     ):
         cell = partial(run.json, where=f"the record of question {row[0]}")
         asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13], *row[30:32])
-        status, reason, text, sound, usage, latency_s, first_s, finish, cut_s, attempts, cached, notes, who = row[13:26]
-        answer = AnswerRecord(
-            status, reason, text, sound, cell(usage), latency_s, first_s, finish, cut_s, attempts, bool(cached),
-            tuple(cell(notes)), cell(who) if who is not None else {},
-        )  # fmt: skip
+        usage, cached, notes, who = row[17], row[23], row[24], row[25]
+        served = cell(who) if who is not None else {}
+        cells = (*row[13:17], cell(usage), *row[18:23], bool(cached), tuple(cell(notes)), served)
+        answer = AnswerRecord(*cells)
         reading = Reading(*row[27:30]) if row[26] is not None else None
         yield Exchange(asked, answer, reading, _sound(run, asked), run.folder / answer.audio if answer.audio else None)
 
@@ -347,6 +323,10 @@ def _sound(run: Run, question: QuestionRecord) -> Path | None:
     if question.audio is not None:
         return run.folder / question.audio
     return Path(question.source) if question.source is not None else None
+
+
+def _cell(value: Any) -> Any:
+    return _json(value) if isinstance(value, Mapping | tuple | list) else value
 
 
 def _json(value: Mapping[str, Any] | Sequence[Any]) -> str:

@@ -62,7 +62,9 @@ class BoundedCache(ABC):
                 self._write(self._db, now)
                 self._db.executemany(f"UPDATE {self.table} SET used = ? WHERE key = ?", [(now, k) for k in self._used])
                 self._db.execute("COMMIT")
-                excess = _over_bound(self._db, self._max_bytes)
+                pragmas = ("page_count", "freelist_count", "page_size")
+                pages, free, size = (self._db.execute(f"PRAGMA {name}").fetchone()[0] for name in pragmas)
+                excess = (pages - free) * size - self._max_bytes
                 if excess > 0:
                     self._shrink(self._db, excess)
             except sqlite3.Error as error:
@@ -90,8 +92,18 @@ class BoundedCache(ABC):
                 self.flush()
 
     def _shrink(self, db: sqlite3.Connection, excess: int) -> None:
-        """Frees so many bytes, and a tenth of the bound more, so that a full cache is not trimmed at every flush."""
-        _drop_oldest(db, self.table, self.length, excess + self._max_bytes // 10)
+        """Deletes the entries that were used longest ago: so many bytes, and a tenth of the bound more.
+
+        Because of the tenth, a full cache is not trimmed at every flush.
+        """
+        doomed, freed = [], 0
+        for key, entry_bytes in db.execute(f"SELECT key, {self.length} FROM {self.table} ORDER BY used"):
+            doomed.append((key,))
+            freed += entry_bytes
+            if freed >= excess + self._max_bytes // 10:
+                break
+        db.executemany(f"DELETE FROM {self.table} WHERE key = ?", doomed)
+        db.execute("PRAGMA incremental_vacuum")
 
     def _open(self, path: Path) -> sqlite3.Connection:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,25 +119,3 @@ class BoundedCache(ABC):
         if self._db is not None:
             self._db.close()
             self._db = None
-
-
-def _over_bound(db: sqlite3.Connection, max_bytes: int) -> int:
-    """By how many bytes the file exceeds `max_bytes`; 0 or less if it does not."""
-    pages, free, size = (db.execute(f"PRAGMA {p}").fetchone()[0] for p in ("page_count", "freelist_count", "page_size"))
-    return (pages - free) * size - max_bytes
-
-
-def _drop_oldest(db: sqlite3.Connection, table: str, length: str, to_free: int) -> None:
-    """Deletes the entries that were used longest ago.
-
-    Args:
-        length: SQL expression for the bytes of an entry. to_free: bytes to free, at least.
-    """
-    doomed, freed = [], 0
-    for key, entry_bytes in db.execute(f"SELECT key, {length} FROM {table} ORDER BY used"):
-        doomed.append((key,))
-        freed += entry_bytes
-        if freed >= to_free:
-            break
-    db.executemany(f"DELETE FROM {table} WHERE key = ?", doomed)
-    db.execute("PRAGMA incremental_vacuum")

@@ -29,7 +29,8 @@ DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")
 """The tables that are read whole whenever a record is opened."""
-_MAPPINGS = ("config", "fingerprint", "versions", "machine", "timings", "data", "how", "benchmark", "answering")
+MAPPINGS = ("config", "fingerprint", "versions", "machine", "timings", "data", "how", "benchmark", "answering")
+"""The entries of `meta` which others look into."""
 _MAGIC = b"SQLite format 3\0"
 _VERSIONS = slice(18, 20)
 """Where the header says in which form the file is to be written and read: 1, or 2 with a write-ahead log."""
@@ -168,17 +169,11 @@ def _check_definitions(path: Path, tables: Mapping[str, Layout]) -> None:
 
 
 def _check_counts(db: sqlite3.Connection, path: Path) -> None:
-    for table, said, found in row_counts(db):
-        if said != found:
-            raise damaged(path, f"its table '{table}' has {found} rows where {said} were written")
-
-
-def row_counts(db: sqlite3.Connection) -> Iterator[tuple[str, int, int]]:
-    """The tables of a record: (name, how many rows were written, how many there are)."""
     said = dict(db.execute("SELECT name, rows FROM counts").fetchall())
-    for name, layout in layouts(db).items():
-        if layout.summed:
-            yield name, said.get(name, 0), db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]
+    for name in (name for name, layout in layouts(db).items() if layout.summed):
+        found = db.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0]
+        if said.get(name, 0) != found:
+            raise damaged(path, f"its table '{name}' has {found} rows where {said.get(name, 0)} were written")
 
 
 def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
@@ -194,18 +189,6 @@ def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
         if row_checksum(cells) != checksum:
             named = ", ".join(map(str, layout.key_of(cells)))
             raise damaged(path, f"row {named} of its table '{layout.name}' is not as it was written")
-
-
-def check_meta(meta: Any, path: Path) -> Any:
-    """Checks that the entries of `meta` which others look into are mappings.
-
-    Raises:
-        DamagedRecord: one of them is not.
-    """
-    for name in _MAPPINGS:
-        if not isinstance(meta.get(name, {}), dict | None):
-            raise damaged(path, f"its entry '{name}' is not a mapping")
-    return meta
 
 
 # ------------------------------------------------------------------------------------------- before the first row is read

@@ -32,18 +32,8 @@ _UNDER_WAY = "merging"
 _ONCE = ("meta", "systems", "metrics")
 """The tables that are the same in all parts, or are made anew."""
 _NOT_KEPT = {
-    "schema",
-    "fingerprint",
-    "timings",
-    "state",
-    "started",
-    "finished",
-    "checks",
-    "how",
-    "answering",
-    "canary",
-    MERGED,
-}
+    "schema", "fingerprint", "timings", "state", "started", "finished", "checks", "how", "answering", "canary", MERGED,
+}  # fmt: skip
 _SUMMED = ("asked", "failed", "cached")
 """What the timings of asking count."""
 
@@ -218,7 +208,11 @@ def _write(
     with closing(Run(first.folder)) as run:
         kind: type[RunWriter] = AnswerWriter if has_answers(run) else RunWriter
         meta, systems, metrics = run.meta, run.systems, run.metrics
-    metas = [_meta_of(folder) for folder in sources]
+    metas = []
+    for folder in sources:
+        with closing(Run(folder)) as run:
+            metas.append(run.meta)
+    added = zip(parts.values(), metas[len(metas) - len(parts) :])
     with closing(kind(making, first.fingerprint)) as writer:
         writer.begin(systems, metrics, ())
         tell(f"merging {len(sources)} records")
@@ -234,8 +228,11 @@ def _write(
                 "parts": {
                     **{number: facts for known in before for number, facts in known["parts"].items()},
                     **{
-                        str(part.number): {"folder": str(part.folder), "content": part.content, "complete": part.finished, **_ran(part.folder)}
-                        for part in parts.values()
+                        str(part.number): {
+                            "folder": str(part.folder), "content": part.content, "complete": part.finished,
+                            **{key: said.get(key) for key in ("machine", "how", "started", "finished")},
+                        }
+                        for part, said in added
                     },
                 },
                 "missing": list(missing),
@@ -251,17 +248,6 @@ def _write(
     os.replace(making / DATABASE, out / DATABASE)
     integrity.write_seal(out)
     shutil.rmtree(making, ignore_errors=True)
-
-
-def _meta_of(folder: Path) -> dict[str, Any]:
-    with closing(Run(folder)) as run:
-        return run.meta
-
-
-def _ran(folder: Path) -> dict[str, Any]:
-    """Where and how a part ran, for the merged record."""
-    meta = _meta_of(folder)
-    return {key: meta.get(key) for key in ("machine", "how", "started", "finished")}
 
 
 def _common(metas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -56,7 +56,10 @@ class Run:
             raise
 
     def _facts_are_whole(self) -> None:
-        integrity.check_meta(self.meta, self._path)
+        meta = self.meta
+        for name in integrity.MAPPINGS:
+            if not isinstance(meta.get(name, {}), dict | None):
+                raise integrity.damaged(self._path, f"its entry '{name}' is not a mapping")
         for what, table in (("system", self.systems), ("metric", self.metrics)):
             for name, facts in table.items():
                 if not isinstance(facts, dict | None) or (

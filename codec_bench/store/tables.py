@@ -8,7 +8,9 @@ Conventions
 from __future__ import annotations
 
 import functools
+import json
 import math
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +19,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from zlib import crc32
+
+_HALVES = re.compile("[\ud800-\udfff]")
+
+
+def json_text(value: Any) -> str:
+    """A value as the record holds it: JSON as the standard has it, with null in place of NaN and the infinities."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        text = json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None), ensure_ascii=False)
+    return storable(text) or ""
+
+
+def storable(text: str | None) -> str | None:
+    """A text as the record can hold it: halves of surrogate pairs, as in an answer that was cut, become U+FFFD."""
+    return text if text is None or text.isascii() else _HALVES.sub("\ufffd", text)
+
 
 CHECKSUM = "checksum"
 _CACHE_KIB = 131_072

@@ -14,12 +14,11 @@ from codec_bench.data.columns import kept_columns, kept_values
 from codec_bench.decoding.remote import shown
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.store import integrity
-from codec_bench.store.cells import json_text, storable
 from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, SCHEMA
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
-from codec_bench.store.tables import TABLES, Rows, address, gather
+from codec_bench.store.tables import TABLES, Rows, address, gather, json_text, storable
 from codec_bench.types import Sample, Score
 
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")

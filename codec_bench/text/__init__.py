@@ -1,9 +1,9 @@
 """Comparing texts: named normalisers, rules, and error rates as counts that can be added.
 
-Where to look
-    `steps.py` finds the smallest parts by name. They lie in `own_steps.py`, `cardinals.py` (numbers as words), `folds.py`
+Which file to open
+    `normalise.py` finds the smallest parts by name. They lie in `own_steps.py`, `cardinals.py` (numbers as words), `folds.py`
     (spellings of the same speech, by language) and `published_steps.py`. `normalise.py` has the normalisers that are made
-    of them. `rule.py` says what a rule is, `rules.py` which normaliser each language has under the project's own rules,
+    of them. `language.py` knows languages and their scripts, and `collapse.py` answers that are none. `rule.py` says what a rule is, `rules.py` which normaliser each language has under the project's own rules,
     and `published_rules.py` the same for those of others. `whisper.py` is Whisper's English rule; the package
     whisper-normalizer does its work. `chinese_numbers.py` serves published rules only. What a name stands for never
     changes, because it is part of protocol ids. A change is a new step or normaliser, and a rule with the next number

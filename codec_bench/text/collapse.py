@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 
-from codec_bench.text.scripts import ALONE_CLASS
+from codec_bench.text.language import ALONE_CLASS
 
 EMPTY, ENDLESS, COPY, PHONEMES, LANGUAGE = "empty", "endless", "copy", "phonemes", "language"
 WAYS = (EMPTY, ENDLESS, COPY, PHONEMES, LANGUAGE)

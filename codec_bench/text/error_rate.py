@@ -20,8 +20,8 @@ from typing import Literal, get_args
 import numpy as np
 
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.text.language import ALONE, ALONE_CLASS
 from codec_bench.text.normalise import get_normaliser
-from codec_bench.text.scripts import ALONE, ALONE_CLASS
 
 Unit = Literal["word", "char", "mixed"]
 Operation = Literal["equal", "substitute", "delete", "insert"]
@@ -80,11 +80,6 @@ class ErrorRate:
     def reference_length(self) -> int:
         """Items in the reference."""
         return self.hits + self.substitutions + self.deletions
-
-    @property
-    def estimate_length(self) -> int:
-        """Items in the estimate."""
-        return self.hits + self.substitutions + self.insertions
 
     @property
     def rate(self) -> float | None:

@@ -262,19 +262,7 @@ _NAMES = re.compile(
 )
 
 
-def _names(text: str) -> str:
-    return _NAMES.sub(lambda match: match[0].rstrip(), text)
-
-
 _LETTERS = re.compile(r"[a-z](?<![a-z0-9'][a-z])(?: [a-z])+(?![a-z0-9])")
-
-
-def _letters(text: str) -> str:
-    return _LETTERS.sub(lambda match: match[0].replace(" ", ""), text)
-
-
-def _letters_en(text: str) -> str:
-    return _LETTERS.sub(_one_word, text)
 
 
 def _one_word(match: re.Match[str]) -> str:
@@ -287,10 +275,10 @@ STEPS: dict[str, Callable[[], Step]] = {
     "alefs": lambda: _alefs,
     "devanagari": lambda: _devanagari,
     "groups-zh": partial(_rewriting, _GROUPS_ZH, ",", "-", "\u2010", "\u2011"),
-    "letters": lambda: _letters,
-    "letters-en": lambda: _letters_en,
+    "letters": lambda: partial(_LETTERS.sub, lambda match: match[0].replace(" ", "")),
+    "letters-en": lambda: partial(_LETTERS.sub, _one_word),
     "lone-points": partial(_rewriting, _LONE_POINTS, "."),
-    "names": lambda: _names,
+    "names": lambda: partial(_NAMES.sub, lambda match: match[0].rstrip()),
     "okay": partial(_rewriting, _OKAY, "ok"),
     "ordinals-id": _ordinals_id,
     "positional-ja": lambda: _positional_ja,

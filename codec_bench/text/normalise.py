@@ -23,7 +23,7 @@ Normalisers
     `folded-XX`: the normaliser of a language in the rule `by-language`: as `words`, `characters`, `zh` or `whisper-en`, and
         then numbers are written out (`codec_bench.text.cardinals`) and spellings of the same speech written in one way
         (`codec_bench.text.folds`). XX is ar, de, en, es, fr, hi, id, it, ja, ko, pt, ru, th, vi or zh.
-    `a,b,c`: the normalisers or steps of these names (see `codec_bench.text.steps`), one after the other.
+    `a,b,c`: the normalisers or steps of these names (see `codec_bench.text.normalise`), one after the other.
 """
 
 from __future__ import annotations
@@ -32,8 +32,33 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from codec_bench.errors import UnknownName
-from codec_bench.text.steps import get_step, step_names
+from codec_bench.text import cardinals, folds, own_steps, published_steps
+from codec_bench.text.own_steps import Step
 from codec_bench.text.whisper import REMEMBERED, whisper_en
+
+
+def get_step(name: str) -> Step:
+    """The step of that name.
+
+    Raises:
+        UnknownName: there is none. MissingExtra: it needs a package that is not installed.
+    """
+    if name not in _STEPS:
+        raise UnknownName("text step", name, _STEPS)
+    return _built(name)
+
+
+def step_names() -> list[str]:
+    """The names that `get_step` knows."""
+    return sorted(_STEPS)
+
+
+@cache
+def _built(name: str) -> Step:
+    return _STEPS[name]()
+
+
+_STEPS = {**own_steps.STEPS, **cardinals.steps(), **folds.STEPS, **published_steps.STEPS}
 
 
 @cache

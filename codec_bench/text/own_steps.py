@@ -28,12 +28,12 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
 from codec_bench.errors import MissingExtra
-from codec_bench.text.scripts import ALONE_CLASS
+from codec_bench.text.language import ALONE_CLASS
 
 Step = Callable[[str], str]
 
@@ -80,24 +80,8 @@ def _cleaned(letter: str) -> str:
     return "" if unicodedata.category(letter) in ("Cc", "Cf", "Cn", "Co", "Cs") else letter
 
 
-def _nfkc(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)
-
-
-def _digits(text: str) -> str:
-    return re.sub(r"[^\D0-9]", lambda match: str(int(match[0])), text)
-
-
-def _apostrophes(text: str) -> str:
-    return re.sub("[\u2018\u2019\u201b\u02bb\u02bc\u00b4`\uff07]", "'", text)
-
-
 def _drop_marked(text: str) -> str:
     return re.sub(r"\[[^\[\]]*\]|<[^<>]*>", " ", text)
-
-
-def _drop_bracketed(text: str) -> str:
-    return re.sub(r"\([^()]*\)", " ", _drop_marked(text))
 
 
 def _drop_vowel_points(text: str) -> str:
@@ -117,37 +101,14 @@ def _am(match: re.Match[str]) -> str:
     return f"{match[1]}\u0e33" if "\u0e4d" in match[0] else match[0]
 
 
-def _turkish_i(text: str) -> str:
-    return text.replace("I", "ı").replace("İ", "i")
-
-
 def _words(text: str) -> str:
     # Letters and digits are none of it, so they need no look into the tables of Unicode.
-    return _NO_LETTER.sub(lambda match: _spaced(match[0]), text)
-
-
-_NO_LETTER = re.compile(r"[^\w ]|_")
+    return re.sub(r"[^\w ]|_", lambda match: _spaced(match[0]), text)
 
 
 @cache
 def _spaced(letter: str) -> str:
     return " " if unicodedata.category(letter)[0] in "PS" else letter
-
-
-def _join_words(text: str) -> str:
-    return text.replace("'", "")
-
-
-def _no_spaces(text: str) -> str:
-    return "".join(text.split())
-
-
-def _join_alone(text: str) -> str:
-    return re.sub(rf"(?<=[{ALONE_CLASS}]) +| +(?=[{ALONE_CLASS}])", "", text)
-
-
-def _width(text: str) -> str:
-    return text.translate(_HALF_WIDTH)
 
 
 _HALF_WIDTH = {
@@ -159,9 +120,8 @@ _HALF_WIDTH = {
 } | {0xFFE5: 0xA5, 0xFFE1: 0xA3}
 
 
-def _zh_variants(text: str) -> str:
-    # 幺 is a spoken form of one inside a number; writers use either character.
-    return text.replace("〇", "零").replace("○", "零").replace("幺", "一")
+# 幺 is a spoken form of one inside a number; writers use either character.
+_VARIANTS_ZH = str.maketrans("〇○幺", "零零一")
 
 
 def _simplified() -> Step:
@@ -187,26 +147,26 @@ def _zh_digits(text: str) -> str:
 
 
 STEPS: dict[str, Callable[[], Step]] = {
-    "apostrophes": lambda: _apostrophes,
+    "apostrophes": lambda: partial(re.sub, "[\u2018\u2019\u201b\u02bb\u02bc\u00b4`\uff07]", "'"),
     "clean": lambda: _clean,
-    "digits": lambda: _digits,
-    "drop-bracketed": lambda: _drop_bracketed,
+    "digits": lambda: partial(re.sub, r"[^\D0-9]", lambda match: str(int(match[0]))),
+    "drop-bracketed": lambda: lambda text: re.sub(r"\([^()]*\)", " ", _drop_marked(text)),
     "drop-marked": lambda: _drop_marked,
     "drop-vowel-points": lambda: _drop_vowel_points,
-    "join-alone": lambda: _join_alone,
-    "join-words": lambda: _join_words,
+    "join-alone": lambda: partial(re.sub, rf"(?<=[{ALONE_CLASS}]) +| +(?=[{ALONE_CLASS}])", ""),
+    "join-words": lambda: lambda text: text.replace("'", ""),
     "lower": lambda: str.lower,
-    "nfkc": lambda: _nfkc,
-    "no-spaces": lambda: _no_spaces,
+    "nfkc": lambda: partial(unicodedata.normalize, "NFKC"),
+    "no-spaces": lambda: lambda text: "".join(text.split()),
     "squeeze": lambda: squeeze,
     "strip": lambda: str.strip,
     "thai-am": lambda: _thai_am,
-    "turkish-i": lambda: _turkish_i,
+    "turkish-i": lambda: lambda text: text.replace("I", "ı").replace("İ", "i"),
     "wetext-zh": _wetext_zh,
-    "width": lambda: _width,
+    "width": lambda: lambda text: text.translate(_HALF_WIDTH),
     "words": lambda: _words,
     "zh-digits": lambda: _zh_digits,
     "zh-hans": _simplified,
-    "zh-variants": lambda: _zh_variants,
+    "zh-variants": lambda: lambda text: text.translate(_VARIANTS_ZH),
 }
 """Each step by its name, as a function that builds it."""

@@ -6,6 +6,7 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable
+from functools import partial
 
 from codec_bench.text.own_steps import Step, optional, squeeze
 
@@ -20,26 +21,6 @@ _BLANKED = dict.fromkeys(map(ord, CHINESE_PUNCTUATION + string.punctuation), " "
 
 # Steps of seed-tts-eval (752f429 `run_wer.py`), and of UltraEval-Audio's copies of it (9b69da6 `evaluator/wer.py`,
 # `seed_tts_eval_asr_wer.py`). All of them delete zhon's punctuation and Python's `string.punctuation`.
-
-
-def _delete_punctuation(text: str) -> str:
-    """Removes Chinese and ASCII punctuation, except the straight apostrophe; no space takes its place."""
-    return text.translate(_DELETED)
-
-
-def _halve_spaces(text: str) -> str:
-    """Two spaces become one, once: three spaces become two."""
-    return text.replace("  ", " ")
-
-
-def _space_characters(text: str) -> str:
-    """Puts a space between all characters, and spaces count as characters."""
-    return " ".join(text)
-
-
-def _space_black_characters(text: str) -> str:
-    """Removes white space, then puts a space between all characters."""
-    return " ".join("".join(text.split()))
 
 
 def _zhconv(locale: str) -> Step:
@@ -76,11 +57,6 @@ def _ja_mecab() -> Step:
     return _sacrebleu("tokenizer_ja_mecab", "TokenizerJaMecab")
 
 
-def _blank_punctuation(text: str) -> str:
-    """Chinese and ASCII punctuation become spaces, and so does the apostrophe."""
-    return text.translate(_BLANKED)
-
-
 def _num2words_en() -> Step:
     """Writes runs of digits as English words with spaces around. If num2words fails on one run, all stay digits."""
     num2words = optional("num2words", "English number words", "num2words").num2words
@@ -94,11 +70,6 @@ def _num2words_en() -> Step:
     return spoken
 
 
-def _space_around_cjk(text: str) -> str:
-    """Puts a space on both sides of each character from U+4E00 to U+9FFF; then runs of white space become one space."""
-    return squeeze(re.sub(f"([{_CJK}])", r" \1 ", text))
-
-
 # Steps of AudioBench (e991641 `src/dataset_src/text_normalizer/preprocess_text.py`), whose lists of numbers and fillers these
 # are. Its list of contractions is left out: Whisper's rule, which comes first, has written all of them out.
 
@@ -109,21 +80,6 @@ _SMALL_NUMBERS = dict(
         "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety".split(),
     )
 )
-
-
-def _small_numbers(text: str) -> str:
-    """Writes 0 to 20 and the tens to 90 as words, wherever they are between word boundaries, also beside a decimal point."""
-    return re.sub(r"\b\d{1,2}\b", lambda match: _SMALL_NUMBERS.get(match[0], match[0]), text)
-
-
-def _space_between_cjk(text: str) -> str:
-    """Puts a space between neighbouring characters from U+4E00 to U+9FFF, and none beside a letter or a digit."""
-    return re.sub(f"(?<=[{_CJK}])(?=[{_CJK}])", " ", text)
-
-
-def _drop_braces(text: str) -> str:
-    """Removes bracketed text, unless it contains an n, a backslash or another round or square bracket."""
-    return re.sub(r"[\[({<][^n\\()\[\]]*?[\])}>]", "", text)
 
 
 def _jiwer_english(text: str) -> str:
@@ -143,11 +99,6 @@ _JIWER_CONTRACTIONS = (
 def _no_punctuation(text: str) -> str:
     """Removes all characters that Unicode counts as punctuation."""
     return "".join(letter for letter in text if not unicodedata.category(letter).startswith("P"))
-
-
-def _drop_fillers(text: str) -> str:
-    """Removes the words uh, umm, um, er and ah; the spaces around them stay."""
-    return re.sub(r"\b(?:uh|umm|um|er|ah)\b", "", text).strip()
 
 
 def _whisper_en_symbols() -> Step:
@@ -175,20 +126,21 @@ def _newmm() -> Step:
     return lambda text: squeeze(" ".join(word_tokenize(text, engine="newmm")))
 
 
-def _empty_word(text: str) -> str:
-    """An empty text becomes the word 'empty'."""
-    return text or "empty"
-
-
 STEPS: dict[str, Callable[[], Step]] = {
     "alphanumeric": lambda: _alphanumeric,
-    "blank-punctuation": lambda: _blank_punctuation,
+    # Chinese and ASCII punctuation become spaces, and so does the apostrophe.
+    "blank-punctuation": lambda: lambda text: text.translate(_BLANKED),
     "cn-tn": lambda: _cn_tn,
-    "delete-punctuation": lambda: _delete_punctuation,
-    "drop-braces": lambda: _drop_braces,
-    "drop-fillers": lambda: _drop_fillers,
-    "empty-word": lambda: _empty_word,
-    "halve-spaces": lambda: _halve_spaces,
+    # Removes Chinese and ASCII punctuation, except the straight apostrophe; no space takes its place.
+    "delete-punctuation": lambda: lambda text: text.translate(_DELETED),
+    # Removes bracketed text, unless it contains an n, a backslash or another round or square bracket.
+    "drop-braces": lambda: partial(re.sub, r"[\[({<][^n\\()\[\]]*?[\])}>]", ""),
+    # Removes the words uh, umm, um, er and ah; the spaces around them stay.
+    "drop-fillers": lambda: lambda text: re.sub(r"\b(?:uh|umm|um|er|ah)\b", "", text).strip(),
+    # An empty text becomes the word 'empty'.
+    "empty-word": lambda: lambda text: text or "empty",
+    # Two spaces become one, once: three spaces become two.
+    "halve-spaces": lambda: lambda text: text.replace("  ", " "),
     "ja-mecab": _ja_mecab,
     "jiwer-english": lambda: _jiwer_english,
     "newmm": _newmm,
@@ -196,11 +148,16 @@ STEPS: dict[str, Callable[[], Step]] = {
     "num2words-en": _num2words_en,
     "sacrebleu-13a": lambda: _sacrebleu("tokenizer_13a", "Tokenizer13a"),
     "sacrebleu-zh": lambda: _sacrebleu("tokenizer_zh", "TokenizerZh"),
-    "small-numbers": lambda: _small_numbers,
-    "space-around-cjk": lambda: _space_around_cjk,
-    "space-between-cjk": lambda: _space_between_cjk,
-    "space-black-characters": lambda: _space_black_characters,
-    "space-characters": lambda: _space_characters,
+    # Writes 0 to 20 and the tens to 90 as words, wherever they are between word boundaries, also beside a decimal point.
+    "small-numbers": lambda: partial(re.sub, r"\b\d{1,2}\b", lambda match: _SMALL_NUMBERS.get(match[0], match[0])),
+    # Puts a space on both sides of each character from U+4E00 to U+9FFF; then runs of white space become one space.
+    "space-around-cjk": lambda: lambda text: squeeze(re.sub(f"([{_CJK}])", r" \1 ", text)),
+    # Puts a space between neighbouring characters from U+4E00 to U+9FFF, and none beside a letter or a digit.
+    "space-between-cjk": lambda: partial(re.sub, f"(?<=[{_CJK}])(?=[{_CJK}])", " "),
+    # Removes white space, then puts a space between all characters.
+    "space-black-characters": lambda: lambda text: " ".join("".join(text.split())),
+    # Puts a space between all characters, and spaces count as characters.
+    "space-characters": lambda: " ".join,
     "ultraeval-en": _ultraeval_en,
     "whisper-en-symbols": _whisper_en_symbols,
     "zh-cn": lambda: _zhconv("zh-cn"),

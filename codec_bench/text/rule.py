@@ -13,9 +13,8 @@ from typing import Any, Literal
 
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.text.error_rate import ErrorRate, Unit, error_rates
-from codec_bench.text.language import base_language
+from codec_bench.text.language import base_language, script_language
 from codec_bench.text.normalise import get_normaliser
-from codec_bench.text.scripts import script_language
 
 EMPTY_REFERENCE = "nothing is left of the reference after normalisation"
 HALLUCINATED = "words heard where the reference has none"

@@ -13,8 +13,8 @@ import pytest
 from codec_bench import evaluate, score
 from codec_bench.data import open_source
 from codec_bench.engine.plan import build_plan
-from codec_bench.engine.progress_words import phase_of
 from codec_bench.engine.running import Running
+from codec_bench.engine.timings import phase_of
 from codec_bench.errors import RunMismatch
 from codec_bench.store.folders import BEGUN, begun_fingerprint
 from codec_bench.store.writer import RunWriter

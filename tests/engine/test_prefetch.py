@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from codec_bench.decoding.read import Member
 from codec_bench.decoding.remote import RemoteError
-from codec_bench.decoding.tar import Member
 from codec_bench.engine import prefetch
 from codec_bench.engine.prefetch import SamplePrefetch
 from codec_bench.types import Sample

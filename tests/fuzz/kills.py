@@ -32,7 +32,7 @@ import yaml
 
 from codec_bench import Audio, open_run
 from codec_bench.data.source import REGISTERED
-from codec_bench.store.verify import verify_record
+from codec_bench.store.rescue import verify_record
 
 COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 MODELS = """

@@ -253,8 +253,7 @@ class Records(Target):
         """Reads, verifies, continues and rescues the record."""
         from codec_bench.store import integrity
         from codec_bench.store.answers import AnswerWriter
-        from codec_bench.store.rescue import rescue
-        from codec_bench.store.verify import verify_record
+        from codec_bench.store.rescue import rescue, verify_record
 
         folder, saved = self.folder / "fuzzed", self.folder / "saved"
         for old in (folder, saved):

@@ -13,7 +13,6 @@ from codec_bench.metrics import build_metric
 from codec_bench.metrics.base import Inputs, inputs_or_score
 from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.rules import HALLUCINATED, get_rule, rule_names
-from codec_bench.types import Statistic
 
 NAMES = ["wer[pocketsphinx]", "wer_macro[pocketsphinx]", "cer[pocketsphinx]"]
 SAID = [
@@ -69,6 +68,13 @@ def test_every_item_counts_as_jiwer(name):
     assert scores[2].value == 1
 
 
+def ratio(scores):
+    """The corpus value: the sum of the numerators over that of the denominators; None if the denominators add up to 0."""
+    scored = [score for score in scores if score.status == "ok"]
+    below = sum(score.denominator for score in scored)
+    return sum(score.numerator for score in scored) / below if below else None
+
+
 @pytest.mark.parametrize("name", ["wer[pocketsphinx]", "cer[pocketsphinx]"])
 def test_a_corpus_is_errors_over_items(name):
     metric = build_metric(name)
@@ -76,18 +82,18 @@ def test_a_corpus_is_errors_over_items(name):
     apply = get_normaliser("folded-en")
     process = jiwer.process_characters if name.startswith("cer") else jiwer.process_words
     expected = process([apply(s) for s in SAID], [apply(h) for h in HEARD])
-    corpus = Statistic.of(metric.compute([item(s, h) for s, h in zip(SAID, HEARD)]))
-    assert corpus.value == getattr(expected, "cer" if name.startswith("cer") else "wer")
+    corpus = ratio(metric.compute([item(s, h) for s, h in zip(SAID, HEARD)]))
+    assert corpus == getattr(expected, "cer" if name.startswith("cer") else "wer")
 
 
 def test_the_macro_mean_weighs_utterances_alike():
     metric = build_metric("wer_macro[pocketsphinx]")
     assert metric.aggregate == "mean"
     scores = metric.compute([item(s, h) for s, h in zip(SAID, HEARD)])
-    mean = Statistic.of(scores).value
+    mean = ratio(scores)
     assert mean == pytest.approx(np.mean([by_jiwer("wer", s, h).wer for s, h in zip(SAID, HEARD)]))
-    corpus = Statistic.of(build_metric("wer[pocketsphinx]").compute([item(s, h) for s, h in zip(SAID, HEARD)]))
-    assert mean != corpus.value
+    corpus = ratio(build_metric("wer[pocketsphinx]").compute([item(s, h) for s, h in zip(SAID, HEARD)]))
+    assert mean != corpus
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -124,13 +130,13 @@ def test_words_heard_in_silence_are_errors_among_no_words(name):
     apply = get_normaliser("folded-en")
     process = jiwer.process_characters if name.startswith("cer") else jiwer.process_words
     whole = process([apply(said) for said, _ in texts], [apply(heard) for _, heard in texts])
-    assert Statistic.of(scores).value == getattr(whole, "cer" if name.startswith("cer") else "wer")
+    assert ratio(scores) == getattr(whole, "cer" if name.startswith("cer") else "wer")
     silent = scores[len(SAID) :]
     heard = [process(apply(said), apply(text)).insertions for said, text in SILENCE]
     assert [(s.status, s.value, s.numerator, s.denominator) for s in silent] == [("ok", n, n, 0) for n in heard]
     assert [s.detail.get("flag") for s in silent] == [HALLUCINATED, HALLUCINATED, None, None]
     assert not any("flag" in s.detail for s in scores[: len(SAID)])
-    assert Statistic.of(silent).value is None, "no rate over no words at all"
+    assert ratio(silent) is None, "no rate over no words at all"
     # Nothing bounds the words that may be heard in silence, and an empty transcript would be the best one.
     assert metric.worst(text="[noise]", language="en") is None
     assert metric.worst(text=SAID[0], language="en").value == 1
@@ -162,7 +168,7 @@ def test_the_share_of_silences_in_which_words_are_heard():
     assert [s.status for s in scores[4:]] == ["refused", "refused"]
     assert [s.detail["insertions"] for s in scores[:4]] == [3, 2, 0, 0]
     assert not any("flag" in s.detail for s in scores), "the value says it"
-    assert Statistic.of(scores).value == 0.5
+    assert ratio(scores) == 0.5
     assert metric.worst(text="", language="en").value == 1
     assert metric.worst(text=SAID[0], language="en") is None
 
@@ -185,7 +191,7 @@ def test_what_the_same_recogniser_hears_of_nothing_counts_in_dwer():
     scores = build_metric("dwer[pocketsphinx]").compute(batch)
     assert [(s.numerator, s.denominator) for s in scores] == [(2, 0), (1, 3), (0, 0)]
     expected = jiwer.process_words([said for said, _ in sides], [heard for _, heard in sides]).wer
-    assert Statistic.of(scores).value == expected == 1
+    assert ratio(scores) == expected == 1
 
 
 @pytest.mark.parametrize("language", [None, "en", "EN", "en-US", "en_GB", "eng", "English"])
@@ -250,7 +256,7 @@ def test_speech_end_to_end(spoken):
     batch = [item(row["text"], result["transcript"], row["language"]) for (row, _), result in zip(rows, heard)]
     apply = get_normaliser("whisper-en")
     expected = jiwer.wer([apply(i.text) for i in batch], [apply(r["transcript"]) for r in heard])
-    assert Statistic.of(build_metric("wer[pocketsphinx]").compute(batch)).value == expected
+    assert ratio(build_metric("wer[pocketsphinx]").compute(batch)) == expected
     assert expected < 0.5
 
 

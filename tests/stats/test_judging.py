@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from codec_bench.report.opened import open_run
-from codec_bench.stats import judging
-from codec_bench.stats.judging import failing
+from codec_bench.stats import chance_level as judging
+from codec_bench.stats.chance_level import failing
 from codec_bench.stats.recorded import Recorded
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Judging

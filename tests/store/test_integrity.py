@@ -17,9 +17,8 @@ from codec_bench.stats.recorded import Recorded
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges
 from codec_bench.store.record import Run
-from codec_bench.store.rescue import rescue
+from codec_bench.store.rescue import rescue, verify_record
 from codec_bench.store.rows import ItemRecord
-from codec_bench.store.verify import verify_record
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

@@ -14,8 +14,8 @@ from codec_bench.errors import UserError
 from codec_bench.report.opened import Run
 from codec_bench.store.merge import join_pieces, merge_records
 from codec_bench.store.parts import MARK, mark_part, read_part
+from codec_bench.store.rescue import verify_record
 from codec_bench.store.rows import ItemRecord
-from codec_bench.store.verify import verify_record
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 

@@ -10,9 +10,8 @@ import pytest
 
 from codec_bench.text import folds
 from codec_bench.text.cardinals import SEPARATORS, load
-from codec_bench.text.normalise import get_normaliser
+from codec_bench.text.normalise import get_normaliser, get_step
 from codec_bench.text.rules import get_rule
-from codec_bench.text.steps import get_step
 
 pytest.importorskip("wetext")
 pytest.importorskip("opencc")

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codec_bench.errors import MissingExtra, UnknownName, UserError
-from codec_bench.text import own_steps, rules, steps
+from codec_bench.text import normalise, own_steps, rules
 from codec_bench.text.error_rate import ErrorRate, alignment, error_rate, error_rates, tokens
+from codec_bench.text.language import script_language
 from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.rules import EMPTY_REFERENCE, Recipe, Rule, get_rule, rule_names, weighted_mean
-from codec_bench.text.scripts import script_language
 
 pytest.importorskip("wetext")
 pytest.importorskip("opencc")
@@ -220,7 +220,7 @@ def test_a_text_that_a_step_cannot_take_is_noted(monkeypatch):
             raise ZeroDivisionError("at 3")
         return text
 
-    monkeypatch.setitem(steps._STEPS, "broken", lambda: broken)
+    monkeypatch.setitem(normalise._STEPS, "broken", lambda: broken)
     rule = Rule("mine", "", "", otherwise=Recipe(("broken",)))
     first, second = rule.compare(reference=["boom", "a b"], estimate=["boom", "a b"], language=["en", "en"])
     assert (first.value, first.note) == (None, "the text cannot be normalised: ZeroDivisionError: at 3")

@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from codec_bench.errors import UnknownName
-from codec_bench.text.normalise import COMPOSED, get_normaliser
-from codec_bench.text.steps import get_step, step_names
+from codec_bench.text.normalise import COMPOSED, get_normaliser, get_step, step_names
 
 # English keeps the signs of money and percent, as Whisper's rule does.
 FOLDED = [name for name in COMPOSED if name.startswith("folded-") and name != "folded-en"]

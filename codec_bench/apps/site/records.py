@@ -29,7 +29,8 @@ from codec_bench.stats.breakdown import subsets_of
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.sets import SETS
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_types import UNTOLD, SystemSummary
+from codec_bench.stats.summary_types import SystemSummary
+from codec_bench.stats.told import UNTOLD
 from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.columns import grouped
 from codec_bench.store.export import opened, write_parquet

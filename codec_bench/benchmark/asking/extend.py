@@ -17,7 +17,7 @@ from codec_bench.benchmark.asking.asking import plain_fields
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import RunMismatch
 from codec_bench.store.answers import AnswerWriter, Place, content_of
-from codec_bench.store.cells import storable
+from codec_bench.store.tables import storable
 
 
 def as_begun(asked: Mapping[str, Any], begun: Mapping[str, Any], folder: Path) -> dict[str, Any]:

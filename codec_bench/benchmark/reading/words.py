@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from codec_bench.text.scripts import ALONE_CLASS
+from codec_bench.text.language import ALONE_CLASS
 
 NEGATIONS = frozenset(
     "not no never neither nor cannot without isn wasn aren weren don doesn didn won wouldn couldn shouldn".split()

@@ -20,8 +20,8 @@ from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading import Chain, Unparsed
 from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
-from codec_bench.engine.progress_words import RUNNING
 from codec_bench.engine.run import Engine
+from codec_bench.engine.timings import RUNNING
 from codec_bench.store.answers import SOUND, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER, ItemRecord

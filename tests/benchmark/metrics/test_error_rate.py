@@ -12,10 +12,16 @@ from codec_bench.benchmark.scoring.scoring import score_answers
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.store.answers import AnswerRecord, Exchange, QuestionRecord, Reading
 from codec_bench.text.rules import HALLUCINATED
-from codec_bench.types import Statistic
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 RULE = "official/ultraeval-audio/wer"
+
+
+def ratio(scores):
+    """The corpus value: the sum of the numerators over that of the denominators; None if the denominators add up to 0."""
+    scored = [score for score in scores if score.status == "ok"]
+    below = sum(score.denominator for score in scored)
+    return sum(score.numerator for score in scored) / below if below else None
 
 
 def test_by_hand():
@@ -32,7 +38,7 @@ def test_by_hand():
     )
     assert [score.value for score in scores] == pytest.approx([2 / 5, 1 / 5, 1.0, None, 1.0, 0.0])
     assert scores[3].status == "undefined"
-    assert Statistic.of(scores).value == pytest.approx(5 / 13)
+    assert ratio(scores) == pytest.approx(5 / 13)
     assert metric.compute([Answer("x", "a", ("b",))])[0].protocol == "wer/answer/by-language"
 
 
@@ -48,7 +54,7 @@ def test_words_in_answer_to_silence_are_errors_among_no_words():
     metric = load_answer_metric("wer[answer]")
     scores = metric.compute(SILENCE)
     assert [(s.numerator, s.denominator) for s in scores] == [(1, 3), (2, 0), (0, 0), (0, 0)]
-    assert Statistic.of(scores).value == 1
+    assert ratio(scores) == 1
     assert [s.detail.get("flag") for s in scores] == [None, HALLUCINATED, None, None]
     assert [metric.worst(answer).status for answer in SILENCE] == ["ok", "undefined", "undefined", "undefined"]
     undefined = load_answer_metric("wer[answer]@whisper-en").compute(SILENCE[:3])
@@ -98,7 +104,7 @@ def test_empty_references_count_as_published():
         scores = metric.compute(
             [Answer(str(i), str(r["pred"]), (str(r["ref"]),), {}, "en") for i, r in enumerate(rows)]
         )
-        assert 100 * Statistic.of(scores).value == pytest.approx(case["expected"]["wer(%)"], rel=1e-9)
+        assert 100 * ratio(scores) == pytest.approx(case["expected"]["wer(%)"], rel=1e-9)
         checked += any(not str(row["ref"]) for row in rows)
     assert checked
 

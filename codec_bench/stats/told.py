@@ -1,0 +1,76 @@
+"""How a part of a run's summary is written as JSON, and read back.
+
+Conventions
+    The fields stand in the order in which `summary.json` has them. None is a number that does not exist, with a reason beside it.
+    `UNTOLD` is what a summary says nothing about, because it does not apply; it is false, and JSON leaves it out.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
+from typing import Any, Self, Union, get_args, get_origin, get_type_hints
+
+
+class _Untold:
+    """The type of `UNTOLD`."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        return "UNTOLD"
+
+
+UNTOLD: Any = _Untold()
+"""In the place of what a summary says nothing about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A part of a summary that is written as a JSON object."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The part as `summary.json` holds it."""
+        held = {name: getattr(self, name) for name in _kinds(type(self))}  # type: ignore[arg-type]
+        return {name: _plain(value) for name, value in held.items() if value is not UNTOLD}
+
+    @classmethod
+    def from_dict(cls, held: Mapping[str, Any]) -> Self:
+        """The part that was written as `held`.
+
+        Raises:
+            TypeError: an entry is missing, or is not of its kind.
+        """
+        return cls(**{name: _read(kind, held[name]) for name, kind in _kinds(cls).items() if name in held})  # type: ignore[arg-type]
+
+
+@cache
+def _kinds(part: type[Told]) -> dict[str, Any]:
+    """The types of a part's fields, in their order."""
+    hints = get_type_hints(part)
+    return {one.name: hints[one.name] for one in fields(part)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Told):
+        return value.as_dict()
+    if isinstance(value, Mapping):
+        return {name: _plain(one) for name, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _read(kind: Any, value: Any) -> Any:
+    """A JSON value as what a field of this kind holds."""
+    parts = get_args(kind)
+    if get_origin(kind) in (Union, types.UnionType):
+        return None if value is None else _read(next(one for one in parts if one is not type(None)), value)
+    if is_dataclass(kind):
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{value!r} is not the entry {getattr(kind, '__name__', kind)}")
+        return kind.from_dict(value)  # type: ignore[union-attr]
+    if parts and isinstance(value, Mapping):
+        return {name: _read(parts[-1], one) for name, one in value.items()}
+    return [_read(parts[0], one) for one in value] if parts and isinstance(value, list) else value
