@@ -108,7 +108,7 @@ def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
 def _published(made: SiteFolder, tell: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
     """The published leaderboards that runs of the site stand on, and published codecs if the site holds codecs."""
     from codec_bench.apps.leaderboards.api import board_names, definition_of, leaderboard
-    from codec_bench.apps.leaderboards.codecs_api import codec_board
+    from codec_bench.apps.leaderboards.codecs import codec_board
     from codec_bench.apps.site.published import published_board, published_codecs
 
     found: dict[str, Mapping[str, Any]] = {}
