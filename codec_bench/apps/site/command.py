@@ -16,7 +16,7 @@ from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, table, talk
 
 if TYPE_CHECKING:
-    from codec_bench.apps.site.make import Contradiction
+    from codec_bench.apps.site.contradictions import Contradiction
 
 
 def site(
