@@ -9,9 +9,9 @@ import pytest
 
 from codec_bench.api.import_results import import_results
 from codec_bench.apps.leaderboards.api import leaderboard
-from codec_bench.apps.leaderboards.codecs_api import codec_board
+from codec_bench.apps.leaderboards.codecs import codec_board
 from codec_bench.apps.site.api import site
-from codec_bench.apps.site.make import SiteFolder
+from codec_bench.apps.site.folder import SiteFolder
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.stats.summary import summarise
 from codec_bench.store.record import Run

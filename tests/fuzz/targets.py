@@ -701,7 +701,7 @@ class Sites(Target):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         from codec_bench.apps.site.api import site
-        from codec_bench.apps.site.make import SiteFolder
+        from codec_bench.apps.site.folder import SiteFolder
         from codec_bench.store.rows import ItemRecord
         from codec_bench.store.writer import RunWriter
         from codec_bench.types import Sample, Score
@@ -719,7 +719,8 @@ class Sites(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the site over with one file changed: what is not as it was written is refused."""
-        from codec_bench.apps.site.make import SiteFolder, take_over
+        from codec_bench.apps.site.folder import SiteFolder
+        from codec_bench.apps.site.merge import take_over
 
         place = data[0] % len(self.files) if data else 0
         self.files[place].write_bytes(data[1:])

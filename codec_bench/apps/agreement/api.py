@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from codec_bench.apps.agreement.chosen_options import Options
 from codec_bench.apps.agreement.consensus import TIES, preference, undecided
 from codec_bench.apps.agreement.material import Material
 from codec_bench.apps.agreement.panel import Agreement, Compared, Panel, Rater, compare_raters, farthest, with_consensus
-from codec_bench.apps.agreement.raters import Item, Scale
+from codec_bench.apps.agreement.raters import Item, Scale, opened_runs
 from codec_bench.apps.agreement.ratings import (
     KINDS,
     UNCLEAR,
@@ -29,8 +28,6 @@ from codec_bench.apps.agreement.ratings import (
 )
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import names
-from codec_bench.report.opened import open_run
-from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
 APART = 20
@@ -87,10 +84,7 @@ def agreement(
         raise UnknownName("rule for ties", ties, TIES)
     if scale is not None and not scale[0] < scale[1]:
         raise UserError(f"the scale is {scale[0]:g} to {scale[1]:g}; expected the lower end first")
-    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
-    opened = [
-        run for one in given for run in ([one] if isinstance(one, Run) else map(open_run, run_folders(Path(one))))
-    ]
+    opened = opened_runs(runs)
     material = Material.of(opened, kind, names(judges or ""), names(metrics or ""), by)
     if human is None:
         panel, problems = _of_judges(material), material.problems
@@ -99,7 +93,7 @@ def agreement(
         panel, problems = _with_people(material, people, equal_within)
         scale = people.scale
         if not panel.items:
-            raise UserError(f"none of the ratings in '{human}' can be used: {_told(problems)}")
+            raise UserError(f"none of the ratings in '{human}' can be used: {problems.told}")
     if ties == "equal" and panel.kind != "preference":
         raise UserError(f"the rule 'equal' is for preferences, and these are of the kind '{panel.kind}'")
     notes = _notes(panel, ties, human is not None and scale is None)
@@ -226,11 +220,6 @@ def _preferences(material: Material, items: Sequence[Item], equal_within: float)
         lacking = int(np.isnan(values).sum())
         made.append(Rater(one.name, one.role, values, {}, {"no score of one of the two": lacking} if lacking else {}))
     return made
-
-
-def _told(problems: Problems) -> str:
-    """The problems in one line."""
-    return "; ".join(f"{one.count:,} {one.what} (such as {one.examples[0]})" for one in problems.all() if one.examples)
 
 
 def _tell_apart(raters: Sequence[Rater]) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.terminal.options import By, Json
+from codec_bench.terminal.output import console, talk
 from codec_bench.terminal.request import columns
 
 if TYPE_CHECKING:
@@ -81,7 +82,6 @@ def _scale(text: str | None) -> tuple[float, float] | None:
 def _print(found: Agreement) -> None:
     from codec_bench.apps.agreement import words as written
     from codec_bench.report.table import wide_table
-    from codec_bench.terminal.output import console, talk
 
     out = console()
     show = lambda made: out.print(wide_table(made[0], made[1], out.width))  # noqa: E731
@@ -141,8 +141,6 @@ def metrics(
     else:
         _print_metrics(found)
     if found.problems:
-        from codec_bench.terminal.output import talk
-
         told = "; ".join(f"{one['count']:,} {one['what']} (such as {one['examples'][0]})" for one in found.problems)
         talk(f"ratings that were not used or need a look: {told}")
 
@@ -150,7 +148,6 @@ def metrics(
 def _print_metrics(found: MetricAgreement) -> None:
     from codec_bench.apps.agreement import metric_words as written
     from codec_bench.report.table import wide_table
-    from codec_bench.terminal.output import console, talk
 
     out = console()
     for heads, rows in (written.metric_rows(found), written.matrix_rows(found)):

@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench.apps.agreement.metric_correlations import LEAST, MetricAgreement, metric_agreement_of
+from codec_bench.apps.agreement.raters import opened_runs
 from codec_bench.apps.agreement.ratings import UNCLEAR, UNKNOWN_ID, UNKNOWN_SYSTEM, Problems, Ratings, Row, read_ratings
 from codec_bench.apps.agreement.score_columns import Scored, scored
 from codec_bench.errors import UserError
 from codec_bench.registry import names
-from codec_bench.report.opened import open_run
-from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
 LISTENERS = "listeners"
@@ -50,10 +49,7 @@ def metric_agreement(
     """
     if not -1 <= least <= 1:
         raise UserError(f"the least correlation is {least:g}; expected a number between -1 and 1, such as {LEAST:g}")
-    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
-    opened = [
-        run for one in given for run in ([one] if isinstance(one, Run) else map(open_run, run_folders(Path(one))))
-    ]
+    opened = opened_runs(runs)
     people = None if human is None else _rated(human)
     columns = scored(opened, names(metrics or ""), {} if people is None else {LISTENERS: True})
     if len(columns.names) < 2:
@@ -97,10 +93,7 @@ def _add_people(columns: Scored, people: Ratings, path: Path) -> None:
             sums[at] += row.value
             counts[at] += 1
     if not counts.any():
-        told = "; ".join(
-            f"{one.count:,} {one.what} (such as {one.examples[0]})" for one in people.problems.all() if one.examples
-        )
-        raise UserError(f"none of the ratings in '{path}' can be used: {told}")
+        raise UserError(f"none of the ratings in '{path}' can be used: {people.problems.told}")
     rated = counts > 0
     means = np.divide(sums, counts, out=np.full_like(sums, np.nan), where=rated)
     columns.values[place] = means

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 from codec_bench.errors import UserError
+from codec_bench.report.opened import open_run
+from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
 Scale = tuple[float, float]
@@ -43,6 +47,14 @@ class Column:
     scale: Scale | None
     is_judge: bool
     sign: float = 1.0
+
+
+def opened_runs(given: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]]) -> list[Run]:
+    """The runs that are meant; a folder that holds several stands for all of them."""
+    several = [given] if isinstance(given, Run | str | os.PathLike) else list(given)
+    return [
+        run for one in several for run in ([one] if isinstance(one, Run) else map(open_run, run_folders(Path(one))))
+    ]
 
 
 def name_of(run: Run) -> str:
@@ -83,19 +95,16 @@ def columns_of(run: Run, judges: Sequence[str], metrics: Sequence[str]) -> list[
 
 def judged_by(run: Run) -> dict[str, tuple[str, str]]:
     """The rubric and the judge of every metric of a run whose numbers are verdicts."""
-    return {name: _judge_of(facts) for name, facts in run.metrics.items() if facts.get("kind") == "rating"}
+    return {
+        name: (str(facts["rubric"]), str(facts["judge"]))
+        for name, facts in run.metrics.items()
+        if facts.keys() >= {"rubric", "judge"}
+    }
 
 
 def is_called(judge: str, name: str) -> bool:
     """Whether a judge has a name; one in a file may be named without the hash of its content."""
     return judge == name or _HASH.sub("", judge) == name
-
-
-def _judge_of(facts: Mapping[str, Any]) -> tuple[str, str]:
-    """The rubric and the judge of a metric; records of earlier versions say them in the protocol alone."""
-    _, _, rest = str(facts.get("protocol", "")).partition("/")
-    rubric, _, judge = rest.partition("/")
-    return str(facts.get("rubric") or _HASH.sub("", rubric)), str(facts.get("judge") or judge or "an unknown judge")
 
 
 def _only_rubric(run: Run, judged: Mapping[str, tuple[str, str]]) -> list[str]:

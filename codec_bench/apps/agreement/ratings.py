@@ -24,7 +24,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from codec_bench.data.columns import number_of
 from codec_bench.errors import UserError
@@ -126,6 +126,11 @@ class Problems:
             for (what, rater), count in self._counts.items()
         )
 
+    @property
+    def told(self) -> str:
+        """Every problem in one line, each with an example."""
+        return "; ".join(f"{one.count:,} {one.what} (such as {one.examples[0]})" for one in self.all() if one.examples)
+
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
@@ -190,19 +195,8 @@ def _rows(path: Path, problems: Problems) -> tuple[str | None, list[Row]]:
         if empty:
             problems.add(EMPTY, f"line {line}: {' and '.join(empty)}", rater=cells["rater"])
             continue
-        rows.append(
-            Row(
-                line,
-                cells["id"],
-                cells["rater"],
-                cells["system"],
-                cells["other"],
-                cells["subset"],
-                cells["benchmark"],
-                cells["score"],
-                cells["choice"],
-            )
-        )
+        held: dict[str, Any] = {name: cells[name] for name in COLUMNS if name not in ("kind", "status")}
+        rows.append(Row(line, **held))
     kinds.discard("")
     unknown = kinds - _KIND_OF.keys()
     named = {_KIND_OF[kind] for kind in kinds - unknown}

@@ -84,7 +84,7 @@ class Column:
         return {"score": shown, "rating": shown, "error": 100 - shown, "mos": 20 * shown}[self.counts]
 
 
-@dataclass(frozen=True, slots=True)
+@checked_dataclass(frozen=True, slots=True, config=ConfigDict(extra="forbid"))
 class Variant:
     """Another way to run what a board shows. It gives rows of its own.
 

@@ -11,16 +11,20 @@ Conventions
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.leaderboards.leave_one_out import Changes, changes_of, together
 from codec_bench.apps.leaderboards.pareto import pareto_front
+from codec_bench.config import config_names, read_config
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.report.opened import open_run
@@ -139,21 +143,20 @@ Key = tuple[str, str, str, str]
 
 
 def codec_board(
-    runs: Iterable[str | os.PathLike[str]],
-    published: Sequence[CodecTable],
+    runs: Iterable[str | os.PathLike[str]] = (),
     *,
     axis: str = "bitrate",
     metrics: Sequence[str] = (),
     anchor: str | None = None,
     seed: int = 0,
 ) -> CodecBoard:
-    """Sets the codecs of runs and published ones side by side.
+    """The codecs of runs and of publications: quality against cost, with Pareto fronts and delta rates.
 
     Args:
         runs: run folders, or folders that hold run folders at any depth.
-        published: the tables of others. axis: one of `AXES`.
+        axis: what quality is set against, one of `AXES`.
         metrics: only these, by their names or the part before the first bracket; empty for all.
-        anchor: a family, which delta rates are measured against.
+        anchor: a family of codecs, which delta rates (Bjøntegaard) of the others are measured against.
         seed: of the draws of other items.
 
     Raises:
@@ -164,7 +167,7 @@ def codec_board(
         raise UnknownName("axis", axis, list(AXES))
     gathered, notes = _gather(runs)
     tables = [_own_table(key, held, axis, anchor, seed) for key, held in gathered.items()]
-    tables += [_fronted(table, axis, anchor, {}, seed) for table in published]
+    tables += [_fronted(table, axis, anchor, {}, seed) for table in published_codecs()]
     if metrics:
         known = {name for table in tables for name in (table.metric, numbers.split_name(table.metric)[0])}
         for name in metrics:
@@ -175,6 +178,40 @@ def codec_board(
     if anchor is not None and anchor not in families:
         raise UnknownName("family of codecs", anchor, sorted(families))
     return CodecBoard(axis, tuple(tables), tuple(notes), anchor)
+
+
+def published_codecs() -> list[CodecTable]:
+    """The published tables of codecs, each with its source and protocol."""
+    names = [name for name in config_names("published") if name.startswith("codecs-")]
+    return [table for name in names for table in _tables(read_config("published", name))]
+
+
+def _tables(document: dict[str, Any]) -> list[CodecTable]:
+    text = (files("codec_bench") / "configs" / "published" / document["published"]).read_bytes().decode("utf-8")
+    lines = list(csv.DictReader(io.StringIO(text, newline="")))
+    lines.sort(key=lambda line: float(line["kbps"]))
+    return [
+        CodecTable(
+            document["source"],
+            column.get("data", document["data"]),
+            column["metric"],
+            column.get("unit", ""),
+            column["higher_is_better"],
+            column["protocol"],
+            tuple(
+                CodecPoint(
+                    line["codec"],
+                    line["family"],
+                    "",
+                    {"bitrate": 1000 * float(line["kbps"])},
+                    float(line[column["name"]]),
+                )
+                for line in lines
+                if line[column["name"]]
+            ),
+        )
+        for column in document["columns"]
+    ]
 
 
 def _gather(runs: Iterable[str | os.PathLike[str]]) -> tuple[dict[Key, _Gathered], list[str]]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.errors import UserError
-from codec_bench.terminal.output import talk
+from codec_bench.report.numbers import ARROWS
+from codec_bench.terminal.output import console, talk
 
 if TYPE_CHECKING:
     from codec_bench.apps.leaderboards.codecs import CodecBoard, CodecPoint, CodecTable, DeltaRate
@@ -23,7 +24,7 @@ def print_codecs(
     as_json: bool,
 ) -> None:  # fmt: skip
     """Prints the codecs of runs and of publications, and draws them into `figures` if that is named."""
-    from codec_bench.apps.leaderboards.codecs_api import codec_board
+    from codec_bench.apps.leaderboards.codecs import codec_board
 
     board = codec_board(runs, axis=axis, metrics=metrics, anchor=anchor, seed=seed)
     if as_json:
@@ -93,7 +94,6 @@ def _print_board(board: CodecBoard) -> None:
 def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
     from codec_bench.apps.leaderboards.codecs import AXES
     from codec_bench.report.table import wide_table
-    from codec_bench.terminal.output import console
 
     called, unit, factor = AXES[axis]
     names = list(dict.fromkeys((point.name, point.run) for table in tables for point in table.points))
@@ -114,8 +114,6 @@ def _named(table: CodecTable) -> str:
 
 
 def _head(table: CodecTable) -> str:
-    from codec_bench.report.numbers import ARROWS
-
     return f"{_named(table)}\n" + " ".join(filter(None, (ARROWS[table.higher_is_better], table.unit)))
 
 
@@ -131,7 +129,7 @@ def _cell(point: CodecPoint) -> str:
 
 
 def _print_rates(board: CodecBoard) -> None:
-    from codec_bench.terminal.output import console, table
+    from codec_bench.terminal.output import table
 
     if board.anchor is None:
         return

@@ -12,7 +12,8 @@ import typer
 from codec_bench.apps.leaderboards.codecs_command import print_codecs
 from codec_bench.apps.leaderboards.json_values import plain_board, plain_items
 from codec_bench.errors import UserError
-from codec_bench.terminal.output import talk
+from codec_bench.report.numbers import ARROWS
+from codec_bench.terminal.output import console, table, talk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,8 +122,6 @@ def _write_latex(board: Board, seed: int, file: Path) -> None:
 
 def _print_trust(board: Board, trust: Trust) -> None:
     """A table of ranks: by the rule of the board, under other rules, and with other items."""
-    from codec_bench.terminal.output import console, table
-
     own = any(interval is not None for interval in trust.rank_intervals)
     heads = (
         "",
@@ -160,7 +159,6 @@ def _print_trust(board: Board, trust: Trust) -> None:
 def _print_likeness(likeness: Likeness) -> None:
     """Spearman's rho of every two columns, in an order in which columns that are alike stand side by side."""
     from codec_bench.report.table import wide_table
-    from codec_bench.terminal.output import console
 
     rows = []
     for number, first in enumerate(likeness.order, 1):
@@ -177,7 +175,6 @@ def _print_likeness(likeness: Likeness) -> None:
 def _print_items(found: Sequence[Items]) -> None:
     """A table of how well the items of each column tell the own systems apart."""
     from codec_bench.apps.leaderboards.item_discrimination import SHOWN
-    from codec_bench.terminal.output import console, table
 
     if not found:
         talk("no run has a value for this board, so there are no items to tell of")
@@ -207,7 +204,6 @@ def _span(span: tuple[int, int] | None) -> str:
 
 def _print_board(board: Board) -> None:
     from codec_bench.report.table import wide_table
-    from codec_bench.terminal.output import console
 
     of_group = {column.group: column for column in board.columns}
     heads = [
@@ -242,9 +238,6 @@ def _print_board(board: Board) -> None:
 
 def _print_views(board: Board) -> None:
     """A table of means over some of the columns, each in its own unit."""
-    from codec_bench.report.numbers import ARROWS
-    from codec_bench.terminal.output import console, table
-
     if not board.views:
         raise UserError(f"the board '{board.name}' names no groups of columns to take means of")
     of = {column.name: column for column in board.columns}
@@ -303,15 +296,11 @@ def _wordings(row: Row) -> list[str]:
 
 
 def _mean_head(group: str, column: Column) -> str:
-    from codec_bench.report.numbers import ARROWS
-
     return f"{group}\n" + " ".join(filter(None, ("mean", ARROWS[column.counts != "error"], column.unit)))
 
 
 def _head(column: Column) -> str:
     """The heading of a column in two lines: the data, then what is measured with its direction and unit, and the chance level."""
-    from codec_bench.report.numbers import ARROWS
-
     data, _, measured = column.name.partition("/")
     chance = "" if column.chance is None else f"(chance {column.chance})"
     return f"{data}\n" + " ".join(filter(None, (measured, ARROWS[column.counts != "error"], column.unit, chance)))

@@ -9,21 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from codec_bench.apps.leaderboards.board import Column, Variant, View
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class VariantEntry(_Strict):
-    """Another way to run what the board shows; see `board.Variant`."""
-
-    name: str
-    metric: str | None = None
-    suffix: str = ""
-    benchmark: str | None = None
-    by: str | None = None
-
-
-class BoardDefinition(_Strict):
+class BoardDefinition(BaseModel):
     """A leaderboard.
 
     Args:
@@ -37,6 +23,8 @@ class BoardDefinition(_Strict):
         notes: by row, what to know of it. variants: further ways to run its benchmarks.
     """
 
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
     version: Literal[1]
     summary: str
     source: str = ""
@@ -48,7 +36,7 @@ class BoardDefinition(_Strict):
     averages: bool = True
     one: Literal["group", "sample"] = "group"
     notes: dict[str, str] = {}
-    variants: tuple[VariantEntry, ...] = ()
+    variants: tuple[Variant, ...] = ()
 
     @model_validator(mode="after")
     def _names_fit(self) -> BoardDefinition:
@@ -72,7 +60,7 @@ class BoardDefinition(_Strict):
     @property
     def board_variants(self) -> list[Variant]:
         """The ways to run its benchmarks; the first one has no name."""
-        return [Variant(""), *(Variant(**entry.model_dump()) for entry in self.variants)]
+        return [Variant(""), *self.variants]
 
     @property
     def board_views(self) -> tuple[View, ...]:

@@ -1,4 +1,13 @@
-"""Which items of a board's benchmarks tell one's own systems apart (see `discrimination.py`)."""
+"""Which items of a board's benchmarks tell one's own systems apart: the correlation of each with the rest of the test, over the systems.
+
+Conventions
+    An item's discrimination is Pearson's correlation, over the systems, between the points of the item and the mean of the points
+    of all other items (the corrected item-total correlation). Near 1 the item orders the systems as the rest does; below 0 it
+    orders them the other way round, which hints at a wrong key or at noise. With few systems it is noisy itself.
+    An item that every system gets alike tells none of them apart, and has no discrimination.
+
+Reference: Lord and Novick 1968, "Statistical Theories of Mental Test Scores", chapter 15.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from codec_bench.apps.leaderboards.board import Board, Column, Row
-from codec_bench.apps.leaderboards.discrimination import FEWEST_SYSTEMS, item_discrimination
 from codec_bench.report.opened import open_run
 
 SHOWN = 5
+FEWEST_SYSTEMS = 3
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +89,24 @@ def _values(row: Row, column: Column) -> dict[str, float]:
         return {}
     with closing(open_run(source.folder)) as run:
         return {score.id: score.value for score in run.scores(source.system, source.metric) if score.value is not None}
+
+
+def item_discrimination(points: np.ndarray) -> np.ndarray:
+    """The discrimination of every item, float64 `(items,)`; NaN for an item that tells no systems apart.
+
+    Args:
+        points: more is better, float64 `(items, systems)`, without NaN, of at least `FEWEST_SYSTEMS` systems.
+
+    Raises:
+        ValueError: there are fewer systems.
+    """
+    items, systems = points.shape
+    if systems < FEWEST_SYSTEMS:
+        raise ValueError(f"{systems} systems are too few to tell items apart; expected {FEWEST_SYSTEMS}")
+    rest = (points.sum(axis=0) - points) / max(1, items - 1)
+    own = points - points.mean(axis=1, keepdims=True)
+    other = rest - rest.mean(axis=1, keepdims=True)
+    below = np.sqrt(np.square(own).sum(axis=1) * np.square(other).sum(axis=1))
+    scale = _SAME * max(1.0, float(np.abs(points).max(initial=0.0))) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(below > scale, (own * other).sum(axis=1) / below, np.nan)

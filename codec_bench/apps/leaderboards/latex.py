@@ -3,17 +3,17 @@
 Conventions
     The best value of a column is bold among the rows that are shown; rows whose values rest on a part of a benchmark, or on a
     run that is not finished, are not compared.
-    Own rows that share a letter cannot be told from one another (see `letters.py`). Published rows have no items, and so
+    Own rows that share a letter cannot be told from one another (a compact letter display). Published rows have no items, and so
     neither letters nor rank intervals.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
+from string import ascii_lowercase
 
 from codec_bench.apps.leaderboards.board import Board, Column, Row, Trust
-from codec_bench.apps.leaderboards.letters import significance_letters
 from codec_bench.report.numbers import ARROWS
 from codec_bench.report.paper import latex_table, latex_text
 
@@ -99,3 +99,36 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
         if told:
             notes.append(f"{row.name}: {'; '.join(told)}.")
     return [*notes, *(f"{sentence}." for sentence in board.mixed)]
+
+
+def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:
+    """The letters of each row, so that two rows share a letter exactly if they cannot be told apart.
+
+    Args:
+        alike: of each row the numbers of the rows that it cannot be told from; the rows in order, the best first. It is
+            enough if one of two rows names the other.
+    """
+    rows = range(len(alike))
+    groups: list[frozenset[int]] = [frozenset(rows)] if alike else []
+    for first in rows:
+        for second in range(first + 1, len(alike)):
+            if second in alike[first] or first in alike[second]:
+                continue
+            split = [part for group in groups for part in _without(group, first, second)]
+            groups = [g for n, g in enumerate(split) if not any(g < other or (g == other and n > m) for m, other in enumerate(split))]  # fmt: skip
+    groups.sort(key=sorted)
+    return ["".join(_letter(n) for n, group in enumerate(groups) if row in group) for row in rows]
+
+
+def _without(group: frozenset[int], first: int, second: int) -> list[frozenset[int]]:
+    """A group in which two rows stand that can be told apart, as two groups without one of them each."""
+    if first in group and second in group:
+        return [group - {first}, group - {second}]
+    return [group]
+
+
+def _letter(number: int) -> str:
+    """a to z, and then aa, ab, and so on, each in brackets so that letters in a row stay apart."""
+    if number < len(ascii_lowercase):
+        return ascii_lowercase[number]
+    return f"({ascii_lowercase[number // 26 - 1]}{ascii_lowercase[number % 26]})"

@@ -20,7 +20,6 @@ from codec_bench.apps.leaderboards.ranking import (
     LeftOut,
     Points,
     RankDraws,
-    Redundancy,
     rank_draws,
     redundancy,
     robustness,
@@ -53,7 +52,7 @@ def trust(board: Board, seed: int = 0) -> Trust:
     ranked = [n for n, one in enumerate(found) if one.rank is not None]
     parts, unknown = _left_out(board, points, ranked)
     drawn = rank_draws(points.averages()[ranked], parts, seed=seed) if ranked else None
-    dispensable = tuple((board.columns[column].name, tau) for column, tau in _order(redundancy(points)))
+    dispensable = tuple((board.columns[column].name, tau) for column, tau in redundancy(points))
     return Trust(tuple(found), dispensable=dispensable, **_by_row(board, ranked, drawn, unknown))
 
 
@@ -98,10 +97,6 @@ def points_of(board: Board, *, printed: bool = True) -> Points:
         [c.group for c in board.columns],
         [c.name for c in board.columns],
     )
-
-
-def _order(found: Redundancy) -> list[tuple[int, float]]:
-    return list(zip(found.left_out, found.tau, strict=True))
 
 
 def _by_row(board: Board, ranked: Sequence[int], drawn: RankDraws | None, unknown: Mapping[int, str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -291,36 +291,23 @@ def _placed(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return placed, above / len(drawn)
 
 
-@dataclass(frozen=True, slots=True)
-class Redundancy:
-    """The order in which columns can be left out with the ranking kept as far as possible.
-
-    Args:
-        left_out: the columns, in the order in which they were left out.
-        tau: Kendall's tau-b between the full ranking and the one without these columns, after each step.
-    """
-
-    left_out: tuple[int, ...] = field(default=())
-    tau: tuple[float, ...] = field(default=())
-
-
-def redundancy(points: Points) -> Redundancy:
+def redundancy(points: Points) -> list[tuple[int, float]]:
     """Leaves out one column after another, each time the one without which the ranking stays most like the full one.
 
     Of columns that are equally dispensable the last one is left out. Rows that are not complete do not count.
 
     Returns:
-        Nothing with fewer than three complete rows, because two rows have one order only.
+        The columns in the order in which they were left out, each with Kendall's tau-b between the full ranking and the one
+        without it and those before it. Nothing with fewer than three complete rows, because two rows have one order only.
     """
     from scipy.stats import kendalltau
 
     complete = points.complete
     if complete.sum() < 3:
-        return Redundancy()
+        return []
     full = points.averages()[complete]
     kept = np.ones(len(points.marks), bool)
-    order: list[int] = []
-    reached: list[float] = []
+    order: list[tuple[int, float]] = []
     while kept.sum() > 1:
         best: tuple[float, int] | None = None
         for column in np.flatnonzero(kept):
@@ -332,6 +319,5 @@ def redundancy(points: Points) -> Redundancy:
         if best is None:
             break
         kept[best[1]] = False
-        order.append(best[1])
-        reached.append(best[0])
-    return Redundancy(tuple(order), tuple(reached))
+        order.append((best[1], best[0]))
+    return order

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.errors import UserError
 
 if TYPE_CHECKING:
-    from codec_bench.apps.site.make import Contradiction, Site, SiteFolder
+    from codec_bench.apps.site.contradictions import Contradiction
+    from codec_bench.apps.site.folder import SiteFolder
+    from codec_bench.apps.site.make import Site
 
 _PathLike = str | os.PathLike[str]
 
@@ -42,7 +44,9 @@ def site(
     Raises:
         UserError: a folder holds neither a run nor a site, a record is damaged, or `out` holds something else.
     """
-    from codec_bench.apps.site.make import Added, SiteFolder, add_runs, finish, take_over
+    from codec_bench.apps.site.folder import SiteFolder
+    from codec_bench.apps.site.make import Added, add_runs, finish
+    from codec_bench.apps.site.merge import take_over
 
     if audio_mb < 0:
         raise UserError(f"audio_mb is {audio_mb:g}; expected 0 or more", hint="0 copies no sound")
@@ -70,8 +74,8 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
     Raises:
         UserError: a folder holds neither a run nor a site, or there is none.
     """
-    from codec_bench.apps.site.make import contradictions as found_in
-    from codec_bench.apps.site.make import describe_run, is_part
+    from codec_bench.apps.site.contradictions import contradictions as found_in
+    from codec_bench.apps.site.records import describe_run, is_part
     from codec_bench.report.opened import open_run
 
     folders, sites = _sorted(runs)
@@ -91,8 +95,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
 
 def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
     """The run folders that are meant, and the sites among them."""
-    from codec_bench.apps.site.folder import is_site
-    from codec_bench.apps.site.make import SiteFolder
+    from codec_bench.apps.site.folder import SiteFolder, is_site
     from codec_bench.store.folders import run_folders
 
     folders: dict[Path, None] = {}
@@ -108,7 +111,7 @@ def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:
 def _published(made: SiteFolder, tell: Callable[[str], None]) -> dict[str, Mapping[str, Any]]:
     """The published leaderboards that runs of the site stand on, and published codecs if the site holds codecs."""
     from codec_bench.apps.leaderboards.api import board_names, definition_of, leaderboard
-    from codec_bench.apps.leaderboards.codecs_api import codec_board
+    from codec_bench.apps.leaderboards.codecs import codec_board
     from codec_bench.apps.site.published import published_board, published_codecs
 
     found: dict[str, Mapping[str, Any]] = {}

@@ -13,10 +13,10 @@ import typer
 
 from codec_bench.errors import UserError
 from codec_bench.terminal.options import Json
-from codec_bench.terminal.output import talk
+from codec_bench.terminal.output import console, table, talk
 
 if TYPE_CHECKING:
-    from codec_bench.apps.site.make import Contradiction
+    from codec_bench.apps.site.contradictions import Contradiction
 
 
 def site(
@@ -59,8 +59,6 @@ def _check(runs: list[Path], as_json: bool) -> None:
 
 
 def _print(found: Sequence[Contradiction]) -> None:
-    from codec_bench.terminal.output import console, table
-
     if not found:
         talk("no runs contradict each other")
         return

@@ -1,7 +1,4 @@
-"""A site over many runs: plain files that open from a disk and from any host, with leaderboards, comparisons and sound.
-
-`records.py` reads one run, `folder.py` knows the files, `boards.py` makes leaderboards of what is in them, `checks.py` finds runs
-that contradict each other, `published.py` writes the published leaderboards, and `assets/` holds the pages' markup, style and scripts.
+"""Adds runs to a site, and makes its leaderboards, index and pages.
 
 Conventions
     Everything that pages show is in `data/`, as scripts that call `codecBench(NAME, JSON, HASH)`, because a browser that opens a file
@@ -22,22 +19,8 @@ from typing import Any
 from codec_bench.apps.site.boards import boards_of, definitions_of, index_of, intervals_of_differences
 from codec_bench.apps.site.contradictions import Contradiction, contradictions
 from codec_bench.apps.site.folder import SiteFolder
-from codec_bench.apps.site.merge import take_over
 from codec_bench.apps.site.records import content_of, describe_run, is_part, key_of, write_run
 from codec_bench.store.record import Run
-
-__all__ = [
-    "Added",
-    "Contradiction",
-    "Site",
-    "SiteFolder",
-    "add_runs",
-    "contradictions",
-    "describe_run",
-    "finish",
-    "is_part",
-    "take_over",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,7 @@ from contextlib import closing
 import numpy as np
 import pytest
 
-from codec_bench.apps.leaderboards.codecs import OWN
-from codec_bench.apps.leaderboards.codecs_api import codec_board, published_codecs
+from codec_bench.apps.leaderboards.codecs import OWN, codec_board, published_codecs
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.stats.bd_rate import bd_rate
 from codec_bench.store.rows import ItemRecord

@@ -14,7 +14,7 @@ from scipy.special import stdtrit
 
 from codec_bench.api.compare import compare
 from codec_bench.apps.site.api import site
-from codec_bench.apps.site.make import SiteFolder
+from codec_bench.apps.site.folder import SiteFolder
 
 Keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
 METRICS = ("bitrate", "wer[pocketsphinx]", "stoi", "pesq_wb")

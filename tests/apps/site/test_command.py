@@ -28,7 +28,7 @@ def test_a_site_is_made(cli, tmp_path):
 
 
 def test_contradictions_end_with_3(monkeypatch, capsys):
-    from codec_bench.apps.site.make import Contradiction
+    from codec_bench.apps.site.contradictions import Contradiction
 
     found = Contradiction(
         "g722",

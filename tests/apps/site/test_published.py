@@ -9,9 +9,9 @@ import pytest
 from page_in_browser import click, complaints, go, open_page, resize, rows, texts, until
 
 from codec_bench.apps.leaderboards.api import leaderboard
-from codec_bench.apps.leaderboards.codecs_api import codec_board
+from codec_bench.apps.leaderboards.codecs import codec_board
 from codec_bench.apps.site.api import site
-from codec_bench.apps.site.make import SiteFolder
+from codec_bench.apps.site.folder import SiteFolder
 from codec_bench.apps.site.published import published_board
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter

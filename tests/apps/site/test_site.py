@@ -12,7 +12,7 @@ import pytest
 
 from codec_bench.api.compare import compare
 from codec_bench.apps.site.api import contradictions, site
-from codec_bench.apps.site.make import SiteFolder
+from codec_bench.apps.site.folder import SiteFolder
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, ratios, t_quantile
 from codec_bench.stats.paired import paired_parts
