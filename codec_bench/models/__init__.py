@@ -30,8 +30,6 @@ KINDS = {
     "gemini-live": "codec_bench.models.endpoints.gemini_live:GeminiLive",
     "json-endpoint": "codec_bench.models.endpoints.json_endpoint:JsonEndpoint",
     "transformers": "codec_bench.models.in_process.transformers_model:TransformersModel",
-    "vllm": "codec_bench.models.in_process.engines:VllmModel",
-    "sglang": "codec_bench.models.in_process.engines:SglangModel",
     "cascade": "codec_bench.models.cascade:Cascade",
     "recogniser": "codec_bench.models.recogniser:Recogniser",
     "isolated": "codec_bench.models.isolated:Isolated",
