@@ -515,7 +515,7 @@ class Services(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the bytes for a service's reply."""
-        from codec_bench.benchmark.asking.requests import ask_all
+        from codec_bench.benchmark.asking.sending import ask_all
         from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Reply
         from codec_bench.types import Message, Request
 

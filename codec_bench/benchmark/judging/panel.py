@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from codec_bench.benchmark.asking.answering import Answering
+from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.benchmark.judging.verdicts import judge_all

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from time import perf_counter
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.asking.requests import AskAll
+from codec_bench.benchmark.asking.sending import AskAll
 from codec_bench.benchmark.judge.metric import JudgeMetric, id_of
 from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_ASKED
 from codec_bench.benchmark.judging.ask_again import AskedAgain

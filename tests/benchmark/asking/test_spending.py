@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.sending import ask_all
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response

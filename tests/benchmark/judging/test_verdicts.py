@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from asked_models import Told
 
-from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.sending import ask_all
 from codec_bench.benchmark.judge import metric as metric_module
 from codec_bench.benchmark.judge.rubric import Rubric
 from codec_bench.benchmark.judging.verdicts import judge_all
