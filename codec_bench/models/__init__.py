@@ -24,7 +24,7 @@ KINDS = {
     "openai-speech": "codec_bench.models.endpoints.openai_audio:OpenAiSpeech",
     "openai-realtime": "codec_bench.models.endpoints.openai_realtime:OpenAiRealtime",
     "openai-live": "codec_bench.models.endpoints.openai_live:OpenAiLive",
-    "openai-live-transcription": "codec_bench.models.endpoints.openai_live_transcription:OpenAiLiveTranscription",
+    "openai-live-transcription": "codec_bench.models.endpoints.openai_realtime:OpenAiLiveTranscription",
     "openai-responses": "codec_bench.models.endpoints.openai_responses:OpenAiResponses",
     "gemini": "codec_bench.models.endpoints.gemini:Gemini",
     "gemini-live": "codec_bench.models.endpoints.gemini_live:GeminiLive",

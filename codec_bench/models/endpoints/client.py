@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from codec_bench.errors import MissingExtra, optional_package
-from codec_bench.models.endpoints.delays import is_daily, most_at_once, parse_duration, wait_of
+from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, parse_duration, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
 from codec_bench.models.endpoints.persistence import (

@@ -18,7 +18,7 @@ from codec_bench.errors import MissingExtra
 from codec_bench.models.base import EMPTY
 from codec_bench.models.endpoints.bodies import understood
 from codec_bench.models.endpoints.client import MAX_BYTES, error_of
-from codec_bench.models.endpoints.delays import is_daily, wait_of
+from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import check_headers, check_url, clean
 from codec_bench.models.endpoints.openai_chat import Written

@@ -22,7 +22,7 @@ from codec_bench.benchmark.judge.replies import (
     read_rating,
     read_yes_no,
 )
-from codec_bench.benchmark.metrics.audiobench_rules import follows
+from codec_bench.benchmark.metrics.audiobench import follows
 from codec_bench.errors import UnknownName
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"

@@ -8,7 +8,7 @@ import pytest
 
 from codec_bench.errors import UserError
 from codec_bench.models.endpoints.client import Client, error_of, read_json
-from codec_bench.models.endpoints.delays import parse_duration, wait_of
+from codec_bench.models.endpoints.error_texts import parse_duration, wait_of
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
 from codec_bench.models.endpoints.persistence import GivenUp, Patience
 
