@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -193,64 +193,46 @@ async def judge_at_once(
     """
     judges = labelled_judges(request)
     cache = ResponseCache.of_user() if request.running.cache else None
-    told = _Told(request, f"{name}: judging" + (f" by {len(judges)} judges" if len(judges) > 1 else ""))
-    asked = [
-        _Judge(label, judge, cache, purse, told, f" by {label}" if len(judges) > 1 else "")
-        for label, judge in judges.items()
-    ]
-    mine = {one.label: {n: m for n, m in scheme.judged.items() if m.judge == one.label} for one in asked}
-    try:
-        async with asyncio.TaskGroup() as group:
-            for one in asked:
-                group.create_task(one.judge(run, writer, mine[one.label], request))
-    except BaseExceptionGroup as several:  # the first is why the others were stopped
-        raise several.exceptions[0] from None
-    finally:
-        untold = {name: why for one in asked for name, why in one.untold.items()}
-        if untold:
-            writer.set_meta(judging={"untold": untold})
-        if cache is not None:
-            cache.close()
+    several = len(judges) > 1
+    told = _Told(request, f"{name}: judging" + (f" by {len(judges)} judges" if several else ""))
+    untold: dict[str, dict[str, str]] = {label: {} for label in judges}
 
-
-@dataclass(slots=True)
-class _Judge:
-    """One judge: its label, the model, the shared cache and purse, and what it could not be told once it was asked."""
-
-    label: str
-    asked: str
-    cache: ResponseCache | None
-    purse: Purse
-    told: _Told
-    by: str
-    untold: dict[str, str] = field(default_factory=dict)
-
-    async def judge(
-        self, run: Run, writer: AnswerWriter, metrics: Mapping[str, JudgeMetric], request: RunRequest
-    ) -> None:
-        """Asks for the missing verdicts of these metrics."""
-        options = request.options.get(self.asked)
+    async def ask(label: str, asked: str) -> None:
+        options, by = request.options.get(asked), f" by {label}" if several else ""
         if not request.terms.anyway:
-            check_served(self.asked, options)
-        judge = load_model(self.asked, options, device=request.running.device)
+            check_served(asked, options)
+        judge = load_model(asked, options, device=request.running.device)
         try:
-            judge.set_waiting(lambda sentence: self.told.waits(f"{self.by.strip()} {sentence}".strip()), patient=request.terms.wait)  # fmt: skip
-            own = {"code": code_hash(self.asked)} if is_own_code(self.asked) else {}
+            judge.set_waiting(lambda said: told.waits(f"{by.strip()} {said}".strip()), patient=request.terms.wait)
+            own = {"code": code_hash(asked)} if is_own_code(asked) else {}
             answering = Answering(
                 judge,
                 lambda: started_model(judge),
                 writer,
-                self.cache,
+                cache,
                 {**judge.identity, **own},
                 shared=request.terms.reuse_answers,
-                spending=self.purse.of(judge),
-                noted_as=f"service of {self.label}",
+                spending=purse.of(judge),
+                noted_as=f"service of {label}",
             )
             await answering.start()
-            await judge_all(run, writer, metrics, judge, answering.ask_all, self.told.of(self.label), request.seed)
-            self.untold = {f"{parameter}{self.by}": why for parameter, why in judge.untold.items()}
+            mine = {n: m for n, m in scheme.judged.items() if m.judge == label}
+            await judge_all(run, writer, mine, judge, answering.ask_all, told.of(label), request.seed)
+            untold[label] = {f"{parameter}{by}": why for parameter, why in judge.untold.items()}
         finally:
             await judge.close()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for label, asked in judges.items():
+                group.create_task(ask(label, asked))
+    except BaseExceptionGroup as errors:  # the first is why the others were stopped
+        raise errors.exceptions[0] from None
+    finally:
+        if found := {parameter: why for one in untold.values() for parameter, why in one.items()}:
+            writer.set_meta(judging={"untold": found})
+        if cache is not None:
+            cache.close()
 
 
 class _Told:

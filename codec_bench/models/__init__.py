@@ -1,4 +1,12 @@
-"""Models: their names, and how one is built. Each file of this package is one way to reach models."""
+"""Models: their names, and how one is built.
+
+Which file to open
+    `base.py`        what a model is; `batching.py` is the base of models that answer many requests in one pass.
+    `endpoints/`     models behind services. `in_process/` models of transformers. `isolated.py` and `workers/` models in an
+                     environment of their own. `recogniser.py` a recogniser; `cascade.py` one before a language model.
+    `windows.py`     sounds that are longer than a model takes; `sound.py` the forms in which sounds are sent and come back.
+    `cache.py`       answers that are kept. `served.py` until when a vendor serves a model.
+"""
 
 from __future__ import annotations
 

@@ -428,7 +428,7 @@ class Replies(Target):
         for verdict in found:
             assert all(0 <= value <= 5 for value in verdict.values.values()), verdict
             assert bool(verdict.values) != bool(verdict.reason), verdict
-        for name in replies.official_names():
+        for name in published.READERS:
             said = [text] * 3 if name in published.SEVERAL_REPLIES else [text]
             verdict = replies.read_official(name, said)
             assert verdict.values or verdict.reason

@@ -143,8 +143,8 @@ class Batched:
                 hint="the same command collects the answers; with --wait it stays until they are there",
                 wait=self.wait,
             )
-        if self._spending is not None and self._spending.why is not None:
-            raise UserError(self._spending.why, hint=self._spending.hint)
+        if self._spending is not None and self._spending.purse.why is not None:
+            raise UserError(self._spending.purse.why, hint=self._spending.purse.hint)
 
     async def wait(self) -> None:
         """Waits until every batch has ended. The record is not written.
@@ -156,7 +156,7 @@ class Batched:
         try:
             while running := self._running():
                 if self._spending is not None and not self._spending.allows(0):
-                    raise UserError(str(self._spending.why), hint=self._spending.hint)
+                    raise UserError(str(self._spending.purse.why), hint=self._spending.purse.hint)
                 self._tell(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
                 await asyncio.sleep(POLL_S)
                 for entry in running:

@@ -22,8 +22,7 @@ from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
 from codec_bench.errors import AudioError, UserError
-from codec_bench.models.base import Model
-from codec_bench.models.info import ModelInfo
+from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.sound import clips_of
 from codec_bench.store.answers import SOUND, TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.types import Audio, Request, Response

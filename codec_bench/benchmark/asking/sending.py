@@ -319,8 +319,8 @@ class Answering:
         async with aclosing(pairs):
             async for pair in pairs:
                 yield pair
-        if spending is not None and spending.why is not None:
-            raise UserError(spending.why, hint=spending.hint)
+        if spending is not None and spending.purse.why is not None:
+            raise UserError(spending.purse.why, hint=spending.purse.hint)
 
     def _token(self) -> str:
         """A word that is this run's alone."""

@@ -27,7 +27,7 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 from codec_bench.models.endpoints.remote import check_choice
-from codec_bench.models.endpoints.sockets import SocketModel, Step
+from codec_bench.models.endpoints.sockets import NOT_TOLD, SocketModel, Step
 from codec_bench.models.sound import pcm16_base64, pcm16_pieces
 from codec_bench.types import Message, Request
 
@@ -47,9 +47,7 @@ class OpenAiRealtime(SocketModel):
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("layout", "voice")
     # A session has a limit and nothing else of how answers are decoded.
-    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(
-        ("reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
-    )
+    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(NOT_TOLD)
 
     def __init__(
         self,
@@ -171,10 +169,7 @@ class OpenAiLiveTranscription(SocketModel):
 
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
     changes_answers: ClassVar[tuple[str, ...]] = ("languages",)
-    # A session cannot be told how answers are decoded.
-    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(
-        ("max_tokens", "reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
-    )
+    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(("max_tokens", *NOT_TOLD))
 
     def __init__(
         self, info: ModelInfo, *, languages: Mapping[str, str | None] | None = None, **connection: Any

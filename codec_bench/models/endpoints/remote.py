@@ -368,12 +368,7 @@ class HttpModel(RemoteModel):
         )
 
     async def start(self) -> None:
-        """Reads the key and prepares the client; sends nothing.
-
-        Raises:
-            UserError: the variable that should hold the key is not set.
-            MissingExtra: aiohttp is not installed.
-        """
+        """As `Client.start`."""
         self._unusable = None
         await self.client.start()
 

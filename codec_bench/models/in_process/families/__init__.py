@@ -2,6 +2,10 @@
 
 A model whose type is not in the table is asked through the chat template of its processor. It answers one request at a time,
 because nobody has shown that its answers do not depend on the batch.
+
+Which file to open
+    `chat.py` conversations with sound or text; `ragged.py` those whose encoder feels padding; `omni.py` those that also speak.
+    `speech.py` Whisper and VITS. `base.py` what a family is, and the parameters of generation. `checkpoint.py` finds and loads.
 """
 
 from __future__ import annotations
