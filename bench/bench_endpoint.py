@@ -23,7 +23,7 @@ from common import append_rows, asked, row
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
-from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.sending import ask_all
 from codec_bench.models import load_model
 from codec_bench.types import Audio, Message, Request
 

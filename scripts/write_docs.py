@@ -514,8 +514,6 @@ def checked_tables(models: Sequence[ModelRow]) -> str:
         "openai-speech",
         "openai-transcription",
         "transformers-serve",
-        "vllm-local",
-        "sglang-local",
     }
     others = [
         row.name

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from codec_bench.benchmark.run_request import safe
-from codec_bench.benchmark.scoring.merged import score_sets_again
+from codec_bench.benchmark.scoring.scoring import score_sets_again
 from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.errors import Note, UserError
 from codec_bench.report.opened import Run

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
-from codec_bench.benchmark.asking.draws import check_repeats
-from codec_bench.benchmark.asking.orders import check_orders
-from codec_bench.benchmark.asking.phase import ask
+from codec_bench.benchmark.asking.benchmarks import ask
 from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.asking.variants import check_orders, check_repeats
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe

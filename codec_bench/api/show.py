@@ -47,7 +47,7 @@ def show(
 def _prompt(benchmark: str, model: str, mirror: str | None) -> dict[str, Any]:
     """The prompt that the first question of a benchmark would get from a model."""
     from codec_bench.benchmark import load_benchmark
-    from codec_bench.benchmark.asking.asking import shown
+    from codec_bench.benchmark.asking.question_loop import shown
     from codec_bench.models import model_info
 
     one = load_benchmark(benchmark)

@@ -1,5 +1,12 @@
-"""Benchmarks: a definition in YAML gives the data, the prompt, the post-processing, the metrics and published
-numbers.
+"""Benchmarks: a definition in YAML gives the data, the prompt, the post-processing, the metrics and published numbers.
+
+Which file to open
+    `definition/`       reads and checks a definition, and makes questions and prompts of it.
+    `run_request.py`    what one command asked for, the folder of each run, and what identifies its record.
+    `asking/`           puts the questions to a model and writes the answers.
+    `reading/`          the steps that read an answer; `metrics/` what scores it; `scoring/` applies both to a record.
+    `judge/`            rubrics and how a judge's replies are read; `judging.py` asks the judges.
+    `scoring_phase.py`  one benchmark's answers scored, from the record to the record; `tables.py` writes `summary.json`.
 """
 
 from __future__ import annotations

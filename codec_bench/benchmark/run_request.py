@@ -75,7 +75,7 @@ class RunRequest:
         by: columns to break the results down by.
         repeats: how many answers are drawn to each question.
         prompts: which wording of its prompt a question is asked in, as in `definition.prompt.Prompt`.
-        choices: in which order its options are offered, as in `asking.orders`.
+        choices: in which order its options are offered, as in `asking.variants`.
         models, given: the models as they were named, and all options as they were given, for the record.
     """
 

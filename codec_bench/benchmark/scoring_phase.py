@@ -13,7 +13,7 @@ from typing import Any
 
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.spending import Purse
-from codec_bench.benchmark.judging.panel import judge_at_once
+from codec_bench.benchmark.judging import judge_at_once
 from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, writing
 from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets

@@ -1,4 +1,12 @@
-"""Models: their names, and how one is built. Each file of this package is one way to reach models."""
+"""Models: their names, and how one is built.
+
+Which file to open
+    `base.py`        what a model is; `batching.py` is the base of models that answer many requests in one pass.
+    `endpoints/`     models behind services. `in_process/` models of transformers. `isolated.py` and `workers/` models in an
+                     environment of their own. `recogniser.py` a recogniser; `cascade.py` one before a language model.
+    `windows.py`     sounds that are longer than a model takes; `sound.py` the forms in which sounds are sent and come back.
+    `cache.py`       answers that are kept. `served.py` until when a vendor serves a model.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +32,12 @@ KINDS = {
     "openai-speech": "codec_bench.models.endpoints.openai_audio:OpenAiSpeech",
     "openai-realtime": "codec_bench.models.endpoints.openai_realtime:OpenAiRealtime",
     "openai-live": "codec_bench.models.endpoints.openai_live:OpenAiLive",
-    "openai-live-transcription": "codec_bench.models.endpoints.openai_live_transcription:OpenAiLiveTranscription",
+    "openai-live-transcription": "codec_bench.models.endpoints.openai_realtime:OpenAiLiveTranscription",
     "openai-responses": "codec_bench.models.endpoints.openai_responses:OpenAiResponses",
     "gemini": "codec_bench.models.endpoints.gemini:Gemini",
     "gemini-live": "codec_bench.models.endpoints.gemini_live:GeminiLive",
     "json-endpoint": "codec_bench.models.endpoints.json_endpoint:JsonEndpoint",
     "transformers": "codec_bench.models.in_process.transformers_model:TransformersModel",
-    "vllm": "codec_bench.models.in_process.engines:VllmModel",
-    "sglang": "codec_bench.models.in_process.engines:SglangModel",
     "cascade": "codec_bench.models.cascade:Cascade",
     "recogniser": "codec_bench.models.recogniser:Recogniser",
     "isolated": "codec_bench.models.isolated:Isolated",

@@ -10,15 +10,44 @@ Conventions
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from codec_bench.models.batching import Batches
-from codec_bench.models.info import Modality, ModelInfo
 from codec_bench.types import Request, Response
 
+Modality = Literal["text", "audio"]
 EMPTY = "the answer is empty"
 """The note of a response whose answer holds neither text nor sound."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """The facts a model declares.
+
+    Args:
+        name: the name on the command line.
+        family: the family whose prompts the model uses if a benchmark has no prompt for the model itself.
+        inputs, outputs: the kinds of data that it takes and gives.
+        reads: `messages` for a model that takes a conversation, `fields` for a model that takes named inputs (speech
+            synthesis, transcription).
+        limit_s: the longest audio in one request, in seconds; None for no limit.
+        window_s: longer audio is split into windows of at most this many seconds, and the answers are joined. None: longer
+            audio is cut at `limit_s`, and the response says how much was cut.
+        languages: ISO 639-1 codes of the languages that it knows; empty if that is not stated.
+        licence: SPDX name of the licence of the weights; None if unknown. paper: where the model is described.
+    """
+
+    name: str
+    family: str | None = None
+    inputs: tuple[Modality, ...] = ("text", "audio")
+    outputs: tuple[Modality, ...] = ("text",)
+    reads: Literal["messages", "fields"] = "messages"
+    limit_s: float | None = None
+    window_s: float | None = None
+    languages: tuple[str, ...] = ()
+    licence: str | None = None
+    paper: str = ""
 
 
 class Model(ABC):
@@ -81,56 +110,3 @@ class Model(ABC):
 
     async def close(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Frees memory, closes connections and ends worker processes."""
-
-
-class BatchModel(Model):
-    """A model that answers many requests in one pass. `codec_bench.models.batching` forms the batches.
-
-    The sounds of the requests that `answer` gets are in memory: one channel at `rate_hz`, already cut or split into
-    windows.
-
-    Attributes
-        batch_s: the most padded seconds in the first batches; halved when memory runs out.
-        rate_hz: sample rate of the audio that the model reads.
-        device: the device that it computes on. Only one batch at a time runs on a device.
-    """
-
-    batch_s: float = 60.0
-    rate_hz: int = 16_000
-    concurrency: int = 256
-    _device: str | None = None
-    _batches: Batches | None = None
-
-    @property
-    def device(self) -> str:
-        """The device that it computes on, `cpu` or `cuda:N`. It is chosen when it is first asked for."""
-        if self._device is None:
-            self._device = self.choose_device()
-        return self._device
-
-    @device.setter
-    def device(self, device: str) -> None:
-        self._device = device
-
-    def choose_device(self) -> str:
-        """Chooses the device. Not called before the device is used, because looking for a GPU loads torch."""
-        return "cpu"
-
-    @abstractmethod
-    def answer(self, batch: Sequence[Request]) -> list[Response]:
-        """One response per request, in order, independent of the rest of the batch under greedy decoding."""
-
-    async def ask(self, request: Request) -> Response:
-        """One answer. Requests that are asked at the same time share batches."""
-        if self._batches is None:
-            self._batches = Batches(self)
-        return await self._batches.ask(request)
-
-    async def close(self) -> None:
-        """Waits for the batch that runs. Requests that still wait get a failed response."""
-        if self._batches is not None:
-            batches, self._batches = self._batches, None
-            await batches.close()
-
-
-__all__ = ["EMPTY", "BatchModel", "Modality", "Model", "ModelInfo"]

@@ -10,18 +10,19 @@ Conventions
 from __future__ import annotations
 
 import asyncio
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from time import perf_counter
-from typing import Literal, Protocol
+from typing import Literal
 
 from codec_bench.audio.budget import Budget
 from codec_bench.errors import UserError
 from codec_bench.memory import give_back, out_of_memory
-from codec_bench.models.info import ModelInfo
+from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.sound import clips_of
 from codec_bench.models.windows import hear, join
 from codec_bench.types import Request, Response
@@ -34,19 +35,6 @@ REQUEST_S = 1.0
 _DEVICES: defaultdict[str, Lock] = defaultdict(Lock)
 
 Outcome = list[Response] | Literal["oom"] | str
-
-
-class Answers(Protocol):
-    """What `Batches` needs of a model: `codec_bench.models.base.BatchModel` has it."""
-
-    info: ModelInfo
-    batch_s: float
-    rate_hz: int
-    device: str
-
-    def answer(self, batch: Sequence[Request]) -> list[Response]:
-        """One response per request, in order."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -113,7 +101,7 @@ class Batches:
         model: the model. Its `answer` is called in a thread; at any time only one thread uses a device.
     """
 
-    def __init__(self, model: Answers) -> None:
+    def __init__(self, model: BatchModel) -> None:
         self._model = model
         # On the CPU a larger batch is not faster; on a GPU the budget grows until a batch does not fit.
         self.waiting = Waiting(model.batch_s, growing=model.device != "cpu")
@@ -215,6 +203,56 @@ class Batches:
             for item in items:
                 item.alone = True
             self.waiting.give_back(items)
+
+
+class BatchModel(Model):
+    """A model that answers many requests in one pass. `Batches` forms the batches.
+
+    The sounds of the requests that `answer` gets are in memory: one channel at `rate_hz`, already cut or split into
+    windows.
+
+    Attributes
+        batch_s: the most padded seconds in the first batches; halved when memory runs out.
+        rate_hz: sample rate of the audio that the model reads.
+        device: the device that it computes on. Only one batch at a time runs on a device.
+    """
+
+    batch_s: float = 60.0
+    rate_hz: int = 16_000
+    concurrency: int = 256
+    _device: str | None = None
+    _batches: Batches | None = None
+
+    @property
+    def device(self) -> str:
+        """The device that it computes on, `cpu` or `cuda:N`. It is chosen when it is first asked for."""
+        if self._device is None:
+            self._device = self.choose_device()
+        return self._device
+
+    @device.setter
+    def device(self, device: str) -> None:
+        self._device = device
+
+    def choose_device(self) -> str:
+        """Chooses the device. Not called before the device is used, because looking for a GPU loads torch."""
+        return "cpu"
+
+    @abstractmethod
+    def answer(self, batch: Sequence[Request]) -> list[Response]:
+        """One response per request, in order, independent of the rest of the batch under greedy decoding."""
+
+    async def ask(self, request: Request) -> Response:
+        """One answer. Requests that are asked at the same time share batches."""
+        if self._batches is None:
+            self._batches = Batches(self)
+        return await self._batches.ask(request)
+
+    async def close(self) -> None:
+        """Waits for the batch that runs. Requests that still wait get a failed response."""
+        if self._batches is not None:
+            batches, self._batches = self._batches, None
+            await batches.close()
 
 
 def length_s(request: Request) -> float:

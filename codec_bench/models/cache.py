@@ -329,6 +329,3 @@ def _unpack_sound(head: Mapping[str, Any], data: bytes) -> Audio:
         return Audio(np.frombuffer(data, "<f4").reshape(head["channels"], -1), head["rate_hz"])
     samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
     return Audio(samples.T, rate)
-
-
-__all__ = ["FILE", "MAX_BYTES", "Kept", "ResponseCache", "pack", "unpack"]

@@ -26,10 +26,9 @@ from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import hear, join
 from codec_bench.models.workers import wire
-from codec_bench.models.workers.environment import make_environment
+from codec_bench.models.workers.environment import make_environment, read_env
 from codec_bench.models.workers.host import WorkerEnded, WorkerSettings
 from codec_bench.models.workers.pool import Reply, WorkerPool, device_variables
-from codec_bench.models.workers.spec import read_env
 from codec_bench.types import Audio, Request, Response
 
 _Answer: TypeAlias = "asyncio.Future[tuple[Reply, float]]"

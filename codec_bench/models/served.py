@@ -66,6 +66,3 @@ class Checked(BaseModel):
 
     source: str = Field(min_length=1)
     looked_up: date
-
-
-__all__ = ["WARNS", "Checked", "Served"]

@@ -12,7 +12,7 @@ import yaml
 from local_http import Connection, LocalServer
 
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.asking import batched
+from codec_bench.benchmark.asking import batches
 from codec_bench.benchmark.run_request import Terms, run_folder
 from codec_bench.errors import UserError
 from codec_bench.report.opened import open_run
@@ -128,7 +128,7 @@ def service():
 def ask(tmp_path, monkeypatch, service):
     """Runs a benchmark of the test's own in batches: (the outcome's reasons, the run's folder)."""
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(batched, "LOOKS_S", (0.0,))
+    monkeypatch.setattr(batches, "LOOKS_S", (0.0,))
     _, url = service
 
     def run(questions=6, out="out", batch=True, options=None, terms=None, **settings):
@@ -266,8 +266,8 @@ def test_a_batch_that_is_not_listed_yet_is_not_submitted_again_for_some_minutes(
     with pytest.raises(UserError, match="it is not known whether the service took a batch of 5"):
         ask()
     with closing(AnswerWriter(tmp_path / "out" / "mine" / "openai-chat", fingerprint(tmp_path))) as writer:
-        (entry,) = writer.meta(batched.META)
-        writer.set_meta(batches=[entry | {"when": entry["when"] - batched.SETTLED_S}])
+        (entry,) = writer.meta(batches.META)
+        writer.set_meta(batches=[entry | {"when": entry["when"] - batches.SETTLED_S}])
     (why,), folder = ask()
     assert "4 requests wait" in why and served.submissions == 2 and len(held(folder)) == 2
     assert re.fullmatch("[0-9a-f]{32}", lost["metadata"]["codec_bench"])
@@ -290,7 +290,7 @@ def test_a_batch_that_is_not_taken_stops_the_run(ask, service):
 
 def test_it_waits_if_it_is_told_to(ask, service, monkeypatch):
     served, _ = service
-    monkeypatch.setattr(batched, "POLL_S", 0.01)
+    monkeypatch.setattr(batches, "POLL_S", 0.01)
     seen = []
 
     def told(stage, *numbers):

@@ -263,7 +263,7 @@ def test_the_phases_can_run_apart_and_on_another_machine(tmp_path, define, ask, 
 
 
 def test_answers_need_nothing_that_only_scores_need(tmp_path, define, ask, monkeypatch):
-    from codec_bench.benchmark.asking import phase as asking
+    from codec_bench.benchmark.asking import benchmarks as asking
     from codec_bench.errors import MissingExtra
 
     def missing(*_):

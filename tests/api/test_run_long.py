@@ -19,7 +19,8 @@ RATE, SECONDS, LIMIT_S = 16_000, 1_200, 30.0
 MODEL = '''
 import json
 import numpy as np
-from codec_bench.models.base import BatchModel, ModelInfo
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.batching import BatchModel
 from codec_bench.models.sound import clips_of
 from codec_bench.types import Response
 

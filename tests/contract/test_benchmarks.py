@@ -26,7 +26,7 @@ AIR_BENCH = ("air-bench-foundation", "air-bench-foundation-official")
 CHECKED = [
     name
     for name in NAMES
-    if load_benchmark(name).family not in AIR_BENCH
+    if load_benchmark(name).entry.family not in AIR_BENCH
     or name.startswith(("air-bench-speaker-gender", "air-bench-audio-gr"))
 ]
 """All of them, but of AIR-Bench's tasks, which differ in their rows alone, a few."""
@@ -82,7 +82,7 @@ def test_speakers_are_read_where_the_data_name_them(questions_of, name):
 def test_an_entry_reads_what_ultraeval_audio_reads(row):
     benchmark = load_benchmark(row["name"])  # by its name in UltraEval-Audio
     data = benchmark.data
-    assert benchmark.upstream == row["name"]
+    assert benchmark.spec.upstream == row["name"]
     assert benchmark.category == row["category"]
     assert f"hf:{data.repository}" == row["source"].split(" ")[0]
     said = dict(part.split("=") for part in row["config_split"].split("/")) if "=" in row["config_split"] else {}

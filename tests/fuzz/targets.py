@@ -427,7 +427,7 @@ class Replies(Target):
         for verdict in found:
             assert all(0 <= value <= 5 for value in verdict.values.values()), verdict
             assert bool(verdict.values) != bool(verdict.reason), verdict
-        for name in replies.official_names():
+        for name in published.READERS:
             said = [text] * 3 if name in published.SEVERAL_REPLIES else [text]
             verdict = replies.read_official(name, said)
             assert verdict.values or verdict.reason
@@ -514,7 +514,7 @@ class Services(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the bytes for a service's reply."""
-        from codec_bench.benchmark.asking.requests import ask_all
+        from codec_bench.benchmark.asking.sending import ask_all
         from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Reply
         from codec_bench.types import Message, Request
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.clip import Clip
-from codec_bench.models.base import BatchModel, ModelInfo
-from codec_bench.models.batching import REQUEST_S, TEXT_S, Waiting, length_s, refusal
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.batching import REQUEST_S, TEXT_S, BatchModel, Waiting, length_s, refusal
 from codec_bench.types import Audio, Message, Request, Response
 
 RATE = 16_000

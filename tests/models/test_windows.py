@@ -7,7 +7,8 @@ import pytest
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
-from codec_bench.models.base import BatchModel, ModelInfo
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.batching import BatchModel
 from codec_bench.models.windows import Heard, hear, join, join_texts, merge_texts, window_of, windows
 from codec_bench.types import Audio, Message, Request, Response, Windows
 

@@ -132,6 +132,3 @@ class AnswerFiles:
             return self._interface.outcome(parse_json(line))
         except ValueError:
             return None
-
-
-__all__ = ["AnswerFiles", "RequestFile", "key_of"]

@@ -75,23 +75,13 @@ class Spending:
         self._known = asyncio.Event()
 
     @property
-    def why(self) -> str | None:
-        """As `Purse.why`."""
-        return self.purse.why
-
-    @property
-    def hint(self) -> str:
-        """What to do once nothing more is asked."""
-        return self.purse.hint
-
-    @property
     def in_flight_usd(self) -> float:
         """What the requests in flight may cost."""
         return self._in_flight * (self._dearest_usd or 0.0)
 
     async def begin(self) -> bool:
         """Waits until it is known whether one more request may be sent; returns whether it may."""
-        while self.why is None and self._dearest_usd is None and self._in_flight:
+        while self.purse.why is None and self._dearest_usd is None and self._in_flight:
             self._known.clear()
             await self._known.wait()
         if not self.allows(1):
@@ -101,9 +91,9 @@ class Spending:
 
     def allows(self, more: int, share: float = 1.0) -> bool:
         """Whether so many further requests may be in flight; those that are batched cost a share of the usual price."""
-        if self.why is None:
+        if self.purse.why is None:
             self.purse.check(more * share * (self._dearest_usd or 0.0))
-        return self.why is None
+        return self.purse.why is None
 
     def end(self, response: Response) -> None:
         """Takes the answer to a request that began."""
@@ -134,6 +124,3 @@ class Spending:
         unnamed = [part for part in missing if not part.endswith("_tokens")] or ["input", "output"]
         example = "{" + ", ".join(f"{part}: PRICE" for part in unnamed) + "}"
         self.purse.hint = f"--set {name}.prices='{example}', in US dollars per million tokens (audio_minute: per minute, characters: per million); {KEPT}"
-
-
-__all__ = ["KEPT", "Purse", "Spending"]

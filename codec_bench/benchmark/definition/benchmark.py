@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -37,11 +37,6 @@ class Benchmark:
         return self.spec.title
 
     @property
-    def summary(self) -> str:
-        """What the benchmark asks, in one sentence."""
-        return self.spec.summary
-
-    @property
     def category(self) -> str:
         """The group that it belongs to in tables, such as `ASR`."""
         return self.spec.category
@@ -65,24 +60,9 @@ class Benchmark:
         return self.spec.licence
 
     @property
-    def paper(self) -> str | None:
-        """The paper that describes it, or None."""
-        return self.spec.paper
-
-    @property
     def size(self) -> int | None:
         """The number of questions; None if unknown."""
         return self.spec.data.size
-
-    @property
-    def upstream(self) -> str | None:
-        """Its name in UltraEval-Audio, or None."""
-        return self.spec.upstream
-
-    @property
-    def family(self) -> str:
-        """The name of the folder that holds its definition."""
-        return self.entry.family
 
     @property
     def wants(self) -> Literal["text", "audio"]:
@@ -151,13 +131,13 @@ class Benchmark:
     @property
     def described(self) -> dict[str, Any]:
         """What a run's record says about the benchmark, as JSON values."""
-        published = [
-            {"model": p.model, "metric": p.metric, "value": p.value, "source": p.source} for p in self.published
-        ]
-        facts = ("name", "title", "summary", "category", "kind", "language", "licence", "size", "paper", "primary")
+        published = [asdict(one) for one in self.published]
+        facts = ("title", "summary", "category", "kind", "language", "licence")
         further = {"subsets": list(self.subsets), "passing": self.spec.passing.model_dump(), "published": published}
         failures = {} if self.spec.failures is None else {"failures": self.spec.failures.model_dump()}
-        return {**{fact: getattr(self, fact) for fact in facts}, **further, **failures}
+        known = {fact: getattr(self.spec, fact) for fact in facts}
+        known |= {"size": self.size, "paper": self.spec.paper, "primary": self.primary}
+        return {"name": self.name, **known, **further, **failures}
 
     @property
     def published(self) -> tuple[Published, ...]:

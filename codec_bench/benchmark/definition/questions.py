@@ -116,40 +116,19 @@ class QuestionStream:
         rows = None if limit is None or self._chooses else -(-limit // self._each)
         if rows is not None and seed is None:
             rows = -(-rows // len(splits))  # an equal share of every split
+        told: dict[str, Any] = {"revision": data.revision, "mirror": mirror, "limit": rows, "seed": seed}
+        if data.layout == "table":
+            for split in splits:
+                table = open_table(where, config=data.config, data_dir=data.data_dir, split=split, **told)
+                yield Opened(table, split, table.columns)
+            return
+        from codec_bench.benchmark.definition.layouts import open_air_bench, open_minimax
+
         if data.layout == "minimax":
-            from codec_bench.benchmark.definition.layouts import open_minimax
-
-            read = open_minimax(
-                where, language=data.language or "", revision=data.revision, mirror=mirror, limit=rows, seed=seed
-            )
-            yield Opened(read, None, read.columns)
-            return
-        if data.layout == "air-bench":
-            from codec_bench.benchmark.definition.layouts import open_air_bench
-
-            listed = open_air_bench(
-                where,
-                track=data.config or "",
-                keep=self._is_wanted,
-                revision=data.revision,
-                mirror=mirror,
-                limit=rows,
-                seed=seed,
-            )
-            yield Opened(listed, None, listed.columns)
-            return
-        for split in splits:
-            table = open_table(
-                where,
-                config=data.config,
-                data_dir=data.data_dir,
-                split=split,
-                revision=data.revision,
-                mirror=mirror,
-                limit=rows,
-                seed=seed,
-            )
-            yield Opened(table, split, table.columns)
+            read = open_minimax(where, language=data.language or "", **told)
+        else:
+            read = open_air_bench(where, track=data.config or "", keep=self._is_wanted, **told)
+        yield Opened(read, None, read.columns)
 
     def _is_wanted(self, row: Mapping[str, Any]) -> bool:
         """Whether a row has the texts that the definition asks for; a row that cannot be read counts as one that has them."""
@@ -345,9 +324,6 @@ def _text(value: Any) -> str:
         return str(value)
     # A table may hold a whole number as a float; it is written without a point: 3, not 3.0.
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-__all__ = ["SOUNDS", "SPLIT", "QuestionStream"]
 
 
 def _content(path: str) -> str:

@@ -192,7 +192,7 @@ def read_official(name: str, replies: Sequence[str | None], *, followed: bool = 
     """Reads a judge's replies to one question by a published reader.
 
     Args:
-        name: such as `official/ultraeval-audio/chatbot-eval`; see `official_names`.
+        name: such as `official/ultraeval-audio/chatbot-eval`; see `published.READERS`.
         replies: one reply, or three for VoiceBench's readers; None stands for a reply that did not come.
         followed: whether the answer follows its rule; only `official/audiobench/ifeval-combined` needs it.
 
@@ -214,11 +214,6 @@ def read_official(name: str, replies: Sequence[str | None], *, followed: bool = 
     if values is None:
         return Verdict(reason=f"the published rule reads nothing in {_quote(str(replies[0]))}")
     return Verdict(values)
-
-
-def official_names() -> list[str]:
-    """The names of the published readers."""
-    return sorted(_OFFICIAL)
 
 
 _OFFICIAL: Mapping[str, Callable[..., dict[str, float] | None]] = published.READERS

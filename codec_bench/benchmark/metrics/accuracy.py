@@ -13,7 +13,7 @@ The project's own rules
     `mmau`: the answer has every word of the right choice and no word that only wrong choices have (S. Sakshi et al.,
         "MMAU", ICLR 2025). Labels such as `(A)` are removed before.
 Published rules, with their quirks: `official/ultraeval-audio/...`, `official/audiobench/...`,
-`official/air-bench/...` (see `ultraeval`, `voicebench_mcq`, `audiobench`, `air_bench_foundation`).
+`official/air-bench/...` (see `ultraeval`, `audiobench`, `air_bench_foundation`).
 
 The project's own rules never match an empty reference. Higher is better.
 """
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, ultraeval, voicebench_mcq
+from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, ultraeval
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.choices import chance_of, choices_of, named, right_letters, without_label
 from codec_bench.benchmark.reading.number import read_number
@@ -235,7 +235,7 @@ _PUBLISHED: dict[str, tuple[bool, Callable[[Answer], ultraeval.Match]]] = {
     "exist-match": (False, lambda a: ultraeval.exist_match(a.text, _several(a))),
     "kimi-mmau-choices": (True, lambda a: ultraeval.kimi_mmau_choices(a.text, a.references[0], _listed(a))),
     "kimi-vocalsound-choices": (False, lambda a: ultraeval.kimi_vocalsound_choices(a.text, a.references[0])),
-    "mcq-abcd": (False, lambda a: voicebench_mcq.mcq_abcd(a.text, a.references[0])),
+    "mcq-abcd": (False, lambda a: ultraeval.mcq_abcd(a.text, a.references[0])),
     "mmsu-choices": (False, lambda a: ultraeval.mmsu_choices(a.text, a.references[0], _listed(a))),
     "prefix-match": (False, lambda a: ultraeval.prefix_match(a.text, a.references[0])),
     "qa-exist-match": (False, lambda a: ultraeval.qa_exist_match(a.text, list(a.references))),

@@ -1,13 +1,19 @@
 """AudioBench's rules for right answers, with their quirks (github.com/AudioLLMs/AudioBench e991641,
 `src/dataset_src`).
+
+`follows` checks the thirteen rules of IFEval-Audio (Y. Gao et al., 2025; `eval_methods/eval_llama_3_70b_combined.py`). Its quirks are
+kept: a word needs a word boundary on both sides, a text without letters is in upper and in lower case, and one character can be both
+ends of a quotation. If the published program raises an exception, the rule is not followed.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import pairwise
+from typing import Any, Literal
 
 from codec_bench.benchmark.metrics.ultraeval import choice_strings_match
 
@@ -90,3 +96,128 @@ def _without_zeros(text: str) -> str:
         return str(int(shown[:-1])) if shown.endswith(".") else str(float(shown))
     except ValueError:
         return text
+
+
+_BRACKETS = {"()": ("(", ")"), "[]": ("[", "]"), "{}": ("{", "}"), "<>": ("<", ">")}
+_MARKERS = {
+    "0": re.compile(r"-"),
+    "1": re.compile(r"(\d{1,100})\."),
+    "2": re.compile(r"([IVXLCDM]+)\."),
+    "3": re.compile(r"([A-Z])\."),
+}
+_ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
+_NO_LIMIT = 99999
+
+
+def follows(text: str, rule: Any, target: Any) -> bool:
+    """Whether an answer follows a rule. Every answer follows no rule, and none follows an unknown rule.
+
+    Args:
+        text: the answer.
+        rule: 1 to 13, as a number or as text; an empty one is no rule.
+        target: what the rule asks for, such as the word; None counts as an empty text.
+    """
+    if not rule:
+        return True
+    check = _RULES.get(str(rule))
+    try:
+        return check is not None and check(text, "" if target is None else str(target))
+    except (KeyError, ValueError, RecursionError):
+        return False
+
+
+def _occurrences(text: str, word: str) -> list[str]:
+    return re.findall(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+
+
+def _cased(case: Callable[[str], bool]) -> Callable[[str, str], bool]:
+    return lambda text, target: all(case(letter) for letter in text if letter.isalpha())
+
+
+def _word_cased(case: Callable[[str], bool]) -> Callable[[str, str], bool]:
+    def check(text: str, target: str) -> bool:
+        found = _occurrences(text, target)
+        return not found or any(map(case, found))
+
+    return check
+
+
+def _quoted(text: str, target: str) -> bool:
+    first, last = _BRACKETS.get(target, (target, target))
+    return bool(target) and text.startswith(first) and text.endswith(last)
+
+
+def _listed(text: str, target: str) -> bool:
+    if target not in _MARKERS:
+        return False
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    found = [match for line in lines if (match := _MARKERS[target].match(line))]
+    if not lines or target == "0":
+        return bool(found) or not lines
+    numbers = [_numbered(match[1], target) for match in found]
+    return bool(numbers) and all(later == earlier + 1 for earlier, later in pairwise(numbers))
+
+
+def _numbered(marker: str, kind: str) -> int:
+    if kind == "1":
+        return int(marker)
+    if kind == "3":
+        return ord(marker)
+    values = [_ROMAN[letter] for letter in marker]
+    return sum(value if value >= after else -value for value, after in zip(values, [*values[1:], 0]))
+
+
+def _word_count(text: str, target: str) -> bool:
+    low, high = map(int, target.split("-"))
+    return low <= len(text.split()) <= (high or _NO_LIMIT)
+
+
+def _json_like(text: str, target: str) -> bool:
+    given, wanted = _read_object(text), _read_object(target)
+    return isinstance(given, dict) and isinstance(wanted, dict) and _same_structure(given, wanted)
+
+
+def _read_object(text: str) -> Any:
+    start, end = text.find("{"), text.rfind("}")
+    if not 0 <= start < end:
+        return None
+    inner = re.sub(r"\\{2,}", r"\\", text[start : end + 1])
+    try:
+        return json.loads(inner)
+    except json.JSONDecodeError:
+        pass
+    try:
+        return json.loads(re.sub(r"(?<!\w)(\w++):", r'"\1":', inner.replace('\\"', '"')))
+    except json.JSONDecodeError:
+        return None
+
+
+def _same_structure(given: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        return (
+            isinstance(given, dict)
+            and {key.strip() for key in given} == {key.strip() for key in wanted}
+            and all(_same_structure(given[key], value) for key, value in wanted.items())
+        )
+    if isinstance(wanted, list):
+        return isinstance(given, list)
+    if type(wanted) in (int, float):
+        return type(given) in (int, float)
+    return type(given) is type(wanted)
+
+
+_RULES: dict[str, Callable[[str, str], bool]] = {
+    "1": lambda text, target: bool(_occurrences(text, target)),
+    "2": lambda text, target: not _occurrences(text, target),
+    "3": _cased(str.isupper),
+    "4": _cased(str.islower),
+    "5": _word_cased(str.isupper),
+    "6": _word_cased(str.islower),
+    "7": lambda text, target: bool(target) and text.startswith(target),
+    "8": lambda text, target: bool(target) and text.endswith(target),
+    "9": _quoted,
+    "10": lambda text, target: re.search(r"[^\w\s]|_", text) is None,
+    "11": _listed,
+    "12": _word_count,
+    "13": _json_like,
+}

@@ -7,7 +7,7 @@ with or without asterisks.
 instructions.
 `official/ultraeval-audio/...` removes VoiceBench's tags `<1>` and `<|user|>` first, and its share of instructions is
 the mean of the items' shares.
-`ifeval[official/audiobench]` checks the thirteen rules of IFEval-Audio (see `audiobench_rules`).
+`ifeval[official/audiobench]` checks the thirteen rules of IFEval-Audio (see `audiobench`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codec_bench.benchmark.metrics.audiobench_rules import follows
+from codec_bench.benchmark.metrics.audiobench import follows
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.metrics.instructions import CHECKS
 from codec_bench.errors import MissingExtra, UnknownName

@@ -149,6 +149,3 @@ def _share(of: Sequence[tuple[str, bool]]) -> Mapping[str, Any]:
         "value": sum(values) / len(values),
         "ci95": interval(values, clusters=[question for question, _ in of]).ends,
     }
-
-
-__all__ = ["Choice", "choice_facts", "choice_of", "choices_summary"]

@@ -1,21 +1,23 @@
-"""Scores recorded answers. The model is not asked again.
+"""Scores recorded answers, also anew when shards are merged. The model is not asked again.
 
 Conventions
     An answer is read: a spoken one is transcribed, and the benchmark's post-processing is applied. Then it is scored.
     An answer that is missing or cannot be parsed has no score. Its `detail["wrong"]` says what it adds if failures
-    count as
-    wrong: a numerator and a denominator, or the sums that a corpus metric adds up.
+    count as wrong: a numerator and a denominator, or the sums that a corpus metric adds up.
     For some questions no answer can be scored, because they have no reference. Their score is the one that the metric
     gives to any answer, and they never count as wrong.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from codec_bench.benchmark.judge.metric import is_judge_metric
+from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading import Chain, Unparsed
 from codec_bench.benchmark.reading.choices import choices_of
@@ -301,9 +303,9 @@ def score_all(
     done = failed = 0
     hears = scheme.hears
     spoken: list[tuple[int, Sample]] = []
-    for chunk in _chunks(todo):
+    for start in range(0, len(todo), CHUNK):
         plain = []
-        for exchange in exchanges(run, chunk):
+        for exchange in exchanges(run, todo[start : start + CHUNK]):
             sample = _spoken_sample(exchange) if hears else None
             if sample is None:
                 plain.append(exchange)
@@ -369,6 +371,30 @@ def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
     return _read(exchange, chain, heard)
 
 
-def _chunks(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
-    for start in range(0, len(numbers), CHUNK):
-        yield numbers[start : start + CHUNK]
+def score_sets_again(folder: Path) -> tuple[str, ...]:
+    """Scores the answers of a merged record by the metrics that need all of them; the others do not change by merging.
+
+    The rules are those in the record, so that neither the benchmark's definition nor the model is needed.
+
+    Returns:
+        The names of these metrics.
+
+    Raises:
+        UserError: a package that one of them needs is missing, or the record cannot be written.
+    """
+    with closing(Run(folder)) as run:
+        fingerprint, systems, metrics = run.meta["fingerprint"], run.systems, run.metrics
+        rules = fingerprint.get("scored") or {}
+        sets = [
+            name
+            for name in metrics
+            if not is_judge_metric(name) and is_answer_metric(name) and load_answer_metric(name).whole_set
+        ]
+        if not sets:
+            return ()
+        chains = rules.get("chains", {})
+        scheme = Scheme.of(rules.get("process", ()), {name: chains.get(name) for name in sets})
+        with closing(AnswerWriter(folder, fingerprint)) as writer:
+            writer.begin(systems, metrics, ())
+            score_sets(run, writer, scheme)
+    return tuple(sets)

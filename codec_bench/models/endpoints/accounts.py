@@ -168,6 +168,3 @@ def _is_count(value: Any) -> bool:
 def _put(out: dict[str, float], name: str, value: Any) -> None:
     if _is_count(value):
         out[name] = float(value)
-
-
-__all__ = ["PARTS", "Prices", "gemini_usage", "openai_usage"]

@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.errors import UserError
+from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.client import Client
-from codec_bench.models.endpoints.http_model import HttpModel, JsonModel
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
+from codec_bench.models.endpoints.remote import HttpModel, JsonModel
+from codec_bench.models.endpoints.replies import read_json
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 State = Literal["running", "ended", "expired", "cancelled", "failed"]
 TRANSFER_S = 3600.0
 """Time limit of one transfer of a file, in seconds."""
+PAGES = 20
 MAX_FILE_BYTES = 8 << 30
 """The longest file of answers that is read: 50,000 spoken answers of 6 s have as much."""
 
@@ -75,7 +79,14 @@ class BatchInterface(ABC):
         share: of the model's prices that an answer costs.
         most_requests, most_bytes: the most requests and bytes in one file.
         client: sends everything but the submission as often as is necessary.
+        page_size, listed, marked, looked_at: the query for a page of the list of batches, the names in it of the batches and of
+            their mark, and the path of one batch.
     """
+
+    page_size: ClassVar[str]
+    listed: ClassVar[str]
+    marked: ClassVar[str]
+    looked_at: ClassVar[str]
 
     share: ClassVar[float] = 0.5
     most_requests: ClassVar[int] = 50_000
@@ -86,11 +97,7 @@ class BatchInterface(ABC):
         self.client = transfer_client(model, model.base_url)
 
     async def start(self) -> None:
-        """Reads the key and prepares connections.
-
-        Raises:
-            UserError: the variable that should hold the key is not set.
-        """
+        """As `Client.start`."""
         await self.client.start()
 
     async def close(self) -> None:
@@ -106,20 +113,52 @@ class BatchInterface(ABC):
         """Sends a file of requests; returns its name at the service."""
 
     @abstractmethod
+    def submission(self, file: str, mark: str) -> tuple[str, dict[str, Any]]:
+        """Where a batch of an uploaded file is asked for, and the body of the request."""
+
     async def submit(self, file: str, mark: str) -> Batch:
         """Makes a batch of an uploaded file.
 
         Raises:
             Again: it is not known whether there is a batch now. GivenUp, Denied: there is none.
         """
+        path, body = self.submission(file, mark)
+        made = await self.client.send_once("POST", path, read_json, json=body)
+        try:
+            return self.batch(made)
+        except GivenUp as end:  # a batch was made, and its name is not known
+            raise Again(end.reason) from None
 
-    @abstractmethod
     async def find(self, mark: str) -> Batch | None:
         """The batch with a mark; None if the service has none."""
+        query: str | None = ""
+        for _ in range(PAGES):
+            body = (await self.client.send("GET", f"/batches?{self.page_size}{query}", read_json)).value
+            listed = body.get(self.listed) if isinstance(body, Mapping) else None
+            entries = [entry for entry in listed or () if isinstance(entry, Mapping)]
+            for entry in entries:
+                if named(entry.get("metadata"), self.marked) == mark:
+                    return self.batch(entry)
+            query = self.next_page(body, entries)
+            if query is None:
+                return None
+        return None
 
     @abstractmethod
+    def next_page(self, body: Any, entries: list[Mapping[str, Any]]) -> str | None:
+        """What asks for the page after this one of the list of batches; None if it was the last."""
+
     async def look(self, id: str) -> Batch:
         """What the service says of a batch."""
+        return self.batch((await self.client.send("GET", f"{self.looked_at}{id}", read_json)).value)
+
+    @abstractmethod
+    def batch(self, body: Any) -> Batch:
+        """What the service's description of a batch says.
+
+        Raises:
+            GivenUp: it has no name.
+        """
 
     @abstractmethod
     async def fetch(self, file: str, target: Path) -> None:
@@ -213,6 +252,3 @@ async def download(client: Client, path: str, target: Path) -> None:
 
 def _text(body: Any) -> str:
     return body if isinstance(body, str) else json.dumps(body)
-
-
-__all__ = ["Batch", "BatchInterface", "BatchableModel", "Outcome", "State", "download", "transfer_client"]

@@ -23,6 +23,11 @@ def named(body: Any, name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def served_by(about: dict[str, Any], **who: str | None) -> dict[str, Any]:
+    """Fields of a response, with what a reply says of who answered put under what is known of it already."""
+    return {**about, "served": {**{name: text for name, text in who.items() if text}, **about["served"]}}
+
+
 def text_of(body: Any, name: str) -> str:
     """A text that a reply must hold, such as the name of what was made.
 
@@ -96,6 +101,3 @@ def understood(read: Callable[[Any], T], body: Any, what: str = "reply") -> T:
         raise GivenUp(
             f"the {what} does not have the expected layout ({type(error).__name__}: {error}): {clean(str(body))}"
         ) from None
-
-
-__all__ = ["UNEXPECTED", "json_bytes", "named", "put", "text_of", "understood"]

@@ -3,23 +3,26 @@
 Conventions
     A request is sent again after a status of 408, 409, 425, 429 or 5xx, after a connection that broke, and after a reply
     that cannot be read. A status of 400, 413, 415 or 422 means that the service refuses this request. Every other 4xx
-    means that it refuses the caller. How long to wait is read from headers, else from the body (`delays`).
+    means that it refuses the caller. How long to wait is read from headers, else from the body (`error_texts`).
     The text of a reply is not trusted. What a reason quotes of it is one line of limited length, without markup and keys.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
-import random
+import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from codec_bench.errors import MissingExtra, optional_package
-from codec_bench.models.endpoints.delays import is_daily, most_at_once, parse_duration, wait_of
-from codec_bench.models.endpoints.json_text import parse_json
+from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, parse_duration, wait_of
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
 from codec_bench.models.endpoints.persistence import (
     Again,
@@ -31,16 +34,18 @@ from codec_bench.models.endpoints.persistence import (
     is_crowded,
     is_temporary,
 )
-from codec_bench.models.endpoints.session import CONNECT_S, open_session, sent_by
+from codec_bench.models.endpoints.replies import error_of, read_bytes, read_json
 
 if TYPE_CHECKING:
+    import ssl
+
     import aiohttp
     import yarl
 
 T = TypeVar("T")
 LOOK_S = 5.0
-# The longest reply that is read. An hour of speech as base64 of 16-bit samples at 24 kHz is 230 MB.
-MAX_BYTES = 256 << 20
+CONNECT_S = 15.0
+MAX_HEADER = 64 << 10
 _QUOTA = {
     "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "account_deactivated", "Arrearage",
     "quota_exceeded", "insufficient_user_quota",
@@ -56,7 +61,7 @@ class Client(Persistence):
         key: where the key of the service is found.
         headers: sent with every request.
         concurrency: the most requests at once.
-        patience, clock, sleep, rng: as `Persistence`.
+        patience, timing: as `Persistence`.
 
     Raises:
         UserError: the URL is not valid or holds a key, or a header holds a key.
@@ -70,11 +75,9 @@ class Client(Persistence):
         headers: Mapping[str, str] | None = None,
         concurrency: int = 16,
         patience: Patience | None = None,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        rng: random.Random | None = None,
+        **timing: Any,
     ) -> None:
-        super().__init__(concurrency, patience, clock=clock, sleep=sleep, rng=rng)
+        super().__init__(concurrency, patience, **timing)
         self.base_url = check_url(base_url)
         self._key, self._headers = key or Key(), check_headers(headers or {})
         self._secrets: tuple[str, ...] = ()
@@ -109,7 +112,7 @@ class Client(Persistence):
             method, path: for example `POST` and `/chat/completions`.
             read: reads a reply of status 2xx. It gets the reply and the time at which the attempt began
                 (`time.monotonic`), and raises as an attempt of `Persistence.insist` does.
-            body: `json=` or `content=` (bytes, or pieces that can be sent again), or the fields `data=` and the files `files=`
+            body: `json=` or `content=` (bytes, or the path of a file), or the fields `data=` and the files `files=`
                 (name of the file, bytes or path, type) of a form; `headers=`.
 
         Raises:
@@ -254,100 +257,62 @@ class Client(Persistence):
                     self.gate.close_for(min(reset, self.patience.throttled_s))
 
 
-def error_of(text: str) -> tuple[str, set[str]]:
-    """The message in the body of an error, and the error codes beside it. Knows the layouts of several services."""
-    try:
-        body = parse_json(text)
-    except ValueError:
-        return text, set()
-    if isinstance(body, list) and body:
-        body = body[0]
-    if not isinstance(body, dict):
-        return text, set()
-    error = body.get("error")
-    inner: dict[str, Any] = error if isinstance(error, dict) else body
-    given = inner.get("details")
-    details = [d for d in given if isinstance(d, dict)] if isinstance(given, list) else []
-    codes = {str(d[key]) for d in [inner, *details] for key in ("code", "type", "reason", "status") if d.get(key)}
-    for key in ("message", "detail", "error", "msg"):
-        if inner.get(key):
-            said = inner[key]
-            return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False), codes
-    return text, codes
+def open_session(url: str, headers: Mapping[str, str], timeout_s: float) -> aiohttp.ClientSession:
+    """A session with a service. Nothing is sent yet.
 
-
-async def parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """The pieces of the body as they arrive.
-
-    Raises:
-        GivenUp: the body is longer than `MAX_BYTES`.
+    Args:
+        url: of the service. headers: sent with every request. timeout_s: how long it may be silent within a reply.
     """
-    size = 0
-    async for part in response.content.iter_any():
-        size += len(part)
-        if size > MAX_BYTES:
-            raise GivenUp(f"the reply is longer than {MAX_BYTES >> 20} MiB")
-        yield part
+    import aiohttp
+
+    certificates = _certificates(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
+    return aiohttp.ClientSession(
+        headers=headers,
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=timeout_s),
+        connector=aiohttp.TCPConnector(limit=0, ssl=certificates, keepalive_timeout=30.0),  # the gate limits them
+        cookie_jar=aiohttp.DummyCookieJar(),
+        max_line_size=MAX_HEADER,
+        max_field_size=MAX_HEADER,
+        proxy=_proxy_to(url),  # aiohttp would look for it in a thread at every request
+    )
 
 
-async def read_bytes(response: aiohttp.ClientResponse) -> bytes:
-    """The complete body.
+@contextmanager
+def sent_by(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The body of one attempt as aiohttp takes it. Files are opened anew for each, because aiohttp closes what it has sent."""
+    import aiohttp
 
-    Raises:
-        GivenUp: the body is longer than `MAX_BYTES`.
-    """
-    return b"".join([part async for part in parts_of(response)])
-
-
-def is_text(response: aiohttp.ClientResponse) -> bool:
-    """Whether a reply says that it is text or JSON."""
-    kind = response.headers.get("content-type", "").partition(";")[0].strip()
-    return bool(kind.startswith("text/") or kind.endswith("json"))
-
-
-def _is_binary(data: bytes) -> bool:
-    try:
-        return "\0" in data[: len(data) - len(data) % 4 - 4].decode("utf-8")
-    except UnicodeDecodeError as error:
-        return error.start < len(data) - 8  # a character may be cut at the end
+    sent = {name: body[name] for name in ("json", "headers") if name in body}
+    with ExitStack() as opened:
+        if "content" in body:
+            content = body["content"]
+            sent["data"] = opened.enter_context(content.open("rb")) if isinstance(content, Path) else content
+        elif "files" in body:
+            form = sent["data"] = aiohttp.FormData()
+            for name, value in body.get("data", {}).items():
+                form.add_field(name, value)
+            for name, (called, content, kind) in body["files"].items():
+                data = opened.enter_context(content.open("rb")) if isinstance(content, Path) else content
+                form.add_field(name, data, filename=called, content_type=kind)
+        yield sent
 
 
-async def read_sound(response: aiohttp.ClientResponse) -> bytes:
-    """The complete body of a reply that is a sound.
-
-    Raises:
-        Again: it is a page, such as that of a proxy. GivenUp: it is another text, or too long.
-    """
-    data = await read_bytes(response)
-    # Some services name the wrong type; a sound has bytes that are in no text.
-    if is_text(response) and not _is_binary(data[:4096]):
-        kind = response.headers.get("content-type", "").partition(";")[0].strip()
-        trouble = Again if kind == "text/html" else GivenUp
-        raise trouble(f"expected audio, got {clean(kind)}: {clean(data.decode('utf-8', 'replace'))}")
-    return data
+def _proxy_to(url: str) -> str | None:
+    """The proxy that the environment names for a URL (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`); None without one."""
+    parts = urlsplit(url)
+    if proxy_bypass(parts.netloc):
+        return None
+    named = getproxies()
+    return named.get(parts.scheme) or named.get("all")
 
 
-async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> Any:
-    """The body as JSON. Can be the `read` of `Client.send`.
+@cache
+def _certificates(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """What connections are checked with, made once for what these variables say: it reads every certificate of the system."""
+    import ssl
 
-    Raises:
-        Again: the body is not JSON (the page of a proxy, or a body that was cut off).
-    """
-    body = await read_bytes(response)
-    try:
-        return parse_json(body)
-    except ValueError:
-        kind = response.headers.get("content-type", "no content type")
-        said = clean(body.decode("utf-8", "replace")) or "nothing"
-        raise Again(f"expected JSON, got {clean(kind)}: {said}") from None
+    if file or folder:
+        return ssl.create_default_context(cafile=file or None, capath=folder or None)
+    import certifi
 
-
-__all__ = [
-    "Client",
-    "error_of",
-    "is_text",
-    "parts_of",
-    "read_bytes",
-    "read_json",
-    "read_sound",
-]
+    return ssl.create_default_context(cafile=certifi.where())

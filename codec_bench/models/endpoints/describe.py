@@ -79,6 +79,3 @@ def _facts(body: Any, names: tuple[str, ...]) -> dict[str, Any]:
 def _root(url: str) -> str:
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/").removesuffix("/v1"), "", "")).rstrip("/")
-
-
-__all__ = ["VENDORS", "describe", "is_dated", "is_vendor"]

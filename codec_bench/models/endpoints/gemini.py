@@ -15,13 +15,13 @@ from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.batches import BatchableModel, transfer_client
-from codec_bench.models.endpoints.bodies import json_bytes, named, understood
-from codec_bench.models.endpoints.client import read_json
+from codec_bench.models.endpoints.bodies import json_bytes, named, served_by, understood
 from codec_bench.models.endpoints.gemini_batches import GeminiBatches, root_of, version_of
 from codec_bench.models.endpoints.gemini_files import GeminiFiles
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import GivenUp
 from codec_bench.models.endpoints.remote import JSON
+from codec_bench.models.endpoints.replies import read_json
 from codec_bench.models.sound import audio_of, from_base64, wav_base64, wav_file
 from codec_bench.types import Audio, Request, Response, Sound
 
@@ -48,6 +48,7 @@ class LongBody(bytes):
     sounds: Mapping[str, bytes]
 
     def __new__(cls, body: bytes, sounds: Mapping[str, bytes]) -> LongBody:
+        """The body, with its sounds by the digests of their content."""
         made = super().__new__(cls, body)
         made.sounds = sounds
         return made
@@ -97,9 +98,8 @@ class Gemini(BatchableModel):
 
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
         """As `BatchableModel.read_body`."""
-        who = {"request": named(body, "responseId"), "model": named(body, "modelVersion")}
-        served = {**{name: text for name, text in who.items() if text}, **about["served"]}
-        return understood(lambda value: self._response(value, {**about, "served": served}), body)
+        about = served_by(about, request=named(body, "responseId"), model=named(body, "modelVersion"))
+        return understood(lambda value: self._response(value, about), body)
 
     def batches(self) -> GeminiBatches:
         """Gemini's batch mode."""
@@ -218,6 +218,3 @@ def _audio(sounds: list[Mapping[str, Any]]) -> Audio:
     data = b"".join(from_base64(sound["data"]) for sound in sounds)
     name = "pcm" if bare else kind.partition(";")[0].rpartition("/")[2].removeprefix("x-").replace("mpeg", "mp3")
     return audio_of(data, name, int(rate[1]) if rate else 24_000)
-
-
-__all__ = ["Gemini"]

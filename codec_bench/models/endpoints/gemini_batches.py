@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from codec_bench.models.endpoints.batches import (
@@ -23,10 +23,8 @@ from codec_bench.models.endpoints.batches import (
     transfer_client,
 )
 from codec_bench.models.endpoints.bodies import named, text_of
-from codec_bench.models.endpoints.client import read_json
 from codec_bench.models.endpoints.gemini_files import GeminiFiles
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.persistence import Again, GivenUp
 
 STATES: Mapping[str, State] = {
     "SUCCEEDED": "ended", "PARTIALLY_SUCCEEDED": "ended", "EXPIRED": "expired", "CANCELLED": "cancelled", "FAILED": "failed",
@@ -35,7 +33,6 @@ STATES: Mapping[str, State] = {
 STATUSES = {3: 400, 5: 404, 7: 403, 8: 429, 9: 400, 11: 400, 13: 500, 14: 503, 16: 401}
 CANCELLED = 1
 DEADLINE_EXCEEDED = 4
-PAGES = 20
 
 
 class GeminiBatches(BatchInterface):
@@ -44,6 +41,11 @@ class GeminiBatches(BatchInterface):
     Args:
         model: the model. name: its name at the service.
     """
+
+    page_size: ClassVar[str] = "pageSize=100"
+    listed: ClassVar[str] = "operations"
+    marked: ClassVar[str] = "displayName"
+    looked_at: ClassVar[str] = "/"
 
     def __init__(self, model: BatchableModel, name: str) -> None:
         self._version = version_of(model.base_url)
@@ -70,33 +72,27 @@ class GeminiBatches(BatchInterface):
         """As `BatchInterface.upload`."""
         return await self._files.requests(file, f"cb-{mark}")
 
-    async def submit(self, file: str, mark: str) -> Batch:
-        """As `BatchInterface.submit`."""
-        body = {"batch": {"displayName": mark, "inputConfig": {"fileName": file}}}
-        made = await self.client.send_once("POST", f"/models/{self._name}:batchGenerateContent", read_json, json=body)
-        try:
-            return _batch(made)
-        except GivenUp as end:  # a batch was made, and its name is not known
-            raise Again(end.reason) from None
+    def submission(self, file: str, mark: str) -> tuple[str, dict[str, Any]]:
+        """As `BatchInterface.submission`."""
+        about = {"displayName": mark, "inputConfig": {"fileName": file}}
+        return f"/models/{self._name}:batchGenerateContent", {"batch": about}
 
-    async def find(self, mark: str) -> Batch | None:
-        """As `BatchInterface.find`."""
-        page = ""
-        for _ in range(PAGES):
-            body = (await self.client.send("GET", f"/batches?pageSize=100{page}", read_json)).value
-            listed = body.get("operations") if isinstance(body, Mapping) else None
-            for entry in listed or ():
-                if isinstance(entry, Mapping) and named(entry.get("metadata"), "displayName") == mark:
-                    return _batch(entry)
-            token = named(body, "nextPageToken")
-            if token is None:
-                return None
-            page = f"&pageToken={token}"
-        return None
+    def next_page(self, body: Any, entries: list[Mapping[str, Any]]) -> str | None:
+        """As `BatchInterface.next_page`."""
+        token = named(body, "nextPageToken")
+        return None if token is None else f"&pageToken={token}"
 
-    async def look(self, id: str) -> Batch:
-        """As `BatchInterface.look`."""
-        return _batch((await self.client.send("GET", f"/{id}", read_json)).value)
+    def batch(self, body: Any) -> Batch:
+        """As `BatchInterface.batch`."""
+        id = text_of(body, "name")
+        about = body.get("metadata") if isinstance(body.get("metadata"), Mapping) else {}
+        state = str(about.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
+        error = body.get("error")
+        said = clean(str(error.get("message") or "")) if isinstance(error, Mapping) else ""
+        places = (body.get("response"), about.get("output"), about.get("dest"))
+        file = named(next((place for place in places if isinstance(place, Mapping)), {}), "responsesFile")
+        found = STATES.get(state, "failed" if said else "running")
+        return Batch(id, found, said, (file,) if file is not None else ())
 
     async def fetch(self, file: str, target: Path) -> None:
         """As `BatchInterface.fetch`."""
@@ -131,20 +127,3 @@ def root_of(url: str) -> str:
 def version_of(url: str) -> str:
     """The path of a URL, which for Gemini is the version of the interface: `v1beta`."""
     return urlsplit(url).path.strip("/")
-
-
-def _batch(body: Any) -> Batch:
-    id = text_of(body, "name")
-    about = body.get("metadata") if isinstance(body.get("metadata"), Mapping) else {}
-    state = str(about.get("state") or "").removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
-    error = body.get("error")
-    said = clean(str(error.get("message") or "")) if isinstance(error, Mapping) else ""
-    place = next(
-        (p for p in (body.get("response"), about.get("output"), about.get("dest")) if isinstance(p, Mapping)), {}
-    )
-    file = named(place, "responsesFile")
-    found = STATES.get(state, "failed" if said else "running")
-    return Batch(id, found, said, (file,) if file is not None else ())
-
-
-__all__ = ["GeminiBatches", "root_of", "version_of"]

@@ -8,9 +8,7 @@ that the sender may choose, is kept for 48 hours, and can be used once its state
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from codec_bench.models.endpoints.bodies import named, text_of
-from codec_bench.models.endpoints.client import Client, read_bytes, read_json
+from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
+from codec_bench.models.endpoints.replies import read_bytes, read_json
 
 if TYPE_CHECKING:
     import aiohttp
 
-PIECE = 1 << 20
 LIFE_S = 48 * 3600.0
 SPARE_S = 6 * 3600.0
 """A file that the service deletes within so many seconds is uploaded again."""
@@ -51,28 +49,16 @@ class GeminiFiles:
     Args:
         client: a client whose `base_url` is the root of the service, without a version.
         version: of the interface, such as `v1beta`.
-        sleep, now: the wait between looks at a file that is being read in, and the time; tests pass their own.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        version: str,
-        *,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        now: Callable[[], float] = time,
-    ) -> None:
-        self._client, self._version, self._sleep, self._now = client, version, sleep, now
+    def __init__(self, client: Client, version: str) -> None:
+        self._client, self._version = client, version
         self._held: OrderedDict[str, tuple[Stored, int]] = OrderedDict()
         self._locks: dict[str, asyncio.Lock] = {}
         self._in_use: dict[str, int] = {}
 
     async def start(self) -> None:
-        """Reads the key and prepares connections.
-
-        Raises:
-            UserError: the variable that should hold the key is not set.
-        """
+        """As `Client.start`."""
         await self._client.start()
 
     async def sound(self, data: bytes, digest: str) -> Stored:
@@ -87,8 +73,8 @@ class GeminiFiles:
         self._in_use[digest] = self._in_use.get(digest, 0) + 1
         async with self._locks.setdefault(digest, asyncio.Lock()):
             held = self._held.get(digest)
-            if held is None or held[0].until_s - self._now() < SPARE_S:
-                self._held[digest] = (await self._placed(_Bytes(data), f"cb-{digest}"), len(data))
+            if held is None or held[0].until_s - time() < SPARE_S:
+                self._held[digest] = (await self._placed(data, f"cb-{digest}"), len(data))
             self._held.move_to_end(digest)
             return self._held[digest][0]
 
@@ -107,7 +93,7 @@ class GeminiFiles:
 
     async def requests(self, file: Path, name: str) -> str:
         """Uploads a file of requests; returns its name at the service."""
-        return (await self._uploaded(_File(file), "application/jsonl", name)).name
+        return (await self._uploaded(file, "application/jsonl", name)).name
 
     async def delete(self, name: str) -> None:
         """Deletes a file. One that is gone already is no error, since every file is gone after 48 hours."""
@@ -121,7 +107,7 @@ class GeminiFiles:
             await self.delete(stored.name)
         await self._client.close()
 
-    async def _placed(self, content: _Content, name: str) -> Stored:
+    async def _placed(self, content: bytes, name: str) -> Stored:
         """A sound under a name, found or uploaded; under a name of the service's choice if it does not take this one."""
         found = await self._find(name)
         if found is not None:
@@ -137,20 +123,21 @@ class GeminiFiles:
             body = await self._client.send_once("GET", f"/{self._version}/files/{name}", read_json)
         except (Again, GivenUp, Denied):
             return None
-        if named(body, "state") == "FAILED" or self._until_s(body) - self._now() < SPARE_S:
+        if named(body, "state") == "FAILED" or self._until_s(body) - time() < SPARE_S:
             await self.delete(f"files/{name}")
             return None
         return await self._active(body)
 
-    async def _uploaded(self, content: _Content, kind: str, name: str | None) -> Stored:
+    async def _uploaded(self, content: bytes | Path, kind: str, name: str | None) -> Stored:
+        size = len(content) if isinstance(content, bytes) else content.stat().st_size
         head = {
             "X-Goog-Upload-Protocol": "resumable", "X-Goog-Upload-Command": "start",
-            "X-Goog-Upload-Header-Content-Length": str(content.size), "X-Goog-Upload-Header-Content-Type": kind,
+            "X-Goog-Upload-Header-Content-Length": str(size), "X-Goog-Upload-Header-Content-Type": kind,
         }  # fmt: skip
         about = {"file": {"name": f"files/{name}", "displayName": name}} if name is not None else {"file": {}}
         began = await self._client.send("POST", f"/upload/{self._version}/files", self._place, json=about, headers=head)
         sent = {
-            "Content-Length": str(content.size), "X-Goog-Upload-Offset": "0",
+            "Content-Length": str(size), "X-Goog-Upload-Offset": "0",
             "X-Goog-Upload-Command": "upload, finalize",
         }  # fmt: skip
         reply = await self._client.send("POST", began.value, read_json, content=content, headers=sent)
@@ -170,8 +157,8 @@ class GeminiFiles:
         """When the service deletes a file; by its documentation if it does not say."""
         said = named(body, "expirationTime")
         with suppress(ValueError):
-            return datetime.fromisoformat(said).timestamp() if said else self._now() + LIFE_S
-        return self._now() + LIFE_S
+            return datetime.fromisoformat(said).timestamp() if said else time() + LIFE_S
+        return time() + LIFE_S
 
     async def _active(self, body: Any) -> Stored:
         """The file, once the service has read it in.
@@ -185,43 +172,11 @@ class GeminiFiles:
                 return Stored(text_of(body, "name"), text_of(body, "uri"), self._until_s(body))
             if state == "FAILED":
                 raise GivenUp("the service cannot read the uploaded sound", refused=True)
-            await self._sleep(LOOK_EVERY_S)
+            await asyncio.sleep(LOOK_EVERY_S)
             body = (await self._client.send("GET", f"/{self._version}/{text_of(body, 'name')}", read_json)).value
         raise GivenUp(f"the service has not read in an uploaded file after {LOOKS * LOOK_EVERY_S:.0f} s")
-
-
-class _Content(ABC):
-    """A body of known size that can be sent again."""
-
-    size: int
-
-    @abstractmethod
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        """The pieces from the beginning."""
-
-
-class _Bytes(_Content):
-    def __init__(self, data: bytes) -> None:
-        self._data, self.size = data, len(data)
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        for at in range(0, self.size, PIECE):
-            yield self._data[at : at + PIECE]
-
-
-class _File(_Content):
-    def __init__(self, path: Path) -> None:
-        self._path, self.size = path, path.stat().st_size
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with self._path.open("rb") as file:
-            while piece := file.read(PIECE):
-                yield piece
 
 
 async def read_bytes_of(response: aiohttp.ClientResponse, _began: float) -> bytes:
     """The body of a reply whatever it is. Can be the `read` of `Client.send`."""
     return await read_bytes(response)
-
-
-__all__ = ["GeminiFiles", "Stored"]

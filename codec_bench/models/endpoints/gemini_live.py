@@ -38,6 +38,7 @@ class GeminiLive(SocketModel):
     """
 
     checked: ClassVar[str] = "the types of the package google-genai 3.4; 2026-11-22"
+    sound_last: ClassVar[bool] = True
     changes_answers: ClassVar[tuple[str, ...]] = ("voice",)
     words: ClassVar[Mapping[str, str | None]] = {
         "reasoning_tokens": "thinkingConfig.thinkingBudget", "repetition_penalty": None, "seed": None, "stop": None,
@@ -81,13 +82,6 @@ class GeminiLive(SocketModel):
             out += [{"realtimeInput": part} for part in ({"activityStart": {}}, *heard, {"activityEnd": {}})]
         return out
 
-    def check(self, request: Request) -> str | None:
-        """Why the model does not take a request; None if it does."""
-        turns = [m for m in request.messages if m.role != "system"]
-        if any(not isinstance(part, str) for m in turns[:-1] for part in m.content):
-            return f"the model '{self.info.name}' takes sound in the last turn only"
-        return super().check(request)
-
     def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
         """As `SocketModel.enter`."""
         if "setupComplete" in event:
@@ -129,6 +123,3 @@ def _as_usual(usage: Mapping[str, Any]) -> dict[str, Any]:
         "candidatesTokenCount": usage.get("responseTokenCount"),
         "candidatesTokensDetails": usage.get("responseTokensDetails"),
     }
-
-
-__all__ = ["GeminiLive"]

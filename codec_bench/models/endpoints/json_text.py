@@ -10,7 +10,7 @@ DEEPEST = 100
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Reads JSON that is not trusted. Its length is limited where it is received (`client.MAX_BYTES`).
+    """Reads JSON that is not trusted. Its length is limited where it is received (`replies.MAX_BYTES`).
 
     Raises:
         ValueError: it is not JSON, or too deep; the message fits after "it is not JSON:".

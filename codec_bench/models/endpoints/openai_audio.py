@@ -17,9 +17,8 @@ from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import named, put, understood
-from codec_bench.models.endpoints.client import is_text, parts_of, read_json, read_sound
-from codec_bench.models.endpoints.http_model import HttpModel, JsonModel
-from codec_bench.models.endpoints.remote import JSON, check_choice
+from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice
+from codec_bench.models.endpoints.replies import is_text, parts_of, read_json, read_sound
 from codec_bench.models.sound import audio_of, data_uri, wav_base64, wav_file
 from codec_bench.types import Request, Response
 
@@ -190,6 +189,3 @@ class OpenAiSpeech(JsonModel):
             first_s = time.monotonic() - began if first_s is None else first_s
             parts.append(part)
         return b"".join(parts), first_s
-
-
-__all__ = ["OPENAI_FIELDS", "OpenAiSpeech", "OpenAiTranscription"]

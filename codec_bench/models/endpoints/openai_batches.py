@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from codec_bench.models.endpoints.batches import (
     Batch,
@@ -20,20 +20,14 @@ from codec_bench.models.endpoints.batches import (
     download,
 )
 from codec_bench.models.endpoints.bodies import named, text_of
-from codec_bench.models.endpoints.client import read_json
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
+from codec_bench.models.endpoints.replies import read_json
 
-if TYPE_CHECKING:
-    import aiohttp
-
-MARK = "codec_bench"
 STATES: Mapping[str, State] = {
     "completed": "ended", "expired": "expired", "cancelled": "cancelled", "failed": "failed",
 }  # fmt: skip
 NOT_RUN = {"batch_expired", "batch_cancelled"}
-PAGE = 100
-PAGES = 20
 
 
 class OpenAiBatches(BatchInterface):
@@ -43,6 +37,11 @@ class OpenAiBatches(BatchInterface):
         model: the model.
         path: of the requests, such as `/chat/completions`; the service names it with `/v1` before it.
     """
+
+    page_size: ClassVar[str] = "limit=100"
+    listed: ClassVar[str] = "data"
+    marked: ClassVar[str] = "codec_bench"
+    looked_at: ClassVar[str] = "/batches/"
 
     def __init__(self, model: BatchableModel, path: str) -> None:
         super().__init__(model)
@@ -61,31 +60,24 @@ class OpenAiBatches(BatchInterface):
         )  # fmt: skip
         return text_of(reply.value, "id")
 
-    async def submit(self, file: str, mark: str) -> Batch:
-        """As `BatchInterface.submit`."""
-        body = {
-            "input_file_id": file, "endpoint": self.endpoint, "completion_window": "24h", "metadata": {MARK: mark},
-        }  # fmt: skip
-        return await self.client.send_once("POST", "/batches", _made, json=body)
+    def submission(self, file: str, mark: str) -> tuple[str, dict[str, Any]]:
+        """As `BatchInterface.submission`."""
+        about = {"endpoint": self.endpoint, "completion_window": "24h", "metadata": {self.marked: mark}}
+        return "/batches", {"input_file_id": file, **about}
 
-    async def find(self, mark: str) -> Batch | None:
-        """As `BatchInterface.find`."""
-        after = ""
-        for _ in range(PAGES):
-            reply = await self.client.send("GET", f"/batches?limit={PAGE}{after}", read_json)
-            listed = reply.value.get("data") if isinstance(reply.value, Mapping) else None
-            entries = [entry for entry in listed or () if isinstance(entry, Mapping)]
-            for entry in entries:
-                if named(entry.get("metadata"), MARK) == mark:
-                    return _batch(entry)
-            if not entries or not reply.value.get("has_more"):
-                return None
-            after = f"&after={text_of(entries[-1], 'id')}"
-        return None
+    def next_page(self, body: Any, entries: list[Mapping[str, Any]]) -> str | None:
+        """As `BatchInterface.next_page`."""
+        return f"&after={text_of(entries[-1], 'id')}" if entries and body.get("has_more") else None
 
-    async def look(self, id: str) -> Batch:
-        """As `BatchInterface.look`."""
-        return _batch((await self.client.send("GET", f"/batches/{id}", read_json)).value)
+    def batch(self, body: Any) -> Batch:
+        """As `BatchInterface.batch`."""
+        id = text_of(body, "id")
+        state = STATES.get(str(body.get("status")), "running")
+        files = tuple(name for name in (named(body, "output_file_id"), named(body, "error_file_id")) if name)
+        errors = body.get("errors")
+        listed = errors.get("data") if isinstance(errors, Mapping) else None
+        said = [str(one.get("message") or one.get("code")) for one in listed or () if isinstance(one, Mapping)]
+        return Batch(id, state, clean("; ".join(said[:3])), files)
 
     async def fetch(self, file: str, target: Path) -> None:
         """As `BatchInterface.fetch`."""
@@ -112,24 +104,3 @@ class OpenAiBatches(BatchInterface):
             await self.client.send_once("DELETE", f"/files/{file}", read_json)
         except (Again, GivenUp, Denied):
             return
-
-
-async def _made(response: aiohttp.ClientResponse, began: float) -> Batch:
-    body = await read_json(response, began)
-    try:
-        return _batch(body)
-    except GivenUp as end:  # a batch was made, and its name is not known
-        raise Again(end.reason) from None
-
-
-def _batch(body: Any) -> Batch:
-    id = text_of(body, "id")
-    state = STATES.get(str(body.get("status")), "running")
-    files = tuple(name for name in (named(body, "output_file_id"), named(body, "error_file_id")) if name)
-    errors = body.get("errors")
-    listed = errors.get("data") if isinstance(errors, Mapping) else None
-    said = [str(one.get("message") or one.get("code")) for one in listed or () if isinstance(one, Mapping)]
-    return Batch(id, state, clean("; ".join(said[:3])), files)
-
-
-__all__ = ["OpenAiBatches"]

@@ -17,13 +17,12 @@ from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.batches import BatchableModel
-from codec_bench.models.endpoints.bodies import named, understood
-from codec_bench.models.endpoints.client import error_of, read_json
-from codec_bench.models.endpoints.events import read_events
+from codec_bench.models.endpoints.bodies import named, served_by, understood
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.persistence import Again, GivenUp
 from codec_bench.models.endpoints.remote import JSON, check_choice
+from codec_bench.models.endpoints.replies import error_of, read_events, read_json
 from codec_bench.models.sound import audio_of, data_uri, from_pieces, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 
@@ -71,7 +70,7 @@ class Written:
             Again, GivenUp: the body is an error and not an answer.
         """
         if body.get("error"):
-            raise _trouble(body)
+            raise trouble_within(body, {"400", "413", "422", "BadRequestError"})
         self.model = named(body, "model") or self.model
         self.revision = named(body, "system_fingerprint") or self.revision
         if body.get("usage"):
@@ -185,9 +184,7 @@ class OpenAiChat(BatchableModel):
         written = Written()
         understood(lambda body: written.add(_whole(body), 0.0), body)
         written.first_s = None
-        who = {"model": written.model, "revision": written.revision}
-        served = {**{name: text for name, text in who.items() if text}, **about["served"]}
-        return self._response(written, **{**about, "served": served})
+        return self._response(written, **served_by(about, model=written.model, revision=written.revision))
 
     def content(self, request: Request) -> dict[str, Any]:
         """The body."""
@@ -272,12 +269,12 @@ def _whole(body: Any) -> Mapping[str, Any]:
     return body
 
 
-def _trouble(body: Mapping[str, Any]) -> Exception:
-    """The exception for an error that came with a success status, as a complete reply or within a stream."""
+def trouble_within(body: Mapping[str, Any], refusals: set[str]) -> Exception:
+    """The exception for an error that came with a success status, as a complete reply or within a stream.
+
+    Args:
+        body: the reply. refusals: the codes of errors that mean that the service refuses this request.
+    """
     said, codes = error_of(json.dumps(body))
     reason = f"the service reported an error in its answer: {clean(said)}"
-    refused = codes & {"400", "413", "422", "BadRequestError"}
-    return GivenUp(reason, refused=True, said=json.dumps(body)) if refused else Again(reason)
-
-
-__all__ = ["PCM_HZ", "OpenAiChat", "Written"]
+    return GivenUp(reason, refused=True, said=json.dumps(body)) if codes & refusals else Again(reason)

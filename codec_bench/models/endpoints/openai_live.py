@@ -23,7 +23,7 @@ from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.openai_realtime import trouble_of
 from codec_bench.models.endpoints.persistence import Again
-from codec_bench.models.endpoints.sockets import SocketModel, Step
+from codec_bench.models.endpoints.sockets import NOT_TOLD, SocketModel, Step
 from codec_bench.models.sound import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.types import Audio, Request
 
@@ -55,23 +55,14 @@ class OpenAiLive(SocketModel):
     """
 
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
+    sound_last: ClassVar[bool] = True
     changes_answers: ClassVar[tuple[str, ...]] = ("voice",)
-    # A session cannot be told how answers are decoded.
-    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(
-        ("max_tokens", "reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
-    )
+    words: ClassVar[Mapping[str, str | None]] = dict.fromkeys(("max_tokens", *NOT_TOLD))
 
     def __init__(self, info: ModelInfo, *, voice: str | None = "marin", **connection: Any) -> None:
         own = {"base_url": "wss://api.openai.com/v1/live/sessions", "key_env": "OPENAI_API_KEY"}
         super().__init__(info, **{**own, **connection, "rate_hz": RATE_HZ})
         self.voice = voice
-
-    def check(self, request: Request) -> str | None:
-        """Why the model does not take a request; None if it does."""
-        turns = [m for m in request.messages if m.role != "system"]
-        if any(isinstance(part, Clip) for m in turns[:-1] for part in m.content):
-            return f"the model '{self.info.name}' takes sound in the last turn only"
-        return super().check(request)
 
     def encode(self, request: Request) -> list[str]:
         """The start of the session, and then the sounds of the last turn in pieces, as JSON."""
@@ -211,6 +202,3 @@ def _append(data: str) -> str:
 
 
 _SILENCE = _append(pcm16_base64(Clip(Audio(np.zeros(int(PIECE_S * RATE_HZ), np.float32), RATE_HZ))))
-
-
-__all__ = ["OpenAiLive"]

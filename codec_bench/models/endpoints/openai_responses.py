@@ -7,19 +7,19 @@ OpenAI's own models take no sound through this interface.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.batches import BatchableModel
-from codec_bench.models.endpoints.bodies import named, understood
-from codec_bench.models.endpoints.client import error_of, read_json
+from codec_bench.models.endpoints.bodies import named, served_by, understood
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
-from codec_bench.models.endpoints.persistence import Again, GivenUp
+from codec_bench.models.endpoints.openai_chat import trouble_within
+from codec_bench.models.endpoints.persistence import GivenUp
 from codec_bench.models.endpoints.remote import JSON, check_choice
+from codec_bench.models.endpoints.replies import read_json
 from codec_bench.models.sound import data_uri, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 
@@ -75,9 +75,8 @@ class OpenAiResponses(BatchableModel):
     def read_body(self, body: Any, about: dict[str, Any]) -> Response:
         """As `BatchableModel.read_body`."""
         _check(body)
-        model = named(body, "model")
-        served = {**({"model": model} if model else {}), **about["served"]}
-        return understood(lambda body: self._response(body, {**about, "served": served}), body)
+        about = served_by(about, model=named(body, "model"))
+        return understood(lambda body: self._response(body, about), body)
 
     def _turn(self, message: Message) -> dict[str, Any]:
         texts = [part for part in message.content if isinstance(part, str)]
@@ -117,13 +116,6 @@ def _check(body: Any) -> None:
         Again, GivenUp: it holds an error, or nothing.
     """
     if isinstance(body, Mapping) and body.get("error"):
-        said, codes = error_of(json.dumps(body))
-        reason = f"the service reported an error in its answer: {clean(said)}"
-        if codes & {"invalid_request_error", "invalid_prompt"}:
-            raise GivenUp(reason, refused=True, said=json.dumps(body))
-        raise Again(reason)
+        raise trouble_within(body, {"invalid_request_error", "invalid_prompt"})
     if not isinstance(body, Mapping) or not isinstance(body.get("output"), list):
         raise GivenUp(f"the reply holds no answer: {clean(str(body))}")
-
-
-__all__ = ["OpenAiResponses"]

@@ -18,11 +18,12 @@ from codec_bench.errors import AudioError, UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import refusal
 from codec_bench.models.endpoints.accounts import Prices
-from codec_bench.models.endpoints.bodies import UNEXPECTED, put
-from codec_bench.models.endpoints.describe import is_dated, is_vendor
+from codec_bench.models.endpoints.bodies import UNEXPECTED, json_bytes, put
+from codec_bench.models.endpoints.client import Client
+from codec_bench.models.endpoints.describe import describe, is_dated, is_vendor
+from codec_bench.models.endpoints.error_texts import lesson_of, mistake_of
 from codec_bench.models.endpoints.keys import Key, clean, masked
 from codec_bench.models.endpoints.persistence import GivenUp, Patience, Persistence
-from codec_bench.models.endpoints.refusals import lesson_of, mistake_of
 from codec_bench.models.sound import clips_of
 from codec_bench.models.windows import Heard, hear, join
 from codec_bench.types import Request, Response
@@ -345,3 +346,52 @@ def check_choice(info: ModelInfo, option: str, value: Any, known: Sequence[str])
     """
     if value not in known:
         raise UserError(f"the model '{info.name}' has {option}={value!r}", hint=f"expected {' or '.join(known)}")
+
+
+class HttpModel(RemoteModel):
+    """A model that is asked over HTTP. Arguments as `RemoteModel`."""
+
+    client: Client
+
+    def connect(self) -> None:
+        """Makes the client.
+
+        Raises:
+            UserError: the URL or the headers are wrong, or hold a key.
+        """
+        self.client = Client(
+            self.base_url,
+            key=self.key,
+            headers=self.headers,
+            concurrency=self.ceiling,
+            patience=self.patience,
+        )
+
+    async def start(self) -> None:
+        """As `Client.start`."""
+        self._unusable = None
+        await self.client.start()
+
+    async def describe(self) -> Mapping[str, Any]:
+        """What the service says of the model and of itself."""
+        return await describe(self.client, self.model, vendor=is_vendor(self.base_url))
+
+    async def close(self) -> None:
+        """Closes every connection."""
+        await self.client.close()
+
+
+class JsonModel(HttpModel):
+    """A model that is sent one JSON body per request. Arguments as `RemoteModel`."""
+
+    def encode(self, request: Request) -> bytes:
+        """The body as bytes."""
+        return json_bytes(self.content(request))
+
+    @abstractmethod
+    def content(self, request: Request) -> Any:
+        """The body as JSON values; sounds are `Base64`.
+
+        Raises:
+            UserError: the options of the model contradict each other.
+        """

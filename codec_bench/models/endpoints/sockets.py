@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from codec_bench.errors import MissingExtra
 from codec_bench.models.base import EMPTY
 from codec_bench.models.endpoints.bodies import understood
-from codec_bench.models.endpoints.client import MAX_BYTES, error_of
-from codec_bench.models.endpoints.delays import is_daily, wait_of
+from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import check_headers, check_url, clean
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Persistence, is_crowded, is_temporary
 from codec_bench.models.endpoints.remote import RemoteModel
+from codec_bench.models.endpoints.replies import MAX_BYTES, error_of
 from codec_bench.models.sound import audio_of, from_pieces
 from codec_bench.types import Request, Response
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 CONNECT_S = 15.0
 Step = Literal["", "ready", "done"]
+# What a session cannot be told of how answers are decoded.
+NOT_TOLD = ("reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
 # websockets logs the headers of its handshake, and the key is one of them. This logger writes nothing.
 _SILENT = logging.Logger("codec_bench.models.endpoints.sockets", logging.CRITICAL + 1)
 
@@ -43,6 +45,8 @@ class SocketModel(RemoteModel):
     """How many messages are sent before the service says that the session is ready; None for all."""
     heard_hz: ClassVar[int] = 24_000
     """Sample rate of spoken answers."""
+    sound_last: ClassVar[bool] = False
+    """Whether sound is taken in the last turn only."""
 
     def connect(self) -> None:
         """Makes `client`, which repeats attempts. Every attempt opens its own connection.
@@ -57,12 +61,7 @@ class SocketModel(RemoteModel):
         self._secrets: tuple[str, ...] = ()
 
     async def start(self) -> None:
-        """Reads the key; opens no connection.
-
-        Raises:
-            UserError: the variable that should hold the key is not set.
-            MissingExtra: websockets is not installed.
-        """
+        """Reads the key; opens no connection. Raises as `Client.start`."""
         secret = self.key.read()
         self._secrets = (secret,) if secret else ()
         self._send_headers = {**self.socket_headers(), **self.headers, **self.key.headers()}
@@ -70,6 +69,13 @@ class SocketModel(RemoteModel):
             import websockets  # noqa: F401
         except ImportError as error:
             raise MissingExtra("a model behind a WebSocket", "websockets", "api") from error
+
+    def check(self, request: Request) -> str | None:
+        """Why the model does not take a request; None if it does."""
+        turns = [m for m in request.messages if m.role != "system"]
+        if self.sound_last and any(not isinstance(part, str) for m in turns[:-1] for part in m.content):
+            return f"the model '{self.info.name}' takes sound in the last turn only"
+        return super().check(request)
 
     def socket_headers(self) -> Mapping[str, str]:
         """The headers of the handshake beside the user's own and the key."""
@@ -183,6 +189,3 @@ class SocketModel(RemoteModel):
             hint if self.key.env else "does it need a key (key_env=NAME), and is base_url right?",
             final=status in (401, 402),
         )
-
-
-__all__ = ["SocketModel", "Step"]

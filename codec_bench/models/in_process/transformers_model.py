@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 from codec_bench.errors import UserError
 from codec_bench.memory import give_back, placed
-from codec_bench.models.base import BatchModel, ModelInfo
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.batching import BatchModel
 from codec_bench.models.in_process.families import family_of
-from codec_bench.models.in_process.families.base import Family, Loading, Row, Template
+from codec_bench.models.in_process.families.base import Family, Loading, Row, Settings, Template, one_limit
 from codec_bench.models.in_process.families.checkpoint import locate, parse_dtype, read_config
-from codec_bench.models.in_process.families.settings import Settings, one_limit
 from codec_bench.types import Request, Response
 from codec_bench.weights.find import Found
 

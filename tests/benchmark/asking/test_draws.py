@@ -10,8 +10,7 @@ import pytest
 
 from codec_bench.audio import clip as clips
 from codec_bench.audio.clip import Clip, wav_bytes
-from codec_bench.benchmark.asking.draws import Draws
-from codec_bench.benchmark.asking.orders import arranged
+from codec_bench.benchmark.asking.variants import Draws, arranged
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, Prompt
 from codec_bench.benchmark.definition.schema import Template

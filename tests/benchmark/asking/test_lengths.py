@@ -10,9 +10,8 @@ import pytest
 from asked_models import Told
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.asking.asking import Asking
-from codec_bench.benchmark.asking.lengths import TooLong, check_length
-from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.question_loop import Asking, TooLong, check_length
+from codec_bench.benchmark.asking.sending import ask_all
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.models.base import ModelInfo
 from codec_bench.report.answers import answer_notes

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from codec_bench.benchmark.asking.orders import PLACE, ROTATION, arranged, check_orders, reordered
+from codec_bench.benchmark.asking.variants import PLACE, ROTATION, arranged, check_orders, reordered
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.sending import ask_all
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.types import Request, Response
@@ -51,27 +51,27 @@ def test_a_limit_of_cost_is_never_exceeded_and_is_used_up(concurrency):
     spending = Purse(max_cost_usd=5.0).of()
     answered = all_of(model, spending)
     assert len(answered) == model.asked == 16 and spending.purse.spent_usd == pytest.approx(4.8)
-    assert "the limit of 5 USD is reached: 4.8 USD are spent" in spending.why
+    assert "the limit of 5 USD is reached: 4.8 USD are spent" in spending.purse.why
 
 
 def test_without_a_limit_reached_everything_is_asked_at_once():
     model = Dear(0.01)
     spending = Purse(max_cost_usd=5.0, max_hours=1.0).of()
-    assert len(all_of(model, spending)) == 50 and spending.why is None and model.most == 4
+    assert len(all_of(model, spending)) == 50 and spending.purse.why is None and model.most == 4
 
 
 def test_an_unknown_cost_ends_it_after_one_answer():
     model = Dear(None)
     spending = Purse(max_cost_usd=5.0).of()
     assert len(all_of(model, spending)) == model.asked == 1
-    assert "cost of an answer of 'NAME' is not known" in spending.why and "prices=" in spending.hint
+    assert "cost of an answer of 'NAME' is not known" in spending.purse.why and "prices=" in spending.purse.hint
 
 
 def test_a_limit_of_hours():
     now = iter(range(0, 10**9, 600))  # every look at the clock is ten minutes later
     model = Dear(None, concurrency=1)
     spending = Purse(max_hours=1.0, clock=lambda: next(now)).of()
-    assert len(all_of(model, spending)) == 5 and spending.why == "the limit of 1 hours is reached"
+    assert len(all_of(model, spending)) == 5 and spending.purse.why == "the limit of 1 hours is reached"
 
 
 def test_the_price_that_is_missing_is_named():
@@ -79,4 +79,7 @@ def test_the_price_that_is_missing_is_named():
     model.unpriced = lambda response: ("audio_input",)
     spending = Purse(max_cost_usd=5.0).of(model)
     all_of(model, spending)
-    assert "unknown: audio_input" in spending.why and "--set dear.prices='{audio_input: PRICE}'" in spending.hint
+    assert (
+        "unknown: audio_input" in spending.purse.why
+        and "--set dear.prices='{audio_input: PRICE}'" in spending.purse.hint
+    )

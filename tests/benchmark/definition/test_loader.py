@@ -51,7 +51,7 @@ def test_an_unknown_name_suggests_the_nearest():
 
 def test_what_a_definition_cannot_know_is_none():
     benchmark = load_benchmark("catdog")
-    assert (benchmark.licence, benchmark.size, benchmark.paper) == (None, None, None)
+    assert (benchmark.licence, benchmark.size, benchmark.spec.paper) == (None, None, None)
 
 
 def test_settings_reach_the_definition_and_change_what_is_asked():
@@ -134,7 +134,7 @@ def test_one_definition_extends_another(own):
         "version: 1\nname: mine\nextends: meld-emo\ntitle: Mine\nupstream: null\ndata: {revision: v2}\npublished: []\n"
     )
     mine, theirs = load_benchmark(folder), load_benchmark("meld-emo")
-    assert mine.title == "Mine" and mine.upstream is None and mine.published == ()
+    assert mine.title == "Mine" and mine.spec.upstream is None and mine.published == ()
     assert mine.data.revision == "v2" and mine.data.columns == theirs.data.columns and mine.metrics == theirs.metrics
 
 

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.judge.metric import id_of, is_judge_metric, load_judge_metric
-from codec_bench.benchmark.judge.rubric import Rubric, load_rubric, rubric_names
+from codec_bench.benchmark.judge.metric import (
+    Rubric,
+    id_of,
+    is_judge_metric,
+    load_judge_metric,
+    load_rubric,
+    rubric_names,
+)
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.types import Audio, Response

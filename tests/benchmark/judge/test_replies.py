@@ -16,13 +16,12 @@ from codec_bench.benchmark.judge.published import asks_again
 from codec_bench.benchmark.judge.replies import (
     Verdict,
     majority,
-    official_names,
     read_official,
     read_pair,
     read_rating,
     read_yes_no,
 )
-from codec_bench.benchmark.metrics.audiobench_rules import follows
+from codec_bench.benchmark.metrics.audiobench import follows
 from codec_bench.errors import UnknownName
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
@@ -340,7 +339,7 @@ READERS = {
     "rating": lambda reply: read_rating(reply, low=0, high=5, answer="an answer"),
     "pair": lambda reply: read_pair(reply, low=0, high=5),
     "yes-no": read_yes_no,
-    **{name: lambda reply, name=name: read_official(name, [reply] * 3) for name in official_names()},
+    **{name: lambda reply, name=name: read_official(name, [reply] * 3) for name in sorted(published.READERS)},
 }
 
 
@@ -398,7 +397,7 @@ def test_hostile_answers_and_replies_that_repeat_them(read):
             assert verdict.reason or verdict.values
 
 
-@pytest.mark.parametrize("name", official_names())
+@pytest.mark.parametrize("name", sorted(published.READERS))
 @pytest.mark.parametrize("reply", ["{}", "[]", "", "()", "{1: 2}", "inf nan", "9" * 5000, "[" * 3000, "\x00", None])
 def test_a_published_reader_never_raises(name, reply):
     verdict = read_official(name, [reply] * 3 if name in published.SEVERAL_REPLIES else [reply])

@@ -11,7 +11,7 @@ import pytest
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
 from codec_bench.benchmark.metrics import ultraeval as rules
 from codec_bench.benchmark.metrics.refusal import refuses_officially
-from codec_bench.benchmark.metrics.voicebench_mcq import mcq_abcd
+from codec_bench.benchmark.metrics.ultraeval import mcq_abcd
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 LETTERS = ("choice_a", "choice_b", "choice_c", "choice_d")

@@ -137,14 +137,14 @@ def test_googles_own_types_read_a_batch_as_we_do(state, becomes):
     batches = pytest.importorskip("google.genai.batches")
     from google.genai.types import BatchJob
 
-    from codec_bench.models.endpoints.gemini_batches import _batch
+    from codec_bench.models.endpoints.gemini_batches import GeminiBatches
 
     said = {
         "name": "batches/7",
         "metadata": {"state": state, "displayName": "m", "output": {"responsesFile": "files/o"}},
     }
     theirs = BatchJob.model_validate(batches._BatchJob_from_mldev(said))
-    ours = _batch(said)
+    ours = GeminiBatches.batch(None, said)
     assert (ours.id, ours.files) == (theirs.name, (theirs.dest.file_name,)) and ours.state == becomes
     assert theirs.state.name.removeprefix("JOB_STATE_").lower() == becomes and theirs.display_name == "m"
 

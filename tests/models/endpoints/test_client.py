@@ -7,10 +7,11 @@ import random
 import pytest
 
 from codec_bench.errors import UserError
-from codec_bench.models.endpoints.client import Client, error_of, read_json
-from codec_bench.models.endpoints.delays import parse_duration, wait_of
+from codec_bench.models.endpoints.client import Client
+from codec_bench.models.endpoints.error_texts import parse_duration, wait_of
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
 from codec_bench.models.endpoints.persistence import GivenUp, Patience
+from codec_bench.models.endpoints.replies import error_of, read_json
 
 
 def made(url, clock, **more):
@@ -259,7 +260,7 @@ def test_cancelled_in_the_middle_nothing_is_left_and_the_client_goes_on(kit):
 
 
 def test_an_endless_reply_ends(kit, monkeypatch):
-    monkeypatch.setattr("codec_bench.models.endpoints.client.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("codec_bench.models.endpoints.replies.MAX_BYTES", 1 << 20)
 
     async def handle(seen, writer):
         writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")

@@ -1,4 +1,4 @@
-from codec_bench.models.endpoints.events import EventLines
+from codec_bench.models.endpoints.replies import EventLines
 
 
 def test_events_survive_every_cut():

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from codec_bench.models.endpoints.gate import Gate
+from codec_bench.models.endpoints.persistence import Gate
 
 
 def run_gate(slots, ceiling, requests=4000, start=64):

@@ -329,7 +329,7 @@ def test_nothing_secret_in_the_identity(kit, monkeypatch):
 def test_a_usage_that_is_no_count_is_left_out(kit, count):
     from contextlib import aclosing
 
-    from codec_bench.benchmark.asking.requests import ask_all
+    from codec_bench.benchmark.asking.sending import ask_all
 
     body = json.dumps(kit.chat("fine") | {"usage": {"prompt_tokens": 3, "completion_tokens": 0}})
     body = body.replace('"completion_tokens": 0', f'"completion_tokens": {count}').encode()

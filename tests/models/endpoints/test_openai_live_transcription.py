@@ -9,7 +9,7 @@ import pytest
 
 from codec_bench.audio.clip import Clip
 from codec_bench.models import load_model
-from codec_bench.models.endpoints import openai_live_transcription
+from codec_bench.models.endpoints import openai_realtime
 from codec_bench.types import Request
 
 EVENT = "conversation.item.input_audio_transcription."
@@ -21,7 +21,7 @@ DONE = {"type": f"{EVENT}completed", "transcript": "hello", "usage": {"type": "d
 def transcribed(kit, monkeypatch, *after_commit, language="en", **options):
     """(response, path, what was sent) of one request to a server that says `after_commit` when the turn is complete."""
     monkeypatch.setenv("OPENAI_API_KEY", "sk-live-secret-key")
-    monkeypatch.setattr(openai_live_transcription, "PIECE_S", 0.1)
+    monkeypatch.setattr(openai_realtime, "PIECE_S", 0.1)
     seen, paths = [], []
 
     async def handle(socket):

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.sending import ask_all
 from codec_bench.errors import UserError
 from codec_bench.models import list_models, load_model
 from codec_bench.models.cache import ResponseCache

@@ -12,7 +12,7 @@ import tiny_windowed_models
 from tiny_questions import RATE, clip, request
 
 from codec_bench.models.base import ModelInfo
-from codec_bench.models.in_process.families.voxtral import Voxtral
+from codec_bench.models.in_process.families.chat import Voxtral
 from codec_bench.models.in_process.transformers_model import TransformersModel
 from codec_bench.types import Message, Request
 

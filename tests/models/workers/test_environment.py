@@ -14,8 +14,7 @@ import pytest
 
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.models.workers import environment
-from codec_bench.models.workers.environment import MARKER, find_environment, make_environment, pip_settings
-from codec_bench.models.workers.spec import EnvSpec
+from codec_bench.models.workers.environment import MARKER, EnvSpec, find_environment, make_environment, pip_settings
 
 SPEC = EnvSpec("own", ("a==1", "b==2"))
 
@@ -41,7 +40,7 @@ sys.exit(os.path.exists(os.path.join(here, "fail-" + step)))
 BUILDER = """
 import json, sys
 from codec_bench.models.workers import environment
-from codec_bench.models.workers.spec import EnvSpec
+from codec_bench.models.workers.environment import EnvSpec
 environment._uv = lambda: sys.argv[1]
 environment.pip_settings = lambda variables: ({}, [])
 print(environment.make_environment(EnvSpec("own", ("a==1", "b==2"))).python, flush=True)

@@ -2,6 +2,10 @@
 
 A model whose type is not in the table is asked through the chat template of its processor. It answers one request at a time,
 because nobody has shown that its answers do not depend on the batch.
+
+Which file to open
+    `chat.py` conversations with sound or text; `ragged.py` those whose encoder feels padding; `omni.py` those that also speak.
+    `speech.py` Whisper and VITS. `base.py` what a family is, and the parameters of generation. `checkpoint.py` finds and loads.
 """
 
 from __future__ import annotations
@@ -13,17 +17,17 @@ FAMILIES = {
     "audioflamingo3": "codec_bench.models.in_process.families.chat:Chat",
     "glmasr": "codec_bench.models.in_process.families.chat:Chat",
     "granite_speech": "codec_bench.models.in_process.families.ragged:GraniteSpeech",
-    "llama": "codec_bench.models.in_process.families.text:Text",
-    "mistral": "codec_bench.models.in_process.families.text:Text",
+    "llama": "codec_bench.models.in_process.families.chat:Text",
+    "mistral": "codec_bench.models.in_process.families.chat:Text",
     "phi4_multimodal": "codec_bench.models.in_process.families.ragged:Phi4Multimodal",
-    "qwen2": "codec_bench.models.in_process.families.text:Text",
+    "qwen2": "codec_bench.models.in_process.families.chat:Text",
     "qwen2_5_omni": "codec_bench.models.in_process.families.omni:Qwen25Omni",
     "qwen2_audio": "codec_bench.models.in_process.families.chat:Chat",
-    "qwen3": "codec_bench.models.in_process.families.text:Text",
+    "qwen3": "codec_bench.models.in_process.families.chat:Text",
     "qwen3_omni_moe": "codec_bench.models.in_process.families.omni:Qwen3Omni",
-    "vits": "codec_bench.models.in_process.families.vits:Vits",
-    "voxtral": "codec_bench.models.in_process.families.voxtral:Voxtral",
-    "whisper": "codec_bench.models.in_process.families.whisper:Whisper",
+    "vits": "codec_bench.models.in_process.families.speech:Vits",
+    "voxtral": "codec_bench.models.in_process.families.chat:Voxtral",
+    "whisper": "codec_bench.models.in_process.families.speech:Whisper",
 }
 
 
@@ -37,4 +41,4 @@ def family_of(model_type: str) -> type[Family]:
     )
 
     text = model_type in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES and model_type not in MODEL_FOR_MULTIMODAL_LM_MAPPING_NAMES
-    return load_attribute(f"codec_bench.models.in_process.families.{'text:UnprovenText' if text else 'chat:Unproven'}")
+    return load_attribute(f"codec_bench.models.in_process.families.chat:{'UnprovenText' if text else 'Unproven'}")

@@ -1,4 +1,4 @@
-"""Language models that take audio, asked through their processor and its chat template.
+"""Language models that take audio, or text alone, asked through their processor and its chat template; Voxtral among them.
 
 Conventions
     Each request is prepared alone. A batch only stacks prepared requests, with texts padded on the left. So the way in
@@ -8,16 +8,18 @@ Conventions
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from codec_bench.errors import UserError
 from codec_bench.models.base import EMPTY
-from codec_bench.models.in_process.families.base import Family, Loading, Row, drawing
+from codec_bench.models.in_process.families.base import Family, Loading, Row, Settings, drawing
 from codec_bench.models.in_process.families.checkpoint import As, load_net, read_config
-from codec_bench.models.in_process.families.settings import Settings
+from codec_bench.models.sound import wav_base64
 from codec_bench.networks.precision import computing
 from codec_bench.types import Request, Response, Sound
 
@@ -277,3 +279,92 @@ def _net_class(loading: Loading) -> str:
         if own
         else "write your own class (./file.py:Class) that asks it",
     )
+
+
+class Text(Chat):
+    """A decoder that consists of attention layers, so that padding on the left can be masked. Asked through the chat template
+    of its tokenizer."""
+
+    net_class: ClassVar[str | None] = "AutoModelForCausalLM"
+
+    def load_processor(self) -> Any:
+        """The tokenizer, which is all that a request of text needs."""
+        return SimpleNamespace(tokenizer=self.load_part("AutoTokenizer"))
+
+    def processed(self, request: Request) -> Mapping[str, Any]:
+        """The request's tokens.
+
+        Raises:
+            UserError: the request holds a sound.
+        """
+        turns: list[tuple[str, tuple[str, ...]]] = []
+        for message in request.messages:
+            texts = tuple(part for part in message.content if isinstance(part, str))
+            if len(texts) < len(message.content):
+                raise UserError("the model takes no audio")
+            turns.append((message.role, texts))
+        if self.loading.system is not None and turns[0][0] != "system":
+            turns.insert(0, ("system", (self.loading.system,)))
+        if self.loading.template == "plain":
+            return self.tokenizer("".join(part for _, parts in turns for part in parts), return_tensors="pt")
+        return self.tokenizer.apply_chat_template(
+            [{"role": role, "content": "\n".join(parts)} for role, parts in turns],
+            add_generation_prompt=True,
+            tokenize=True,
+            return_dict=True,
+            return_tensors="pt",
+            # A transcript must not be able to open a new turn.
+            sanitize_control_tokens=True,
+        )
+
+
+class UnprovenText(Text):
+    """A language model for which nobody has checked padding on the left. It answers one request at a time."""
+
+    together: ClassVar[bool] = False
+
+
+class Voxtral(Chat):
+    """Mistral's Voxtral in its conversation mode. It has no system's turn, so the text of the system's turn is put before the
+    user's first turn.
+
+    Sounds are converted to 16 bits, as in the files that its tokenizer takes.
+    """
+
+    def load_processor(self) -> Any:
+        """The processor as the checkpoint describes it.
+
+        Raises:
+            UserError: mistral-common, which holds the tokenizer, is not installed.
+        """
+        if importlib.util.find_spec("mistral_common") is None:
+            raise UserError(
+                "Voxtral's tokenizer needs the package 'mistral-common', which is not installed",
+                hint="pip install 'mistral-common[audio]'",
+            )
+        return super().load_processor()
+
+    def processed(self, request: Request) -> Mapping[str, Any]:
+        """The processor's output for a request, as a batch of one.
+
+        Raises:
+            UserError: the template is not `chat`, which is the only one that Voxtral has.
+        """
+        if self.loading.template != "chat":
+            raise UserError(
+                f"Voxtral has only the template 'chat', and the option is template={self.loading.template!r}"
+            )
+        opening: list[str | Sound] = [self.loading.system] if self.loading.system is not None else []
+        turns = []
+        for message in request.messages:
+            if message.role == "system":
+                opening = list(message.content)
+                continue
+            parts = [*(opening if message.role == "user" else []), *message.content]
+            opening = [] if message.role == "user" else opening
+            turns.append({"role": message.role, "content": [_voxtral_part(part) for part in parts]})
+        return self.processor.apply_chat_template(turns, tokenize=True, return_dict=True, return_tensors="pt")
+
+
+def _voxtral_part(part: str | Sound) -> dict[str, str]:
+    return {"type": "text", "text": part} if isinstance(part, str) else {"type": "audio", "base64": wav_base64(part)}

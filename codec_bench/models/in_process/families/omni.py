@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from codec_bench.errors import WeightsError
-from codec_bench.models.in_process.families.base import Row, drawing, hearing
+from codec_bench.models.in_process.families.base import Row, Settings, drawing, hearing
 from codec_bench.models.in_process.families.chat import Chat
-from codec_bench.models.in_process.families.settings import Settings
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Response
 

@@ -9,9 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from codec_bench.errors import UserError
-from codec_bench.models.in_process.families.base import OneByOne, Row, hearing
+from codec_bench.models.in_process.families.base import OneByOne, Row, Settings, hearing
 from codec_bench.models.in_process.families.chat import Chat
-from codec_bench.models.in_process.families.settings import Settings
 from codec_bench.types import Response
 
 if TYPE_CHECKING:

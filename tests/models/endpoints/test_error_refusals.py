@@ -7,7 +7,7 @@ import pytest
 
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
-from codec_bench.models.endpoints.refusals import Lesson, cause_of, lesson_of, mistake_of
+from codec_bench.models.endpoints.error_texts import Lesson, cause_of, lesson_of, mistake_of
 
 SENT = ["max_tokens", "temperature", "repetition_penalty", "thinkingConfig.thinkingBudget", "maxOutputTokens"]
 OPENAI_TOKENS = {"error": {"message": "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",

@@ -7,9 +7,10 @@ import random
 import pytest
 
 from codec_bench.errors import UserError
-from codec_bench.models.endpoints.client import Client, read_json
-from codec_bench.models.endpoints.delays import is_daily, most_at_once, wait_of
+from codec_bench.models.endpoints.client import Client
+from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, wait_of
 from codec_bench.models.endpoints.persistence import GivenUp, Patience
+from codec_bench.models.endpoints.replies import read_json
 
 GEMINI = {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota.", "details": [
     {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]},
@@ -49,7 +50,7 @@ def test_how_long_a_service_asks_to_wait(headers, body, seconds):
 
 
 def test_a_reset_may_be_a_time_of_day(monkeypatch):
-    monkeypatch.setattr("codec_bench.models.endpoints.delays.time.time", lambda: 1.8e9)
+    monkeypatch.setattr("codec_bench.models.endpoints.error_texts.time.time", lambda: 1.8e9)
     assert wait_of({"x-ratelimit-reset": "1800000042"}) == 42.0
     assert wait_of({"retry-after": "Fri, 15 Jan 2027 08:00:30 GMT"}) == 30.0
 

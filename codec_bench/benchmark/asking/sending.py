@@ -1,22 +1,30 @@
-"""Sends many requests to a model, as many at once as it takes.
+"""Sends many requests to a model, as many at once as it takes; the answers that are kept for the model are looked up first.
 
-The response cache is looked up first. Memory does not grow with the number of requests.
+Conventions
+    Memory does not grow with the number of requests.
+    Where a model's identity tells two checkpoints apart (weights on this machine, a dated name at a vendor), answers are
+    shared by all runs. Where it does not (an address of one's own, a name without a date), an answer is reused within its run
+    alone, unless the caller says otherwise: a run that shares finds the answers of all runs, also of those that do not share.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
+import secrets
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
+from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.errors import AudioError, UserError
+from codec_bench.benchmark.asking.spending import Spending
+from codec_bench.errors import AudioError, RunMismatch, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean
+from codec_bench.store.answers import AnswerWriter
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:
@@ -31,42 +39,39 @@ AskSome = Callable[[Model, Iterable[Request]], AsyncGenerator[tuple[Request, Res
 
 # How many requests are looked up in the cache at once, and for how many seconds at most they are gathered.
 BATCH = 256
+AHEAD = 512
+"""How many requests may be read and not yet answered, at least."""
 GATHER_S = 0.05
 
 
 async def ask_all(
     model: Model,
-    requests: Iterable[Request] | AsyncIterable[Request],
+    requests: Iterable[Request],
     *,
     cache: ResponseCache | None = None,
     identity: Mapping[str, Any] | None = None,
     alias: Mapping[str, Any] | None = None,
     spending: Spending | None = None,
-    ahead: int | None = None,
-    on_response: Callable[[Request, Response], None] | None = None,
 ) -> AsyncGenerator[Pair, None]:
     """Yields every request with its response, in the order in which they are finished.
 
     Args:
         model: a started model; it is not closed. `model.concurrency` requests are kept in flight.
-        requests: they are read as they are needed, never more than `ahead` beyond what was yielded. A synchronous
-            iterator is read in the event loop's own thread, so that it may share state with the caller.
+        requests: they are read as they are needed, never more beyond what was yielded than twice the model's concurrency or
+            `AHEAD`. They are read in the event loop's own thread, so that they may share state with the caller.
         cache: a request whose answer it holds is not sent to the model. New answers are put into it; failures are not.
         identity: of the model, under which the cache keeps its answers; None for `model.identity`.
         alias: a further identity, under which other callers find these answers; None for none.
         spending: what is spent; once it says so, nothing more is sent, and what is in flight is still yielded.
-        ahead: how many requests may be read and not yet yielded; by default twice the model's concurrency, and at
-            least 512.
-        on_response: called with each pair as soon as it is finished, before it is yielded.
 
     Iterate within `contextlib.aclosing`: leaving early then cancels what is in flight, and no job is left behind.
 
     Raises:
         UserError: the model cannot be used at all. What was answered before is yielded first.
     """
-    room = asyncio.Semaphore(ahead if ahead is not None else max(512, 2 * model.concurrency))
+    room = asyncio.Semaphore(max(AHEAD, 2 * model.concurrency))
     lookup = Lookup(cache, model, identity, alias) if cache is not None else None
-    flight = _Flight(model, lookup, on_response, spending)
+    flight = _Flight(model, lookup, spending)
     running = asyncio.create_task(flight.run(_batches(requests, room, BATCH if lookup is not None else 1)))
     try:
         while (item := await flight.finished.get()) is not None:
@@ -122,22 +127,14 @@ class _Flight:
     Args:
         model: it is asked by `model.concurrency` jobs at once.
         lookup: the cache, or None.
-        on_response: called with each pair as soon as it is finished, or None.
         spending: what is spent, or None.
 
     Attributes:
         finished: answered requests; then the error that ended the flight, if any; then None.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        lookup: Lookup | None,
-        on_response: Callable[[Request, Response], None] | None,
-        spending: Spending | None,
-    ) -> None:
-        self._spending = spending
-        self._model, self._lookup, self._on_response = model, lookup, on_response
+    def __init__(self, model: Model, lookup: Lookup | None, spending: Spending | None) -> None:
+        self._model, self._lookup, self._spending = model, lookup, spending
         self._waiting: asyncio.Queue[tuple[str | None, Request] | None] = asyncio.Queue()
         self.finished: asyncio.Queue[Pair | BaseException | None] = asyncio.Queue()
 
@@ -162,7 +159,7 @@ class _Flight:
                 found = await self._lookup.find(batch) if self._lookup is not None else [(None, None)] * len(batch)
                 for request, (key, response) in zip(batch, found):
                     if response is not None:
-                        self._finish(request, checked(response))
+                        self.finished.put_nowait((request, checked(response)))
                     else:
                         self._waiting.put_nowait((key, request))
         for _ in range(self._model.concurrency):
@@ -178,13 +175,8 @@ class _Flight:
                 self._spending.end(response)
             if self._lookup is not None and key is not None and response.status == "ok":
                 await self._lookup.put(key, request, response)
-            self._finish(request, response)
+            self.finished.put_nowait((request, response))
             await asyncio.sleep(0)  # a model that never waits must not keep its answers from the reader
-
-    def _finish(self, request: Request, response: Response) -> None:
-        if self._on_response is not None:
-            self._on_response(request, response)
-        self.finished.put_nowait((request, response))
 
 
 async def asked(model: Model, request: Request) -> Response:
@@ -228,7 +220,7 @@ def _is_count(value: object) -> bool:
 
 
 async def _batches(
-    requests: Iterable[Request] | AsyncIterable[Request], room: asyncio.Semaphore, most: int
+    requests: Iterable[Request], room: asyncio.Semaphore, most: int
 ) -> AsyncGenerator[list[Request], None]:
     """Requests in lists of at most `most`.
 
@@ -237,38 +229,111 @@ async def _batches(
     """
     batch: list[Request] = []
     size, since, breath = min(8, most), 0.0, monotonic()
-    coming: asyncio.Future[Request | None] | None = None
-    source = aiter(requests) if isinstance(requests, AsyncIterable) else iter(requests)
-    try:
-        while True:
-            if batch and (len(batch) >= size or room.locked() or monotonic() - since > GATHER_S):
-                yield batch
-                batch, size = [], min(most, 2 * size)
-            await room.acquire()
-            if isinstance(source, Iterator):
-                request = next(source, None)
-                # Other jobs get their turn in between, however long a row takes to read.
-                if monotonic() - breath > GATHER_S / 5:
-                    await asyncio.sleep(0)
-                    breath = monotonic()
-            else:
-                coming = asyncio.ensure_future(anext(source, None))
-                if batch and not (await asyncio.wait({coming}, timeout=GATHER_S))[0]:
-                    yield batch
-                    batch = []
-                request = await coming
-            if request is None:
-                break
-            since = since if batch else monotonic()
-            batch.append(request)
-    finally:
-        if coming is not None:
-            coming.cancel()
-            await asyncio.gather(coming, return_exceptions=True)
-        if hasattr(source, "aclose"):
-            await source.aclose()
+    source = iter(requests)
+    while True:
+        if batch and (len(batch) >= size or room.locked() or monotonic() - since > GATHER_S):
+            yield batch
+            batch, size = [], min(most, 2 * size)
+        await room.acquire()
+        request = next(source, None)
+        if request is None:
+            break
+        # Other jobs get their turn in between, however long a row takes to read.
+        if monotonic() - breath > GATHER_S / 5:
+            await asyncio.sleep(0)
+            breath = monotonic()
+        since = since if batch else monotonic()
+        batch.append(request)
     if batch:
         yield batch
 
 
-__all__ = ["BATCH", "AskAll", "AskSome", "Lookup", "ask_all", "asked", "checked"]
+class Answering:
+    """Asks one model for one run.
+
+    Args:
+        model: the model. begin: starts it; awaited before the first question of each run.
+        writer: the record of the run.
+        cache: where answers are kept, or None.
+        identity: everything that is known to change an answer before the model is started.
+        shared: whether answers of other runs are taken although the service may serve another checkpoint now.
+        spending: what the command spends, or None.
+        noted_as: the entry of the record that holds what the service says of itself; a judge has one of its own.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        begin: Callable[[], Awaitable[None]],
+        writer: AnswerWriter,
+        cache: ResponseCache | None,
+        identity: Mapping[str, Any],
+        *,
+        shared: bool = False,
+        spending: Spending | None = None,
+        noted_as: str = "service",
+    ) -> None:
+        self.spending, self._noted_as = spending, noted_as
+        self.model, self._begin, self.writer, self._cache = model, begin, writer, cache
+        self._identity, self._shared = dict(identity), shared or model.tells_apart
+        self._alias: dict[str, Any] | None = None
+
+    async def start(self) -> None:
+        """Starts the model and notes what its service says of itself.
+
+        Raises:
+            RunMismatch: the service serves another model than when the run was begun.
+            UserError: the model cannot be started.
+        """
+        await self._begin()
+        facts = dict(await self.model.describe())
+        if facts:
+            self._identity["service"] = facts.get("model", {})
+        if not self._shared:
+            self._alias = dict(self._identity)
+            self._identity["run"] = self._token()
+        if not facts:
+            return
+        before = self.writer.meta(self._noted_as) or []
+        if before:
+            self._compare(before[-1], facts)
+        if not before or {**before[-1], "when": None} != {**facts, "when": None}:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            self.writer.set_meta(**{self._noted_as: [*before, {**facts, "when": now}]})
+
+    def lookup(self) -> Lookup | None:
+        """The answers that are kept for this model; None if none are. The caller closes it."""
+        return None if self._cache is None else Lookup(self._cache, self.model, self._identity, self._alias)
+
+    async def ask_all(self, model: Model, requests: Iterable[Request]) -> AsyncGenerator[Pair, None]:
+        """As the function `ask_all`, with the answers that are kept for this model.
+
+        Raises:
+            UserError: as the function `ask_all`, or a limit is reached. What was answered before is yielded first.
+        """
+        spending = self.spending
+        pairs = ask_all(
+            model, requests, cache=self._cache, identity=self._identity, alias=self._alias, spending=spending
+        )
+        async with aclosing(pairs):
+            async for pair in pairs:
+                yield pair
+        if spending is not None and spending.purse.why is not None:
+            raise UserError(spending.purse.why, hint=spending.purse.hint)
+
+    def _token(self) -> str:
+        """A word that is this run's alone."""
+        token = self.writer.meta("token")
+        if token is None:
+            token = secrets.token_hex(16)
+            self.writer.set_meta(token=token)
+        return str(token)
+
+    def _compare(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+        was, is_now = before.get("model", {}), now.get("model", {})
+        changed = [f"{n} was {was[n]!r}, now {is_now[n]!r}" for n in was if n in is_now and was[n] != is_now[n]]
+        if changed:
+            raise RunMismatch(
+                f"'{self.writer.folder}' was begun with another model behind the same name: {'; '.join(changed)}",
+                hint="give another --out, or serve the model that it was begun with",
+            )

@@ -11,8 +11,8 @@ import pytest
 from asked_models import Told
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.asking.asking import WRITE_ANSWERS, Asking, plain_fields, shown
-from codec_bench.benchmark.asking.requests import ask_all
+from codec_bench.benchmark.asking.question_loop import WRITE_ANSWERS, Asking, plain_fields, shown
+from codec_bench.benchmark.asking.sending import ask_all
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
 from codec_bench.report.opened import open_run
@@ -231,7 +231,7 @@ def test_a_questions_sound_is_copied_where_it_is_wanted_or_only_in_memory(tmp_pa
 
 
 def test_a_full_disk_is_told_and_the_answers_before_are_kept(tmp_path, monkeypatch):
-    from codec_bench.benchmark.asking import asking as answering
+    from codec_bench.benchmark.asking import question_loop as answering
 
     write = answering.write_flac
 

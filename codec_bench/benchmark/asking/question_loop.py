@@ -17,13 +17,13 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
-from codec_bench.benchmark.asking.lengths import TooLong
-from codec_bench.benchmark.asking.requests import AskSome
-from codec_bench.benchmark.asking.watch import Watch
+from codec_bench.benchmark.asking.canaries import Watch
+from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
 from codec_bench.errors import AudioError, UserError
-from codec_bench.models.base import Model
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.models.sound import clips_of
 from codec_bench.store.answers import SOUND, TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.types import Audio, Request, Response
 
@@ -59,7 +59,7 @@ class Asking:
         render: makes the request of a question.
         writer: the record.
         keep_question: whether a question's sound is copied into the run folder, by the question's number.
-        ask_all: sends requests to a model, as many at once as it takes (`codec_bench.benchmark.asking.requests`).
+        ask_all: sends requests to a model, as many at once as it takes (`codec_bench.benchmark.asking.sending`).
         progress: called with (questions finished by this call, failed, seconds of answers).
         watch: sees whether the same model answers as before; None if it cannot be another.
     """
@@ -256,4 +256,29 @@ def _shown_part(part: Any) -> str:
     return SOUND if _is_sound(part) else str(part)
 
 
-__all__ = ["Asking", "Counts", "plain_fields", "shown"]
+class TooLong(UserError):
+    """The sound of a question is longer than the model takes, and the benchmark says that it is not to be cut."""
+
+
+def check_length(request: Request, info: ModelInfo) -> Request:
+    """The request, if the model takes its sounds whole.
+
+    Args:
+        request: its sounds are decoded, where the model has a limit. A sound that cannot be read is left to the model to tell.
+        info: the facts of the model. One that reads long sounds in windows takes sounds of any length.
+
+    Raises:
+        TooLong: a sound is longer than the model takes.
+    """
+    if info.limit_s is None or info.window_s is not None:
+        return request
+    for clip in clips_of(request):
+        try:
+            seconds = clip.read().duration_s
+        except AudioError:
+            continue
+        if seconds > info.limit_s:
+            raise TooLong(
+                f"its sound is {seconds:.1f} s long, '{info.name}' takes {info.limit_s:g} s, and the benchmark says not to cut it"
+            )
+    return request

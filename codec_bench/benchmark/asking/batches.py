@@ -16,15 +16,14 @@ import asyncio
 import secrets
 import shutil
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from time import time
 from typing import Any
 
 from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, key_of
-from codec_bench.benchmark.asking.requests import Lookup, asked, checked
-from codec_bench.benchmark.asking.spending import Spending
+from codec_bench.benchmark.asking.sending import Answering, asked, checked
 from codec_bench.errors import AnswersPending, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
@@ -49,54 +48,44 @@ class Batched:
     """Asks the questions of one run in batches.
 
     Args:
-        model: the model. writer: the record of the run.
+        answering: asks the model by itself, and holds what the command spends.
         tell: called with a sentence on what is being done.
-        spending: what the command spends, or None.
-        sleep, now: the wait, and the time in seconds since 1970; tests pass their own.
+        anew: whether questions whose answers failed in earlier batches are asked again.
 
     Raises:
         UserError: the model's service has no batch interface.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        writer: AnswerWriter,
-        tell: Callable[[str], None],
-        *,
-        spending: Spending | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        now: Callable[[], float] = time,
-    ) -> None:
+    def __init__(self, answering: Answering, tell: Callable[[str], None], *, anew: bool = False) -> None:
+        model = answering.model
         if not isinstance(model, BatchableModel):
             raise UserError(
                 f"the model '{model.info.name}' cannot be asked in batches",
                 hint="leave out --batch; OpenAI's chat models and Gemini can be asked in batches",
             )
-        self._model, self._writer, self._tell, self._spending = model, writer, tell, spending
-        self._sleep, self._now = sleep, now
+        self._model, self._writer, self._tell = model, answering.writer, tell
+        self._answering, self._spending = answering, answering.spending
         self._interface: BatchInterface = model.batches()
-        self._entries: list[dict[str, Any]] = list(writer.meta(META) or [])
+        entries: list[dict[str, Any]] = list(self._writer.meta(META) or [])
+        # Batches whose answers are in the record are forgotten if questions that failed in them are asked again.
+        self._entries = [entry for entry in entries if not (anew and entry.get("collected"))]
+        if anew:
+            self._save()
         self._stopped: dict[str, str] = {}
 
-    def forget_collected(self) -> None:
-        """Forgets batches whose answers are in the record, so that questions that failed in them are asked again."""
-        self._entries = [entry for entry in self._entries if not entry.get("collected")]
-        self._save()
-
-    async def ask_all(
-        self, requests: Iterable[Request], lookup: Lookup | None = None
+    async def ask_some(
+        self, _: Model, requests: Iterable[Request]
     ) -> AsyncGenerator[tuple[Request, Response | None], None]:
         """Yields every request with its answer, or with None if it waits for one. New requests are submitted.
-
-        Args:
-            requests: read as they are needed. lookup: answers that are kept from other runs, or None.
 
         Raises:
             UserError: the service denies what is asked, or what became of a submission is not known. What was answered
                 before is yielded first.
         """
+        lookup = self._answering.lookup()
         async with AsyncExitStack() as stack:
+            if lookup is not None:
+                stack.push_async_callback(lookup.close)
             stack.callback(self._save)
             for left in self._writer.folder.glob(f"{FOLDER}*"):  # of a command that was killed
                 shutil.rmtree(left, ignore_errors=True)
@@ -154,8 +143,8 @@ class Batched:
                 hint="the same command collects the answers; with --wait it stays until they are there",
                 wait=self.wait,
             )
-        if self._spending is not None and self._spending.why is not None:
-            raise UserError(self._spending.why, hint=self._spending.hint)
+        if self._spending is not None and self._spending.purse.why is not None:
+            raise UserError(self._spending.purse.why, hint=self._spending.purse.hint)
 
     async def wait(self) -> None:
         """Waits until every batch has ended. The record is not written.
@@ -167,9 +156,9 @@ class Batched:
         try:
             while running := self._running():
                 if self._spending is not None and not self._spending.allows(0):
-                    raise UserError(str(self._spending.why), hint=self._spending.hint)
+                    raise UserError(str(self._spending.purse.why), hint=self._spending.purse.hint)
                 self._tell(f"{_batches(len(running))} at the service, next look in {POLL_S:.0f} s")
-                await self._sleep(POLL_S)
+                await asyncio.sleep(POLL_S)
                 for entry in running:
                     self._note(entry, await self._seen(entry))
         finally:
@@ -202,7 +191,7 @@ class Batched:
             UserError: the batch may still come to light.
         """
         for wait_s in waits_s:
-            await self._sleep(wait_s)
+            await asyncio.sleep(wait_s)
             try:
                 found = await self._interface.find(entry["mark"])
             except GivenUp as end:
@@ -211,7 +200,7 @@ class Batched:
                 entry |= {"id": found.id, "state": "running"}
                 self._save()
                 return
-        if self._now() - entry["when"] < SETTLED_S:
+        if time() - entry["when"] < SETTLED_S:
             count = len(entry["keys"])
             raise UserError(
                 f"it is not known whether the service took a batch of {count:,} requests, and its list does not hold it yet",
@@ -237,7 +226,7 @@ class Batched:
             said = error.message if isinstance(error, UserError) else error.reason
             raise UserError(f"the batch was not uploaded: {said}", hint=_NO_BATCHES) from None
         try:
-            entry["when"] = self._now()
+            entry["when"] = time()
             self._entries.append(entry)
             self._save()
             entry["id"] = (await self._interface.submit(entry["file"], mark)).id
@@ -330,6 +319,3 @@ def check_no_batches(writer: AnswerWriter) -> None:
 
 def _batches(count: int) -> str:
     return f"{count} batch{'es' if count != 1 else ''}"
-
-
-__all__ = ["META", "Batched", "check_no_batches"]

@@ -119,6 +119,3 @@ class Watch:
         wanted = not self._off and len(self._known) < QUESTIONS
         if wanted and text and request.wants == "text" and request.parameters.get("temperature") == 0:
             self._known[request.id] = (request, text)
-
-
-__all__ = ["EVERY", "QUESTIONS", "Watch"]

@@ -1,11 +1,17 @@
 """Asks a model the questions of all benchmarks of a command.
 
-The model is started once, and only if a question is left.
+Conventions
+    The model is started once, and only if a question is left.
+    A run may be continued with a larger limit or with more draws; only the rest is asked. A limit takes the rows with the lowest
+    hashes of seed and key, so that a larger choice contains every smaller one. The number of a question is its place in the
+    choice. When the choice grows, the answers get the numbers that they have in it, in one transaction with the new limit, so
+    that the record is that of one run at the larger limit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
@@ -14,28 +20,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark import Benchmark
-from codec_bench.benchmark.asking.answering import Answering
-from codec_bench.benchmark.asking.asking import Asking
-from codec_bench.benchmark.asking.batched import check_no_batches
-from codec_bench.benchmark.asking.draws import Draws, check_drawn, with_seed
-from codec_bench.benchmark.asking.extend import as_begun, grow
-from codec_bench.benchmark.asking.lengths import check_length
-from codec_bench.benchmark.asking.orders import arranged
+from codec_bench.benchmark.asking.batches import Batched, check_no_batches
+from codec_bench.benchmark.asking.canaries import Watch
+from codec_bench.benchmark.asking.question_loop import Asking, check_length, plain_fields
+from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Purse
-from codec_bench.benchmark.asking.watch import Watch
+from codec_bench.benchmark.asking.variants import Draws, arranged, check_drawn, with_seed
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
 from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.running import Progress, kept_numbers
 from codec_bench.environment import machine, versions
-from codec_bench.errors import AnswersPending, MissingExtra, UserError
+from codec_bench.errors import AnswersPending, MissingExtra, RunMismatch, UserError
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.models.windows import window_of
 from codec_bench.registry import code_hash, is_own_code
-from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.answers import AnswerWriter, Place, content_of
+from codec_bench.store.cells import storable
 from codec_bench.store.draws import ALL_ROTATIONS, GIVEN
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Request
@@ -151,7 +155,7 @@ async def _ask_one(
         model.set_waiting(told.waits, patient=request.terms.wait)
         told(0, 0, 0.0)
         answering = opened(writer=writer)
-        batched = answering.in_batches(told.waits, anew=request.running.retry_failed) if request.terms.batch else None
+        batched = Batched(answering, told.waits, anew=request.running.retry_failed) if request.terms.batch else None
         if batched is None:
             check_no_batches(writer)
         keeps = _keeps(
@@ -165,7 +169,7 @@ async def _ask_one(
             _renders(one, prompt, model, request.seed),
             writer,
             lambda number: keeps(number // repeats),
-            answering.ask_some,
+            answering.ask_all if batched is None else batched.ask_some,
             told,
             Watch(model, writer, told.waits, canaries=batched is None),
         )
@@ -311,3 +315,64 @@ def _keeps(save_audio: str | int | None, total: int | None, compares: bool) -> C
         return lambda number: save_audio == "all" or (save_audio != "none" and number < 24)
     kept = kept_numbers(save_audio, total)
     return lambda number: number in kept
+
+
+def as_begun(asked: Mapping[str, Any], begun: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """What is asked, in the size that the record in the folder was begun with; if there is none, what is asked.
+
+    Args:
+        asked: what is asked now. begun: what the record was begun with, or nothing.
+
+    Raises:
+        RunMismatch: fewer questions or fewer draws are asked for than the record was begun with.
+    """
+    if not begun:
+        return dict(asked)
+    limit, repeats = begun.get("limit"), begun.get("repeats")
+    smaller = {**asked, "limit": limit, "repeats": repeats}
+    if json.loads(json.dumps(smaller)) != begun:
+        return smaller  # something else differs, which the writer of the record tells
+    wanted, draws = asked["limit"], asked["repeats"]
+    if wanted is not None and (limit is None or wanted < limit):
+        size = "all questions" if limit is None else f"{limit:,} questions"
+        raise RunMismatch(
+            f"'{folder}' was begun with {size} and cannot be limited to {wanted:,}: a limit can be raised there, and not lowered",
+            hint=f"give another --out, or {'no --limit' if limit is None else f'--limit {limit} or more'}",
+        )
+    if draws < repeats:
+        raise RunMismatch(
+            f"'{folder}' was begun with {repeats} answers to each question, and {draws} would leave some out: their number can "
+            "be raised there, and not lowered",
+            hint=f"give another --out, or --repeats {repeats} or more",
+        )
+    return smaller
+
+
+def grow(writer: AnswerWriter, questions: Iterable[Question], asked: Mapping[str, Any]) -> None:
+    """Gives the answers of a record the numbers that they have among more questions or more draws.
+
+    Args:
+        writer: the record. questions: all questions of the larger choice, in order. asked: what is asked now.
+
+    Raises:
+        RunMismatch: the larger choice lacks a question of the record, or has another one in its place.
+    """
+    held, places = writer.questions(), {}
+    for number, question in enumerate(questions):
+        before = held.pop(storable(question.id) or "", None)
+        if before is None:
+            continue
+        if before[1] != content_of(plain_fields(question.fields), question.references):
+            raise _misfit(writer, f"holds another question under the id '{question.id}'")
+        places[before[0]] = Place(number, question.draw_of, question.draw)
+    if held:
+        raise _misfit(writer, f"does not hold the question '{next(iter(held))}'")
+    writer.renumber(places, asked)
+
+
+def _misfit(writer: AnswerWriter, why: str) -> RunMismatch:
+    return RunMismatch(
+        f"'{writer.folder}' cannot grow: the larger choice {why}, which was answered there",
+        hint="give another --out. Where a row of the data holds several questions, limits that are whole multiples of their "
+        "number contain each other",
+    )

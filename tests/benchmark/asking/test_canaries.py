@@ -8,8 +8,8 @@ from contextlib import closing
 import pytest
 from asked_models import Told
 
-from codec_bench.benchmark.asking import watch as watching
-from codec_bench.benchmark.asking.watch import Watch
+from codec_bench.benchmark.asking import canaries as watching
+from codec_bench.benchmark.asking.canaries import Watch
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.report.answers import answer_notes
 from codec_bench.stats.answers import answers_of

@@ -1,0 +1,260 @@
+"""Judging: recorded answers are given to all judges at once, and their verdicts are written to the record as they come.
+
+Conventions
+    A run that was stopped asks only for the missing verdicts. If one judge cannot be used at all, the others are stopped too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.asking.sending import Answering, AskAll
+from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.judge.metric import JudgeMetric, id_of
+from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_ASKED
+from codec_bench.benchmark.run_request import RunRequest, labelled_judges, started_model
+from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.benchmark.scoring.scoring import answer_of, unread_score
+from codec_bench.errors import UserError
+from codec_bench.models import check_served, load_model
+from codec_bench.models.base import Model
+from codec_bench.models.cache import ResponseCache
+from codec_bench.registry import code_hash, is_own_code
+from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
+from codec_bench.store.record import Run
+from codec_bench.types import Request, Response, Score
+
+WRITE_VERDICTS = 64
+WRITE_S = 1.0
+
+
+async def judge_all(
+    run: Run,
+    writer: AnswerWriter,
+    metrics: Mapping[str, JudgeMetric],
+    judge: Model,
+    ask_all: AskAll,
+    progress: Callable[[int, int, int], None],
+    seed: int,
+) -> None:
+    """Asks the judge for every verdict that the record does not hold yet.
+
+    Args:
+        run, writer: the record, for reading and for writing.
+        metrics: the metrics whose numbers are the judge's verdicts, by name.
+        judge: the model, started.
+        ask_all: sends requests to the judge, as many at once as it takes.
+        progress: called with (verdicts in the record, verdicts wanted, failed).
+        seed: the run's seed, for what the judge draws.
+
+    Raises:
+        UserError: the judge cannot be used at all, or the record cannot be written. Verdicts that came are kept.
+    """
+    for name, metric in metrics.items():
+        unreadable = ASKS_AGAIN.get(metric.rubric.reply)
+        asked = judge if unreadable is None else AskedAgain(judge, unreadable, MOST_ASKED)
+        await _Verdicts(run, writer, name, metric, progress, seed).run(asked, ask_all)
+
+
+class _Verdicts:
+    """Asks for all verdicts of one metric; arguments as `judge_all`."""
+
+    def __init__(
+        self,
+        run: Run,
+        writer: AnswerWriter,
+        name: str,
+        metric: JudgeMetric,
+        progress: Callable[[int, int, int], None],
+        seed: int,
+    ) -> None:
+        self._run, self._writer, self._name, self._metric, self._progress = run, writer, name, metric, progress
+        self._seed, self._system = seed, next(iter(run.systems))
+        self._waiting: dict[str, tuple[Exchange, int, dict[str, Response]]] = {}
+        self._ready: dict[int, Score] = {}
+        self._last_write = perf_counter()
+        self._done = self._failed = self._total = 0
+
+    async def run(self, judge: Model, ask_all: AskAll) -> None:
+        """Asks for the verdicts that are missing."""
+        answered = self._writer.answered()
+        there = self._writer.scored(self._name)
+        self._done, self._total = len(there), len(answered)
+        try:
+            async with aclosing(ask_all(judge, self._requests(set(answered) - there))) as replies:
+                async for request, response in replies:
+                    exchange, expected, responses = self._waiting[id_of(request)]
+                    responses[request.id] = response
+                    if len(responses) == expected:
+                        del self._waiting[exchange.question.id]
+                        answer = answer_of(exchange, self._reading(exchange))
+                        self._take(exchange, self._metric.score(answer, expected, responses))
+        finally:
+            self._write(force=True)
+
+    def _requests(self, todo: set[int]) -> Iterator[Request]:
+        for exchange in exchanges(self._run):
+            if exchange.question.number not in todo:
+                continue
+            reading = self._reading(exchange)
+            if exchange.answer.status != "ok" or reading.parsed is None:
+                self._take(exchange, unread_score(exchange, reading, self._metric.protocol))
+                continue
+            sound = Clip(str(exchange.answer_path)) if exchange.answer_path is not None else None
+            try:
+                asked = self._metric.requests(answer_of(exchange, reading), sound, self._seed)
+            except UserError as error:  # the rubric names a column that this question does not have
+                asked = Score.failed(error.message, self._metric.protocol)
+            if isinstance(asked, Score):
+                self._take(exchange, asked)
+                continue
+            self._waiting[exchange.question.id] = (exchange, len(asked), {})
+            yield from asked
+
+    def _reading(self, exchange: Exchange) -> Reading:
+        """What the judge is given of an answer: what was read of it when it was scored, or all of it."""
+        reading = exchange.reading or Reading(None, None, "the answer was not read")
+        if not self._metric.reads_raw:
+            return reading
+        whole = reading.transcript or exchange.answer.text
+        return Reading(reading.transcript, whole, None if whole is not None else "the model gave no text")
+
+    def _take(self, exchange: Exchange, score: Score) -> None:
+        if score.status != "ok":
+            self._failed += 1
+            # A question that the rubric does not fit, or that no answer is right to, was answered neither well nor badly.
+            if score.status not in ("refused", "undefined") or exchange.answer.status != "ok":
+                score = score.counting_wrong(self._metric.worst(answer_of(exchange, self._reading(exchange))))
+        self._ready[exchange.question.number] = score
+        self._done += 1
+        self._write(force=False)
+
+    def _write(self, force: bool) -> None:
+        due = force or len(self._ready) >= WRITE_VERDICTS or perf_counter() - self._last_write >= WRITE_S
+        if self._ready and due:
+            self._writer.write_scores(self._system, self._name, self._ready)
+            self._ready = {}
+            self._last_write = perf_counter()
+            self._progress(self._done, self._total, self._failed)
+
+
+class AskedAgain(Model):
+    """Puts the same request to a judge until its reply can be read. The last reply counts, whatever it is.
+
+    A call that fails is not repeated here: models repeat failed calls themselves.
+
+    Args:
+        judge: the model; the caller starts and closes it.
+        unreadable: whether a reply cannot be read.
+        most: how often one request is put at most.
+    """
+
+    def __init__(self, judge: Model, unreadable: Callable[[str], bool], most: int) -> None:
+        self.info, self.concurrency = judge.info, judge.concurrency
+        self._judge, self._unreadable, self._most = judge, unreadable, most
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The judge's identity and the limit: the cached reply of a single call does not stand for the last one."""
+        return {**self._judge.identity, "asked_at_most": self._most}
+
+    async def ask(self, request: Request) -> Response:
+        """The first reply that can be read, or the last one; its `attempts` and `usage` are those of all calls together."""
+        attempts, used = 0, Counter[str]()
+        for _ in range(self._most):
+            response = await self._judge.ask(request)
+            attempts += response.attempts
+            used.update(response.usage)
+            if response.status != "ok" or response.text is None or not self._unreadable(response.text):
+                break
+        return replace(response, attempts=attempts, usage=dict(used))
+
+
+async def judge_at_once(
+    run: Run, writer: AnswerWriter, scheme: Scheme, request: RunRequest, purse: Purse, name: str
+) -> None:
+    """Asks all judges for the verdicts that the record does not hold yet.
+
+    Args:
+        run, writer: the record, for reading and for writing.
+        scheme: the metrics; those that are judged name their judges.
+        request: what the command asked for. purse: what it may spend.
+        name: of the benchmark, for the progress.
+
+    Raises:
+        UserError: a judge cannot be used, or a limit is reached. Verdicts that came are kept.
+    """
+    judges = labelled_judges(request)
+    cache = ResponseCache.of_user() if request.running.cache else None
+    several = len(judges) > 1
+    told = _Told(request, f"{name}: judging" + (f" by {len(judges)} judges" if several else ""))
+    untold: dict[str, dict[str, str]] = {label: {} for label in judges}
+
+    async def ask(label: str, asked: str) -> None:
+        options, by = request.options.get(asked), f" by {label}" if several else ""
+        if not request.terms.anyway:
+            check_served(asked, options)
+        judge = load_model(asked, options, device=request.running.device)
+        try:
+            judge.set_waiting(lambda said: told.waits(f"{by.strip()} {said}".strip()), patient=request.terms.wait)
+            own = {"code": code_hash(asked)} if is_own_code(asked) else {}
+            answering = Answering(
+                judge,
+                lambda: started_model(judge),
+                writer,
+                cache,
+                {**judge.identity, **own},
+                shared=request.terms.reuse_answers,
+                spending=purse.of(judge),
+                noted_as=f"service of {label}",
+            )
+            await answering.start()
+            mine = {n: m for n, m in scheme.judged.items() if m.judge == label}
+            await judge_all(run, writer, mine, judge, answering.ask_all, told.of(label), request.seed)
+            untold[label] = {f"{parameter}{by}": why for parameter, why in judge.untold.items()}
+        finally:
+            await judge.close()
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for label, asked in judges.items():
+                group.create_task(ask(label, asked))
+    except BaseExceptionGroup as errors:  # the first is why the others were stopped
+        raise errors.exceptions[0] from None
+    finally:
+        if found := {parameter: why for one in untold.values() for parameter, why in one.items()}:
+            writer.set_meta(judging={"untold": found})
+        if cache is not None:
+            cache.close()
+
+
+class _Told:
+    """Tells the progress of all judges together, and that one of them waits for its service."""
+
+    def __init__(self, request: RunRequest, stage: str) -> None:
+        self._progress, self._stage = request.running.progress, stage
+        self._counts: dict[str, tuple[int, int, int]] = {}
+
+    def of(self, label: str) -> Callable[[int, int, int], None]:
+        """Takes (verdicts in the record, verdicts wanted, failed) of one judge."""
+
+        def tell(done: int, total: int, failed: int) -> None:
+            self._counts[label] = (done, total, failed)
+            self._progress(self._stage, *self._sums(), 0.0)
+
+        return tell
+
+    def waits(self, sentence: str) -> None:
+        """Shows a sentence beside the stage until the next verdicts are written."""
+        self._progress(f"{self._stage}; {sentence}", *self._sums(), 0.0)
+
+    def _sums(self) -> tuple[int, int, int]:
+        done, total, failed = (sum(counts) for counts in zip(*self._counts.values(), (0, 0, 0)))
+        return done, total, failed

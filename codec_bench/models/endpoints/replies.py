@@ -1,0 +1,172 @@
+"""Reads what a service sends back: bodies, sounds, JSON, errors, and streams of server-sent events (WHATWG HTML 9.2)."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.models.endpoints.json_text import parse_json
+from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.persistence import Again, GivenUp
+
+if TYPE_CHECKING:
+    import aiohttp
+
+# The longest reply that is read. An hour of speech as base64 of 16-bit samples at 24 kHz is 230 MB.
+MAX_BYTES = 256 << 20
+
+
+def error_of(text: str) -> tuple[str, set[str]]:
+    """The message in the body of an error, and the error codes beside it. Knows the layouts of several services."""
+    try:
+        body = parse_json(text)
+    except ValueError:
+        return text, set()
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return text, set()
+    error = body.get("error")
+    inner: dict[str, Any] = error if isinstance(error, dict) else body
+    given = inner.get("details")
+    details = [d for d in given if isinstance(d, dict)] if isinstance(given, list) else []
+    codes = {str(d[key]) for d in [inner, *details] for key in ("code", "type", "reason", "status") if d.get(key)}
+    for key in ("message", "detail", "error", "msg"):
+        if inner.get(key):
+            said = inner[key]
+            return said if isinstance(said, str) else json.dumps(said, ensure_ascii=False), codes
+    return text, codes
+
+
+async def parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """The pieces of the body as they arrive.
+
+    Raises:
+        GivenUp: the body is longer than `MAX_BYTES`.
+    """
+    size = 0
+    async for part in response.content.iter_any():
+        size += len(part)
+        if size > MAX_BYTES:
+            raise GivenUp(f"the reply is longer than {MAX_BYTES >> 20} MiB")
+        yield part
+
+
+async def read_bytes(response: aiohttp.ClientResponse) -> bytes:
+    """The complete body.
+
+    Raises:
+        GivenUp: the body is longer than `MAX_BYTES`.
+    """
+    return b"".join([part async for part in parts_of(response)])
+
+
+def is_text(response: aiohttp.ClientResponse) -> bool:
+    """Whether a reply says that it is text or JSON."""
+    kind = response.headers.get("content-type", "").partition(";")[0].strip()
+    return bool(kind.startswith("text/") or kind.endswith("json"))
+
+
+def _is_binary(data: bytes) -> bool:
+    try:
+        return "\0" in data[: len(data) - len(data) % 4 - 4].decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.start < len(data) - 8  # a character may be cut at the end
+
+
+async def read_sound(response: aiohttp.ClientResponse) -> bytes:
+    """The complete body of a reply that is a sound.
+
+    Raises:
+        Again: it is a page, such as that of a proxy. GivenUp: it is another text, or too long.
+    """
+    data = await read_bytes(response)
+    # Some services name the wrong type; a sound has bytes that are in no text.
+    if is_text(response) and not _is_binary(data[:4096]):
+        kind = response.headers.get("content-type", "").partition(";")[0].strip()
+        trouble = Again if kind == "text/html" else GivenUp
+        raise trouble(f"expected audio, got {clean(kind)}: {clean(data.decode('utf-8', 'replace'))}")
+    return data
+
+
+async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> Any:
+    """The body as JSON. Can be the `read` of `Client.send`.
+
+    Raises:
+        Again: the body is not JSON (the page of a proxy, or a body that was cut off).
+    """
+    body = await read_bytes(response)
+    try:
+        return parse_json(body)
+    except ValueError:
+        kind = response.headers.get("content-type", "no content type")
+        said = clean(body.decode("utf-8", "replace")) or "nothing"
+        raise Again(f"expected JSON, got {clean(kind)}: {said}") from None
+
+
+class EventLines:
+    """Splits a stream of bytes into the data of its server-sent events. The bytes may be cut anywhere."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._rest = ""
+        self._data: list[str] = []
+
+    def feed(self, data: bytes) -> list[str]:
+        """The data of each event that these bytes complete."""
+        text = self._rest + self._decoder.decode(data)
+        # A carriage return at the end may be the first half of a line break.
+        held = "\r" if text.endswith("\r") else ""
+        # Not splitlines: it would also split at U+2028 and others, which JSON may hold.
+        *lines, rest = re.split(r"\r\n|\n|\r", text[: len(text) - len(held)])
+        self._rest = rest + held
+        return [event for line in lines if (event := self._line(line)) is not None]
+
+    def finish(self) -> list[str]:
+        """The data of an event that the stream ended in. Some servers leave out the empty line after the last event."""
+        lines = [self._rest.rstrip("\r"), ""]
+        self._rest = ""
+        return [event for line in lines if (event := self._line(line)) is not None]
+
+    def _line(self, line: str) -> str | None:
+        if line:
+            name, _, value = line.partition(":")
+            if name == "data":
+                self._data.append(value.removeprefix(" "))
+            return None
+        if not self._data:
+            return None
+        event, self._data = "\n".join(self._data), []
+        return event
+
+
+async def read_events(response: aiohttp.ClientResponse) -> AsyncIterator[Any]:
+    """The JSON of each server-sent event up to `[DONE]`.
+
+    Raises:
+        Again: an event is not JSON, or the reply is not a stream of events.
+        GivenUp: the stream is longer than `MAX_BYTES`.
+    """
+    kind = response.headers.get("content-type", "")
+    if "text/event-stream" not in kind:
+        said = clean((await read_bytes(response)).decode("utf-8", "replace"))
+        raise Again(f"expected a stream of events, got {clean(kind) or 'no content type'}: {said}")
+    lines, done = EventLines(), False
+    async for part in parts_of(response):  # read to the end, so that the connection can be reused
+        for event in lines.feed(part):
+            done = done or event.strip() == "[DONE]"
+            if not done:
+                yield _parsed(event)
+    for event in lines.finish():
+        if not done and event.strip() != "[DONE]":
+            yield _parsed(event)
+
+
+def _parsed(event: str) -> Any:
+    try:
+        return parse_json(event)
+    except ValueError:
+        raise Again(f"an event of the stream is not JSON: {clean(event)}") from None
