@@ -92,9 +92,9 @@ def write_script(
         UnknownName: there is no such recipe.
         UserError: the recipe is wrong or has nothing to read aloud, its texts cannot be read, or the file cannot be written.
     """
+    from codec_bench.apps.building.joined import write_script as write_sheet
     from codec_bench.apps.building.recipe import read_recipe
     from codec_bench.apps.building.recipe_spoken import JoinedRecipe
-    from codec_bench.apps.building.script import write_script as write_sheet
 
     asked, folder = read_recipe(os.fspath(recipe))
     asked = asked.limited(seed, limit)

@@ -18,20 +18,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.card import benchmark_text, card_text, check_benchmark
 from codec_bench.apps.building.described import Described
-from codec_bench.apps.building.funnel import Funnel
-from codec_bench.apps.building.item import Item, Maker
+from codec_bench.apps.building.item import Funnel, Item, Maker
 from codec_bench.apps.building.joined import Joined
 from codec_bench.apps.building.mixtures import Mixtures
-from codec_bench.apps.building.out import write_dropped, write_tables, write_text
+from codec_bench.apps.building.out import (
+    benchmark_text,
+    card_text,
+    check_benchmark,
+    write_dropped,
+    write_tables,
+    write_text,
+)
 from codec_bench.apps.building.page import write_build_page
-from codec_bench.apps.building.quality import MetricLoader
-from codec_bench.apps.building.recipe import Recipe
-from codec_bench.apps.building.recipe_described import DescribedRecipe
+from codec_bench.apps.building.recipe import DescribedRecipe, Recipe
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe
 from codec_bench.apps.building.record import FOLDER, BuildRecord
 from codec_bench.apps.building.review import Reviewed, read_decisions, take_answers, write_sheets
+from codec_bench.apps.building.speech import MetricLoader
 from codec_bench.apps.building.spoken import Spoken
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import FolderLock

@@ -25,10 +25,9 @@ from codec_bench.apps.building.candidates import (
     read_options,
 )
 from codec_bench.apps.building.item import Dropped, Failure, Item, at_once, draws
-from codec_bench.apps.building.recipe_described import Classes, DescribedRecipe, Fact
+from codec_bench.apps.building.recipe import Classes, DescribedRecipe, Fact
 from codec_bench.apps.building.segments import Segment, cut
-from codec_bench.apps.building.sources import read_recordings
-from codec_bench.apps.building.texts import LETTERS
+from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash

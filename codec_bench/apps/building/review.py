@@ -19,7 +19,7 @@ from typing import Any
 from codec_bench.apps.building.item import Failure, Item, Maker
 from codec_bench.apps.building.out import write_text
 from codec_bench.apps.building.record import FOLDER, BuildRecord
-from codec_bench.apps.building.texts import LETTERS
+from codec_bench.apps.building.sources import LETTERS
 from codec_bench.apps.listening.answers import read_files
 from codec_bench.apps.listening.key import SUFFIX, read_key
 from codec_bench.apps.listening.kinds import kind_of

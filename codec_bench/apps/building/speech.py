@@ -1,20 +1,267 @@
-"""What the makers of speech have in common, whether it is synthesised or recorded: texts, voices, inspection, and their end."""
+"""What the makers of speech have in common: texts, voices, and the checks of an item by floors of quality and by reading it back."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from codec_bench.apps.building.asking import Asking
-from codec_bench.apps.building.inspection import Inspection
-from codec_bench.apps.building.item import Failure, Item, at_once
-from codec_bench.apps.building.quality import MetricLoader
-from codec_bench.apps.building.readback import nearness
-from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe
-from codec_bench.apps.building.texts import Text, Texts
+from codec_bench.apps.building.item import Dropped, Failure, Item, at_once
+from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, Speech, SpokenRecipe
+from codec_bench.apps.building.sources import Text, Texts
 from codec_bench.apps.building.voices import VoicesOf
+from codec_bench.audio.clip import Clip
+from codec_bench.audio.loudness import PROTOCOL
+from codec_bench.errors import UserError
+from codec_bench.metrics import build_metric
+from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
+from codec_bench.text.error_rate import ErrorRate
+from codec_bench.text.rules import get_rule
+from codec_bench.types import Audio, Request, Score
+
+
+class LoadedScores(Protocol):
+    """A metric that is ready to be called, as `codec_bench.load_metric` gives it."""
+
+    def __call__(self, *, estimate: Sequence[Audio], language: str | None = None) -> list[dict[str, Score]]:
+        """The scores of each sound by name."""
+        ...
+
+
+MetricLoader = Callable[[str], LoadedScores]
+
+
+class Floors:
+    """The floors of a recipe.
+
+    Args:
+        floors: the lowest score by the name of the metric. language: of the texts. load: loads a metric by name.
+
+    Raises:
+        UserError: there is no such metric, it needs a reference or a transcript, less is better for it, it does not know the language,
+            or its weights are not there.
+    """
+
+    def __init__(self, floors: Mapping[str, float], language: str, load: MetricLoader) -> None:
+        self._floors, self._language = floors, language
+        self.protocols = {name: _fitting(name, language) for name in floors}
+        self._loaded = {name: load(name) for name in floors}
+        # Features load at their first call and hold buffers of their own, so that one thread at a time asks them.
+        self._lock = threading.Lock()
+
+    def check(self, audio: Audio) -> dict[str, float]:
+        """The scores of a sound by name.
+
+        Raises:
+            Dropped: at the step `quality`; a score is too low, or there is none.
+        """
+        found = {}
+        for name, floor in self._floors.items():
+            with self._lock:
+                score = self._loaded[name](estimate=[audio], language=self._language)[0][name]
+            if score.status != "ok" or score.value is None:
+                raise Dropped(Failure("quality", f"{name} gave no score", score.reason or score.status))
+            if score.value < floor:
+                raise Dropped(Failure("quality", f"{name} is below {floor:g}", f"{score.value:.3f}"))
+            found[name] = round(float(score.value), 6)
+        return found
+
+    def as_dict(self, scores: Mapping[str, float]) -> dict[str, Any]:
+        """Scores with their protocols, for the provenance of a row."""
+        return {name: {"score": score, "protocol": self.protocols[name]} for name, score in scores.items()}
+
+
+def _fitting(name: str, language: str) -> str:
+    """The protocol of a metric that can be a floor."""
+    metric = build_metric(name)
+    if metric.kind != "single" or not metric.higher_is_better:
+        raise UserError(
+            f"checks.quality names '{name}', which is no score of a single sound whose higher values are better",
+            hint="use utmos, dnsmos_ovrl, dnsmos_sig, dnsmos_bak or dnsmos_p808",
+        )
+    if (refusal := metric.refusal(text=None, language=language)) is not None:
+        raise UserError(f"checks.quality names '{name}': {refusal}")
+    return metric.protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What one recogniser read back of an item.
+
+    Args:
+        recogniser: its name. model: what it is, as JSON values. transcripts: of the parts, in order. error_rate: over all parts.
+        protocol: how the texts were compared.
+    """
+
+    recogniser: str
+    model: Mapping[str, Any]
+    transcripts: tuple[str, ...]
+    error_rate: float
+    protocol: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the provenance of a row, as JSON values."""
+        return {
+            "recogniser": self.recogniser,
+            "model": dict(self.model),
+            "transcript": "\n".join(self.transcripts),
+            "error_rate": round(self.error_rate, 6),
+            "protocol": self.protocol,
+        }
+
+
+class ReadBack:
+    """The recognisers of a recipe, and the rule by which they are compared with what was meant.
+
+    Args:
+        checks: as the recipe says. language: of the texts. folder: where the recipe's paths start. asking: where they are started.
+
+    Raises:
+        UserError: there is no such rule, a package that it needs is missing, or a recogniser cannot be started.
+    """
+
+    def __init__(self, checks: Checks, language: str, folder: Path, asking: Asking) -> None:
+        self._checks, self._language, self._asking = checks, language, asking
+        self._rule = get_rule(checks.rule)
+        self._rule.check(language)
+        self.models: list[Model] = [asking.load(used, folder) for used in checks.recognisers]
+
+    @cached_property
+    def protocol(self) -> str:
+        """The rule and what one item is."""
+        rule = self._rule.protocol(self._language)
+        return rule if self._rule.fixed else f"{rule}/{self._checks.unit}"
+
+    def facts(self) -> dict[str, Any]:
+        """What the card says of the recognisers."""
+        return {
+            "recognisers": [dict(model.identity) for model in self.models],
+            "rule": self._rule.protocol(self._language),
+            "check": self._checks.read_back,
+        }
+
+    def check(self, parts: Sequence[tuple[str, Audio]], *, step: str = "recognition") -> list[Heard]:
+        """Has every recogniser read back an item.
+
+        Args:
+            parts: what was meant, and the sound of it. step: where a failure counts.
+
+        Raises:
+            Dropped: at the step; a recogniser gave an error, or the error rate over all parts is too high.
+        """
+        return [self._heard(model, parts, step) for model in self.models]
+
+    def _heard(self, model: Model, parts: Sequence[tuple[str, Audio]], step: str) -> Heard:
+        name = model.info.name
+        transcripts = tuple(self._transcript(model, audio, said, step) for said, audio in parts)
+        unit = None if self._rule.fixed else self._checks.unit
+        compared = self._rule.compare(
+            reference=[said for said, _ in parts],
+            estimate=list(transcripts),
+            language=[self._language] * len(parts),
+            unit=unit,
+        )
+        counts = sum((one.counts for one in compared), ErrorRate.zero())
+        rate = counts.rate
+        if rate is None or rate > self._checks.error_rate:
+            found = "no rate" if rate is None else f"{100 * rate:.1f} %"
+            wrong = [heard for heard, one in zip(transcripts, compared) if one.counts.errors] or list(transcripts)
+            detail = f"{name}, {found}: {' / '.join(wrong)}"
+            raise Dropped(Failure(step, "it was not read back as it was meant", detail, rate))
+        return Heard(name, dict(model.identity), transcripts, rate, self.protocol)
+
+    def _transcript(self, model: Model, audio: Audio, said: str, step: str) -> str:
+        request = Request(said, fields={"audio": Clip(audio), "language": self._language})
+        answer = self._asking.ask(model, request)
+        if answer.status != "ok":
+            why = answer.reason or answer.status
+            raise Dropped(Failure(step, "the recogniser gave an error", f"{model.info.name}: {why}"))
+        return answer.text or ""
+
+
+def nearness(row: Mapping[str, Any], checks: Checks) -> float | None:
+    """How near a kept row was to not being read back: its error rate as a share of the highest one; None where no error is let pass."""
+    return (row["error_rate"] or 0.0) / checks.error_rate if checks.error_rate else None
+
+
+def plain_text(rule: str, language: str) -> Callable[[str], str]:
+    """What makes texts of a language equal that a rule cannot tell apart.
+
+    Raises:
+        UserError: there is no such rule, or a package that it needs is missing.
+    """
+    known = get_rule(rule)
+    known.check(language)
+    return lambda text: known.compare(reference=[text], estimate=[text], language=[language])[0].reference
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of an item that passed: the columns of its row, and what its provenance says of the checks."""
+
+    columns: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+
+
+class Inspection:
+    """The checks of a recipe that need a metric or a recogniser.
+
+    Args:
+        recipe: as it is asked for. folder: where its paths start. load: loads a metric by name. asking: where recognisers are started.
+
+    Raises:
+        UserError: as `Floors` and `ReadBack`.
+    """
+
+    def __init__(self, recipe: Speech, folder: Path, load: MetricLoader, asking: Asking) -> None:
+        self._checks = recipe.checks
+        self._floors = Floors(recipe.checks.quality, recipe.language, load)
+        self._read_back = ReadBack(recipe.checks, recipe.language, folder, asking)
+
+    @property
+    def models(self) -> list[Model]:
+        """The recognisers."""
+        return self._read_back.models
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The columns that `check` fills, with their types."""
+        scores = dict.fromkeys(self._checks.quality, "number")
+        return {"transcripts": "texts", "error_rate": "number", "check": "text", **scores}
+
+    def facts(self) -> dict[str, Any]:
+        """What the card says of the checks."""
+        return {**self._read_back.facts(), "quality": self._floors.protocols, "loudness": PROTOCOL}
+
+    def check(self, whole: Audio, parts: Sequence[tuple[str, Audio]]) -> Found:
+        """Inspects an item.
+
+        Args:
+            whole: its sound. parts: what was meant and how it sounds, part by part.
+
+        Raises:
+            Dropped: at the step `quality` or `recognition`.
+        """
+        scores = self._floors.check(whole)
+        heard = self._read_back.check(parts)
+        columns = {
+            "transcripts": ["\n".join(one.transcripts) for one in heard],
+            "error_rate": round(max(one.error_rate for one in heard), 6) if heard else None,
+            "check": self._checks.read_back,
+            **scores,
+        }
+        told = {
+            "check": self._checks.read_back,
+            "recognisers": [one.as_dict() for one in heard],
+            "quality": self._floors.as_dict(scores),
+            "loudness": PROTOCOL,
+        }
+        return Found(columns, told)
 
 
 class SpeechMaker:

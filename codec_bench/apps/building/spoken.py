@@ -10,11 +10,9 @@ from typing import Any
 
 from codec_bench.apps.building.checks import check_part, check_sound, joined, levelled, normalised
 from codec_bench.apps.building.item import Dropped, Failure, Item, draws
-from codec_bench.apps.building.quality import MetricLoader
-from codec_bench.apps.building.readback import plain_text
 from codec_bench.apps.building.recipe_spoken import SpokenRecipe
-from codec_bench.apps.building.speech import SpeechMaker
-from codec_bench.apps.building.texts import LETTERS, Text, read_texts, text_digest
+from codec_bench.apps.building.sources import LETTERS, Text, read_texts, text_digest
+from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, plain_text
 from codec_bench.apps.building.voices import VoicesOf
 from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
 from codec_bench.audio.encode import flac_bytes

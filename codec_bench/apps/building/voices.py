@@ -11,7 +11,7 @@ from codec_bench.apps.building.asking import Asking
 from codec_bench.apps.building.checks import as_mono
 from codec_bench.apps.building.item import Dropped, Failure, draws
 from codec_bench.apps.building.recipe_spoken import Used, Voice, VoiceList
-from codec_bench.apps.building.texts import Text
+from codec_bench.apps.building.sources import Text
 from codec_bench.apps.building.wording import Unspeakable
 from codec_bench.audio.clip import Clip, clip_digest
 from codec_bench.benchmark.definition.finding import fit_lines

@@ -106,7 +106,7 @@ def progress(
     as_json: Json = False,
 ) -> None:
     """Show how far the parts of a run are."""
-    from codec_bench.apps.cluster.progress import progress_of
+    from codec_bench.apps.cluster.parts import progress_of
     from codec_bench.apps.cluster.slurm import part_folder, read_submission
 
     submitted = read_submission(folder)

@@ -27,10 +27,9 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.cluster.actor import Ended, Place, ShardActor, Told, for_actor
-from codec_bench.apps.cluster.connection import check_there, connected, first_line
+from codec_bench.apps.cluster.connection import ClusterSize, Kind, check_there, connected, first_line
 from codec_bench.apps.cluster.parts import PartFolders
 from codec_bench.apps.cluster.queue import ShardQueue
-from codec_bench.apps.cluster.size import ClusterSize, Kind
 from codec_bench.data.shard import MOST_SHARDS, Shard
 from codec_bench.engine.evaluation import Evaluation, in_folder
 from codec_bench.engine.executor import OnRay

@@ -80,11 +80,10 @@ def export_listening(
     Raises:
         UserError: a run, system, column or option does not exist, no item can be taken, or the sounds are too large.
     """
-    from codec_bench.apps.listening.anchor import CUTOFFS_HZ
     from codec_bench.apps.listening.kinds import kind_of, scale_of
     from codec_bench.apps.listening.material import UNPROCESSED, collect
     from codec_bench.apps.listening.sheet import Plan, write_sheet
-    from codec_bench.apps.listening.sound import FORMAT
+    from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT
     from codec_bench.apps.listening.webmushra import write_webmushra
 
     if form not in ("page", "webmushra"):
@@ -168,8 +167,7 @@ def import_listening(
     from codec_bench.apps.listening.answers import read_files, sheets_of
     from codec_bench.apps.listening.key import find_key, read_key
     from codec_bench.apps.listening.outcome import outcome_of
-    from codec_bench.apps.listening.ratings import COLUMNS, counted, renamed, screened, unblind
-    from codec_bench.apps.listening.screening import screen
+    from codec_bench.apps.listening.ratings import COLUMNS, counted, renamed, screen, screened, unblind
     from codec_bench.store.export import opened, write_csv
 
     paths = [Path(files)] if isinstance(files, str | os.PathLike) else [Path(file) for file in files]

@@ -15,8 +15,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from codec_bench.apps.listening.anchor import CUTOFFS_HZ, anchor
-from codec_bench.apps.listening.draw import Drawn, arrange, draw_order, trials_of
 from codec_bench.apps.listening.key import (
     ANCHOR_ROLE,
     REFERENCE,
@@ -31,9 +29,9 @@ from codec_bench.apps.listening.key import (
     write_key,
 )
 from codec_bench.apps.listening.kinds import Kind, question_of, scale_words
-from codec_bench.apps.listening.material import Item, Material
+from codec_bench.apps.listening.material import Drawn, Item, Material, arrange, draw_order, trials_of
 from codec_bench.apps.listening.page import write_sheet_page
-from codec_bench.apps.listening.sound import alike, equal_files
+from codec_bench.apps.listening.sound import CUTOFFS_HZ, alike, anchor, equal_files
 from codec_bench.errors import AudioError, UserError
 from codec_bench.types import Audio
 

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from codec_bench.apps.profiling import complexity, latency, speed, stability, streaming
-from codec_bench.apps.profiling.content import Content
+from codec_bench.apps.profiling.phones import Content
 from codec_bench.apps.profiling.rate import RateCounter
 from codec_bench.audio.encode import write_flac
 from codec_bench.codecs.adapt import decode, encode

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codec_bench.apps.building.mixture import CannotMix, excerpt, mix, place
+from codec_bench.apps.building.mixtures import CannotMix, excerpt, mix, place
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.types import Audio
 

@@ -12,8 +12,7 @@ import soundfile
 import yaml
 
 from codec_bench import build, run_benchmark
-from codec_bench.apps.building.mixture import excerpt
-from codec_bench.apps.building.mixtures import Mixtures
+from codec_bench.apps.building.mixtures import Mixtures, excerpt
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import DamagedRecord, RunMismatch, UserError
