@@ -168,7 +168,7 @@ def _write(
     write_tables(out, sounds, maker.columns, count=funnel.kept, size_bytes=record.sound_bytes())
     write_dropped(out, record.outcomes(keys), maker.steps)
     write_json(out / "funnel.json", funnel.as_dict())
-    numbers: dict[str, list[float]] = {name: [] for name, kind in maker.columns.items() if kind == "number"}
+    numbers = {name: list[float]() for name, kind in maker.columns.items() if kind == "number"}
     for outcome in record.outcomes(keys):
         for name, values in numbers.items():
             if outcome.row is not None and outcome.row.get(name) is not None:
@@ -176,5 +176,5 @@ def _write(
     groups = [name for name in funnel.groups if name in maker.columns]
     write_text(out / "benchmark.yaml", benchmark_text(recipe, groups, max(1, funnel.kept)))
     write_text(out / "README.md", card_text(recipe, facts, funnel, numbers, record.sentence(funnel.kept)))
-    write_build_page(out, recipe, maker, funnel, record, keys, facts["sources"])
+    write_build_page(out, recipe, maker, funnel, numbers, record, keys, facts["sources"])
     return funnel

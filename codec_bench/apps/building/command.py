@@ -72,7 +72,7 @@ def build(
 
 
 def _write_sheet(recipe: str, script: Path, seed: int | None, limit: int | None, as_json: bool) -> None:
-    from codec_bench.apps.building.api import write_script
+    from codec_bench.apps.building.joined import write_script
 
     lines, left_out = write_script(recipe, script, seed=seed, limit=limit)
     if as_json:

@@ -7,7 +7,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -72,48 +72,39 @@ class Item:
         return self.row is not None
 
 
-class Maker(Protocol):
-    """What makes the items of one kind of recipe. `make` may be called by several threads at once."""
+class Maker:
+    """What makes the items of one kind of recipe.
 
-    @property
-    def steps(self) -> Sequence[str]:
-        """The steps that an item goes through, in order."""
-        ...
+    Args:
+        steps: that an item goes through, in order.
+        columns: of a row beside the sound: the name and the type, `text`, `texts`, `number` or `truth`.
+        rate: the column with the number that retries are to bring down, whose failed values stand in `Failure.value`; None if there is none.
+        parallel: how many items to make at once.
+    """
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """The columns of a row beside the sound: the name and the type, `text`, `texts`, `number` or `truth`."""
-        ...
-
-    @property
-    def rate(self) -> str | None:
-        """The column with the number that retries are to bring down, whose failed values stand in `Failure.value`; None if there is none."""
-        ...
-
-    @property
-    def parallel(self) -> int:
-        """How many items to make at once."""
-        ...
+    steps: Sequence[str]
+    columns: Mapping[str, str]
+    rate: str | None = None
+    parallel: int
 
     def keys(self) -> Sequence[str]:
         """The ids of all items, in the order in which they stand in the data set."""
-        ...
+        raise NotImplementedError
 
     def make(self, key: str) -> Item:
-        """Makes one item. What it gives depends on the recipe and the key alone, not on other items."""
-        ...
+        """Makes one item, by the recipe and the key alone. It may be called by several threads at once."""
+        raise NotImplementedError
 
     def facts(self) -> Mapping[str, Any]:
         """What the card says of the sources and the tools, as JSON values."""
-        ...
+        raise NotImplementedError
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
         """How near a kept item was to being dropped: from 0, far from it, to 1, at the limit; None where no number tells it."""
-        ...
+        return None
 
     def close(self) -> None:
         """Frees memory and ends processes."""
-        ...
 
 
 def draws(seed: int, *names: str | int) -> np.random.Generator:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.building.item import Dropped, Failure, Item, draws
+from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, draws
 from codec_bench.apps.building.recipe import Asked, MixtureRecipe
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
@@ -32,14 +32,6 @@ from codec_bench.types import Audio, Sample
 
 LOWEST_LUFS = -60.0
 """A sound below this loudness would be raised so much that what is heard is its noise."""
-
-
-class CannotMix(Exception):
-    """Two sounds cannot be mixed; the message is a reason that the funnel counts, and `step` is where it came up."""
-
-    def __init__(self, step: str, reason: str, detail: str = "") -> None:
-        super().__init__(reason)
-        self.step, self.reason, self.detail = step, reason, detail
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,7 +100,7 @@ def mix(
         peak_dbfs: if the mixture's highest sample is above this, both sounds are scaled down together.
 
     Raises:
-        CannotMix: a sound has no loudness, or too little of it.
+        Dropped: a sound has no loudness, or too little of it.
     """
     levels = [_level(sound, rate_hz, which) for sound, which in ((first, "first"), (second, "second"))]
     gains_db = [mean_lufs + gap_db / 2 - levels[0], mean_lufs - gap_db / 2 - levels[1]]
@@ -142,9 +134,10 @@ def _factor(gain_db: float) -> float:
 def _level(sound: np.ndarray, rate_hz: int, which: str) -> float:
     level = loudness_lufs(Audio(sound, rate_hz))
     if level is None:
-        raise CannotMix("loudness", "a sound is silent or too short to have a loudness", f"the {which} sound")
+        raise Dropped(Failure("loudness", "a sound is silent or too short to have a loudness", f"the {which} sound"))
     if level < LOWEST_LUFS:
-        raise CannotMix("loudness", "a sound is too quiet to be raised", f"the {which} sound has {level:.1f} LUFS")
+        said = f"the {which} sound has {level:.1f} LUFS"
+        raise Dropped(Failure("loudness", "a sound is too quiet to be raised", said))
     return level
 
 
@@ -159,7 +152,7 @@ def place(overlap: str, lengths: tuple[int, int], first_ahead: bool, random: np.
         pause: samples between the sounds where they do not overlap.
 
     Raises:
-        CannotMix: the sounds are too short to overlap in part.
+        Dropped: the sounds are too short to overlap in part.
     """
     if overlap == "full":
         first_ahead = lengths[0] >= lengths[1]
@@ -172,12 +165,12 @@ def place(overlap: str, lengths: tuple[int, int], first_ahead: bool, random: np.
         # The later sound begins while the earlier one is heard, and ends after it.
         low, high = max(1, earlier - later + 1), earlier - 1
         if low > high:
-            raise CannotMix("overlap", "the sounds are too short to overlap in part")
+            raise Dropped(Failure("overlap", "the sounds are too short to overlap in part"))
         offset = int(random.integers(low, high + 1))
     return offset if first_ahead else -offset
 
 
-class Mixtures:
+class Mixtures(Maker):
     """Makes the mixtures of a recipe.
 
     Args:
@@ -189,7 +182,6 @@ class Mixtures:
     """
 
     steps = ("pair", "reading", "length", "overlap", "loudness", "question", "review")
-    rate = None
     columns: Mapping[str, str] = {
         "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text", "reference": "text", "review": "text",
         "louder": "text", "gap_db": "number", "first_lufs": "number", "second_lufs": "number",
@@ -237,9 +229,6 @@ class Mixtures:
         difference = row["gap_db"] if row["about"] == "louder" else row["offset_s"]
         return self._asked()[row["about"]].least / abs(difference)
 
-    def close(self) -> None:
-        """Nothing is held that must be closed."""
-
     def _try(self, key: str, number: int) -> tuple[dict[str, Any], bytes, dict[str, str]]:
         random = draws(self.recipe.seed, key, number)
         chosen = [source.samples[int(random.integers(len(source.samples)))] for source in self.sources]
@@ -248,10 +237,7 @@ class Mixtures:
             raise Dropped(Failure("pair", "a recording would be mixed with itself", chosen[0].id))
         parts = [self._excerpt(signal, sample, random) for signal, sample in zip(signals, chosen)]
         overlap = self.recipe.overlap[int(random.integers(len(self.recipe.overlap)))]
-        try:
-            mixture = self._mix([part for part, _ in parts], overlap, random)
-        except CannotMix as problem:
-            raise Dropped(Failure(problem.step, problem.reason, problem.detail)) from problem
+        mixture = self._mix([part for part, _ in parts], overlap, random)
         asked = self._question(mixture, random)
         flac = flac_bytes(Audio(mixture.samples, self.recipe.rate_hz))
         made = {"tries": number + 1, "gains_db": [round(gain, 3) for gain in mixture.gains_db]}

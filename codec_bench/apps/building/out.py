@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -156,11 +156,11 @@ def _cell(value: Any) -> str:
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
-def spread(values: Sequence[float], show: Callable[[float], str] = lambda value: f"{value:.2f}") -> list[str]:
+def _spread(values: Sequence[float]) -> list[str]:
     """The least value, the quartiles and the greatest value, as text."""
     import numpy as np
 
-    return [show(float(value)) for value in np.percentile(values, [0, 25, 50, 75, 100])] if values else ["-"] * 5
+    return [f"{value:.2f}" for value in np.percentile(values, [0, 25, 50, 75, 100])] if values else ["-"] * 5
 
 
 def funnel_text(funnel: Funnel) -> str:
@@ -275,7 +275,7 @@ def card_text(
         "## Numbers\n",
         table_text(
             ("column", "least", "25 %", "median", "75 %", "greatest"),
-            [(name, *spread(values)) for name, values in numbers.items()],
+            [(name, *_spread(values)) for name, values in numbers.items()],
         ),
     ]
     if recipe.choices:

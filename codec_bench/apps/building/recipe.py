@@ -138,11 +138,6 @@ class DescribedRecipe(Wanted):
         columns = {**held, "meta_info": "description"}
         return Form(kind="understanding", prompt="question", columns=columns, metrics=(f"rating[{self.rubric}]",))
 
-    def limited(self, seed: int | None, limit: int | None) -> Self:
-        """As `Wanted.limited`."""
-        recipe = super().limited(seed, limit)
-        return recipe if limit is None else recipe.model_copy(update={"limit": min(limit, recipe.limit or limit)})
-
 
 class SoundSource(RecordingSource):
     """Recordings that are mixed. The first arguments are those of `RecordingSource`.
@@ -241,11 +236,6 @@ class MixtureRecipe(Wanted):
             postprocess=("option-letter",),
             metrics=("accuracy[exact]",),
         )
-
-    def limited(self, seed: int | None, limit: int | None) -> Self:
-        """As `Wanted.limited`."""
-        recipe = super().limited(seed, limit)
-        return recipe if limit is None else recipe.model_copy(update={"count": min(limit, recipe.count)})
 
 
 Recipe = DescribedRecipe | JoinedRecipe | MixtureRecipe | SpokenRecipe

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
 from codec_bench.apps.building.asking import Asking
-from codec_bench.apps.building.item import Dropped, Failure, Item, at_once
-from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, Speech, SpokenRecipe
+from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, at_once
+from codec_bench.apps.building.recipe_spoken import Checks, JoinedRecipe, SpokenRecipe
 from codec_bench.apps.building.sources import Text, Texts
 from codec_bench.apps.building.voices import VoicesOf
 from codec_bench.audio.clip import Clip
@@ -37,7 +35,7 @@ MetricLoader = Callable[[str], LoadedScores]
 
 
 class Floors:
-    """The floors of a recipe.
+    """Metrics of single sounds, such as UTMOS and DNSMOS, below whose lowest score an item is not kept.
 
     Args:
         floors: the lowest score by the name of the metric. language: of the texts. load: loads a metric by name.
@@ -89,34 +87,8 @@ def _fitting(name: str, language: str) -> str:
     return metric.protocol
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
-    """What one recogniser read back of an item.
-
-    Args:
-        recogniser: its name. model: what it is, as JSON values. transcripts: of the parts, in order. error_rate: over all parts.
-        protocol: how the texts were compared.
-    """
-
-    recogniser: str
-    model: Mapping[str, Any]
-    transcripts: tuple[str, ...]
-    error_rate: float
-    protocol: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the provenance of a row, as JSON values."""
-        return {
-            "recogniser": self.recogniser,
-            "model": dict(self.model),
-            "transcript": "\n".join(self.transcripts),
-            "error_rate": round(self.error_rate, 6),
-            "protocol": self.protocol,
-        }
-
-
 class ReadBack:
-    """The recognisers of a recipe, and the rule by which they are compared with what was meant.
+    """The recognisers of a recipe, and the rule by which what they write down is compared with what was meant.
 
     Args:
         checks: as the recipe says. language: of the texts. folder: where the recipe's paths start. asking: where they are started.
@@ -131,12 +103,6 @@ class ReadBack:
         self._rule.check(language)
         self.models: list[Model] = [asking.load(used, folder) for used in checks.recognisers]
 
-    @cached_property
-    def protocol(self) -> str:
-        """The rule and what one item is."""
-        rule = self._rule.protocol(self._language)
-        return rule if self._rule.fixed else f"{rule}/{self._checks.unit}"
-
     def facts(self) -> dict[str, Any]:
         """What the card says of the recognisers."""
         return {
@@ -145,48 +111,44 @@ class ReadBack:
             "check": self._checks.read_back,
         }
 
-    def check(self, parts: Sequence[tuple[str, Audio]], *, step: str = "recognition") -> list[Heard]:
-        """Has every recogniser read back an item.
+    def check(self, model: Model, parts: Sequence[tuple[str, Audio]]) -> dict[str, Any]:
+        """Has one recogniser read back an item; gives what the provenance of its row says of it.
 
         Args:
-            parts: what was meant, and the sound of it. step: where a failure counts.
+            parts: what was meant, and the sound of it.
 
         Raises:
-            Dropped: at the step; a recogniser gave an error, or the error rate over all parts is too high.
+            Dropped: at the step `recognition`; the recogniser gave an error, or the error rate over all parts is too high.
         """
-        return [self._heard(model, parts, step) for model in self.models]
-
-    def _heard(self, model: Model, parts: Sequence[tuple[str, Audio]], step: str) -> Heard:
         name = model.info.name
-        transcripts = tuple(self._transcript(model, audio, said, step) for said, audio in parts)
+        transcripts = [self._transcript(model, audio, said) for said, audio in parts]
         unit = None if self._rule.fixed else self._checks.unit
+        languages = [self._language] * len(parts)
         compared = self._rule.compare(
-            reference=[said for said, _ in parts],
-            estimate=list(transcripts),
-            language=[self._language] * len(parts),
-            unit=unit,
+            reference=[said for said, _ in parts], estimate=transcripts, language=languages, unit=unit
         )
-        counts = sum((one.counts for one in compared), ErrorRate.zero())
-        rate = counts.rate
+        rate = sum((one.counts for one in compared), ErrorRate.zero()).rate
         if rate is None or rate > self._checks.error_rate:
             found = "no rate" if rate is None else f"{100 * rate:.1f} %"
-            wrong = [heard for heard, one in zip(transcripts, compared) if one.counts.errors] or list(transcripts)
+            wrong = [heard for heard, one in zip(transcripts, compared) if one.counts.errors] or transcripts
             detail = f"{name}, {found}: {' / '.join(wrong)}"
-            raise Dropped(Failure(step, "it was not read back as it was meant", detail, rate))
-        return Heard(name, dict(model.identity), transcripts, rate, self.protocol)
+            raise Dropped(Failure("recognition", "it was not read back as it was meant", detail, rate))
+        protocol = self._rule.protocol(self._language)
+        return {
+            "recogniser": name,
+            "model": dict(model.identity),
+            "transcript": "\n".join(transcripts),
+            "error_rate": round(rate, 6),
+            "protocol": f"{protocol}/{unit}" if unit else protocol,
+        }
 
-    def _transcript(self, model: Model, audio: Audio, said: str, step: str) -> str:
+    def _transcript(self, model: Model, audio: Audio, said: str) -> str:
         request = Request(said, fields={"audio": Clip(audio), "language": self._language})
         answer = self._asking.ask(model, request)
         if answer.status != "ok":
-            why = answer.reason or answer.status
-            raise Dropped(Failure(step, "the recogniser gave an error", f"{model.info.name}: {why}"))
+            why = f"{model.info.name}: {answer.reason or answer.status}"
+            raise Dropped(Failure("recognition", "the recogniser gave an error", why))
         return answer.text or ""
-
-
-def nearness(row: Mapping[str, Any], checks: Checks) -> float | None:
-    """How near a kept row was to not being read back: its error rate as a share of the highest one; None where no error is let pass."""
-    return (row["error_rate"] or 0.0) / checks.error_rate if checks.error_rate else None
 
 
 def plain_text(rule: str, language: str) -> Callable[[str], str]:
@@ -200,72 +162,8 @@ def plain_text(rule: str, language: str) -> Callable[[str], str]:
     return lambda text: known.compare(reference=[text], estimate=[text], language=[language])[0].reference
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What was found of an item that passed: the columns of its row, and what its provenance says of the checks."""
-
-    columns: Mapping[str, Any]
-    provenance: Mapping[str, Any]
-
-
-class Inspection:
-    """The checks of a recipe that need a metric or a recogniser.
-
-    Args:
-        recipe: as it is asked for. folder: where its paths start. load: loads a metric by name. asking: where recognisers are started.
-
-    Raises:
-        UserError: as `Floors` and `ReadBack`.
-    """
-
-    def __init__(self, recipe: Speech, folder: Path, load: MetricLoader, asking: Asking) -> None:
-        self._checks = recipe.checks
-        self._floors = Floors(recipe.checks.quality, recipe.language, load)
-        self._read_back = ReadBack(recipe.checks, recipe.language, folder, asking)
-
-    @property
-    def models(self) -> list[Model]:
-        """The recognisers."""
-        return self._read_back.models
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """The columns that `check` fills, with their types."""
-        scores = dict.fromkeys(self._checks.quality, "number")
-        return {"transcripts": "texts", "error_rate": "number", "check": "text", **scores}
-
-    def facts(self) -> dict[str, Any]:
-        """What the card says of the checks."""
-        return {**self._read_back.facts(), "quality": self._floors.protocols, "loudness": PROTOCOL}
-
-    def check(self, whole: Audio, parts: Sequence[tuple[str, Audio]]) -> Found:
-        """Inspects an item.
-
-        Args:
-            whole: its sound. parts: what was meant and how it sounds, part by part.
-
-        Raises:
-            Dropped: at the step `quality` or `recognition`.
-        """
-        scores = self._floors.check(whole)
-        heard = self._read_back.check(parts)
-        columns = {
-            "transcripts": ["\n".join(one.transcripts) for one in heard],
-            "error_rate": round(max(one.error_rate for one in heard), 6) if heard else None,
-            "check": self._checks.read_back,
-            **scores,
-        }
-        told = {
-            "check": self._checks.read_back,
-            "recognisers": [one.as_dict() for one in heard],
-            "quality": self._floors.as_dict(scores),
-            "loudness": PROTOCOL,
-        }
-        return Found(columns, told)
-
-
-class SpeechMaker:
-    """The common part of makers of speech. A maker adds `steps`, `columns`, `facts` and `make_text`.
+class SpeechMaker(Maker):
+    """The common part of makers of speech. A maker adds `steps`, `columns` (with the `checked_columns`) and `make_text`.
 
     Args:
         recipe: what is asked for. texts: its rows. folder: where its paths start. load: loads a metric by name.
@@ -279,16 +177,19 @@ class SpeechMaker:
     def __init__(self, recipe: SpokenRecipe | JoinedRecipe, texts: Texts, folder: Path, load: MetricLoader) -> None:
         self.texts = texts
         self._checks = recipe.checks
+        scores = dict.fromkeys(recipe.checks.quality, "number")
+        self.checked_columns = {"transcripts": "texts", "error_rate": "number", "check": "text", **scores}
         self._asking = Asking(ResponseCache.of_user())
         self.voices: VoicesOf | None = None
         try:
             if recipe.synthesiser is not None and recipe.voices is not None:
                 self.voices = VoicesOf(recipe.synthesiser, recipe.voices, folder, recipe.language, self._asking)
-            self.inspection = Inspection(recipe, folder, load, self._asking)
+            self._floors = Floors(recipe.checks.quality, recipe.language, load)
+            self._read_back = ReadBack(recipe.checks, recipe.language, folder, self._asking)
         except BaseException:
             self._asking.close()
             raise
-        models = (*(self.voices.models if self.voices else ()), *self.inspection.models)
+        models = (*(self.voices.models if self.voices else ()), *self._read_back.models)
         self.parallel = at_once(model.concurrency for model in models)
 
     def keys(self) -> Sequence[str]:
@@ -298,11 +199,12 @@ class SpeechMaker:
     def facts(self) -> dict[str, Any]:
         """The texts, the voices and the checks."""
         speaking = self.voices.facts() if self.voices else {}
-        return {"sources": [self.texts.facts()], **speaking, **self.inspection.facts()}
+        checks = {**self._read_back.facts(), "quality": self._floors.protocols, "loudness": PROTOCOL}
+        return {"sources": [self.texts.facts()], **speaking, **checks}
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
-        """As `Maker.nearness`."""
-        return nearness(row, self._checks)
+        """As `Maker.nearness`: the error rate as a share of the highest one; None where no error is let pass."""
+        return (row["error_rate"] or 0.0) / self._checks.error_rate if self._checks.error_rate else None
 
     def close(self) -> None:
         """Closes the models."""
@@ -318,3 +220,20 @@ class SpeechMaker:
     def make_text(self, key: str, text: Text) -> Item:
         """Makes one item of a row that can be used."""
         raise NotImplementedError(f"{type(self).__name__} does not say how an item is made")
+
+    def inspect(self, whole: Audio, parts: Sequence[tuple[str, Audio]]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Checks a whole item; gives the columns of `checked_columns`, and what its provenance says of the checks.
+
+        Args:
+            whole: its sound. parts: what was meant and how it sounds, part by part.
+
+        Raises:
+            Dropped: at the step `quality` or `recognition`.
+        """
+        scores = self._floors.check(whole)
+        heard = [self._read_back.check(model, parts) for model in self._read_back.models]
+        check = self._checks.read_back
+        rate = max((one["error_rate"] for one in heard), default=None)
+        columns = {"transcripts": [one["transcript"] for one in heard], "error_rate": rate, "check": check, **scores}
+        quality = self._floors.as_dict(scores)
+        return columns, {"check": check, "recognisers": heard, "quality": quality, "loudness": PROTOCOL}

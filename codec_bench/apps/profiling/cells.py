@@ -45,12 +45,12 @@ class Section:
 
 
 def row_of(
-    codecs: Mapping[str, Any], label_: str, unit: str, what: str, section: str, say: Callable[[Mapping[str, Any]], Any]
+    codecs: Mapping[str, Any], label: str, unit: str, what: str, section: str, say: Callable[[Mapping[str, Any]], Any]
 ) -> Row:
     """A row of one value for each codec.
 
     Args:
-        codecs: the sections of each codec. label_: what the row is called. unit: of the values. what: one sentence.
+        codecs: the sections of each codec. label: what the row is called. unit: of the values. what: one sentence.
         section: the section that holds the value. say: the value's text or cell, from a section that was measured.
     """
     cells = []
@@ -61,4 +61,4 @@ def row_of(
             continue
         said = say(found)
         cells.append(said if isinstance(said, Cell) else Cell(said))
-    return Row(label_, unit, what, cells)
+    return Row(label, unit, what, cells)

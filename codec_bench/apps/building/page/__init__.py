@@ -66,19 +66,18 @@ class Shown:
     sound: str | None
 
 
-def collect(maker: Maker, funnel: Funnel, record: Reviewed, keys: Sequence[str], sound_bytes: int) -> dict[str, Any]:
+def collect(
+    maker: Maker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed, keys: Sequence[str], sound_bytes: int
+) -> dict[str, Any]:  # fmt: skip
     """The variables of the template.
 
     Args:
-        maker: what made the items. funnel: what became of them. record: holds them. keys: of all items.
+        maker: what made the items. funnel: what became of them. numbers: the values of the columns that hold numbers.
+        record: holds the items. keys: of all items.
         sound_bytes: how many bytes the sounds may have in base64; half of them for kept items.
     """
-    numbers = {name: list[float]() for name, kind in maker.columns.items() if kind == "number"}
     before, after = list[float](), list[float]()
     for item in record.outcomes(keys):
-        for name, values in numbers.items():
-            if item.row is not None and item.row.get(name) is not None:
-                values.append(item.row[name])
         rates = _rates(item, maker)
         before += rates[:1]
         after += rates[-1:]
@@ -218,6 +217,7 @@ def write_build_page(
     recipe: Recipe,
     maker: Maker,
     funnel: Funnel,
+    numbers: Mapping[str, Sequence[float]],
     record: Reviewed,
     keys: Sequence[str],
     sources: Sequence[Mapping[str, Any]],
@@ -226,13 +226,13 @@ def write_build_page(
 
     Args:
         out: the folder of the data set. recipe: what was asked for. maker: what made the items.
-        funnel: what became of the items. record: holds them. keys: of all items.
+        funnel, numbers, record, keys: as for `collect`.
         sources: what the card says of the sources.
 
     Raises:
         UserError: the page cannot be written.
     """
-    shown = collect(maker, funnel, record, keys, _SOUND_BYTES)
+    shown = collect(maker, funnel, numbers, record, keys, _SOUND_BYTES)
     facts = {
         "title": recipe.full_title,
         "summary": recipe.summary,
