@@ -149,11 +149,10 @@ class Funnel:
         """Counts items."""
         funnel = cls(steps)
         for outcome in outcomes:
-            funnel.count(outcome)
+            funnel._count(outcome)
         return funnel
 
-    def count(self, outcome: Item) -> None:
-        """Counts one item."""
+    def _count(self, outcome: Item) -> None:
         self.items += 1
         self.kept += outcome.kept
         self.tries += len(outcome.failures) + outcome.kept

@@ -26,8 +26,18 @@ def check_there(address: str | None) -> None:
     if find_spec("ray") is None:
         raise MissingExtra("--executor ray", "ray", "ray")
     address = address or os.environ.get("RAY_ADDRESS")
-    if address and address not in ("auto", "local"):
-        _check_answers(address)
+    if not address or address in ("auto", "local"):
+        return
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or not host:
+        raise UserError(f"the Ray address is '{address}'; expected HOST:PORT, such as 10.0.0.1:6379")
+    try:  # Ray itself would try for a minute
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"the Ray cluster at '{address}' does not answer: {getattr(error, 'strerror', None) or error}",
+            hint="--ray-address names the head node, as HOST:6379; ray status shows whether it runs",
+        ) from error
 
 
 @contextmanager
@@ -46,19 +56,7 @@ def connected(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    _begin(ray, address or os.environ.get("RAY_ADDRESS") or None)
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
-
-
-def _begin(ray: Any, address: str | None) -> None:
-    """Connects to a cluster, or starts one on this machine.
-
-    Raises:
-        UserError: none answers, or it cannot be started.
-    """
+    address = address or os.environ.get("RAY_ADDRESS") or None
     quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         try:
@@ -76,20 +74,10 @@ def _begin(ray: Any, address: str | None) -> None:
             else f"the Ray cluster at '{address}' does not answer"
         )
         raise UserError(f"{what}: {first_line(error)}", hint="ray status shows whether a cluster runs") from error
-
-
-def _check_answers(address: str) -> None:
-    """Raises UserError if nothing answers at an address; Ray itself would try for a minute."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal() or not host:
-        raise UserError(f"the Ray address is '{address}'; expected HOST:PORT, such as 10.0.0.1:6379")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
-    except (OSError, OverflowError) as error:
-        raise UserError(
-            f"the Ray cluster at '{address}' does not answer: {getattr(error, 'strerror', None) or error}",
-            hint="--ray-address names the head node, as HOST:6379; ray status shows whether it runs",
-        ) from error
+        yield ray
+    finally:
+        ray.shutdown()
 
 
 def first_line(error: BaseException) -> str:
@@ -97,8 +85,8 @@ def first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-# How many CPUs an actor without a GPU has, if nobody said so and the nodes have as many.
 CPUS_PER_ACTOR = 4
+"""How many CPUs an actor without a GPU has, if nobody said so and the nodes have as many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,11 +100,9 @@ def _execute_in(
         before = sum(largest[shard] for shard in finished) * len(plan.systems)
         token = _token(place.path)
         told = Place(os.getcwd(), token, prepare, running, 0)
-        driver = _Driver(
-            ray, queue, folders, told, running, cluster, _Count(before, len(asked.source) * len(plan.systems))
-        )
+        count = _Count(before, len(asked.source) * len(plan.systems))
+        driver = _Driver(ray, queue, folders, told, plan, shards[0].number, running, cluster, count)
         try:
-            driver.plan, driver.first = plan, shards[0].number
             driver.run()
         finally:
             driver.close()
@@ -168,13 +166,12 @@ def _done(actor: _Actor) -> int:
 class _Driver:
     """Keeps actors busy until all shards are finished."""
 
-    plan: Plan
-    first: int
-
     def __init__(
-        self, ray: Any, queue: ShardQueue, folders: PartFolders, place: Place, running: Running, cluster: OnRay, count: _Count
+        self, ray: Any, queue: ShardQueue, folders: PartFolders, place: Place, plan: Plan, first: int, running: Running,
+        cluster: OnRay, count: _Count,
     ) -> None:  # fmt: skip
         self._ray, self._queue, self._folders, self._place = ray, queue, folders, place
+        self._plan, self._first = plan, first
         self._running, self._cluster, self.count = running, cluster, count
         self._actors: list[_Actor] = []
         self._pieces: dict[Shard, Path] = {}
@@ -211,7 +208,7 @@ class _Driver:
         if monotonic() - self._looked < LOOK_S:
             return
         self._looked = monotonic()
-        self._size = ClusterSize.of(self._ray, self.plan, self._running, self._cluster)
+        self._size = ClusterSize.of(self._ray, self._plan, self._running, self._cluster)
         have = Counter(actor.kind for actor in self._actors)
         most = self._queue.open
         for number, kind in enumerate(self._size.kinds):
@@ -236,7 +233,7 @@ class _Driver:
             actor.shard, actor.told = shard, Told()
             actor.folder = self._folders.next(shard, fresh=shard in self._fresh)
             self._fresh.discard(shard)
-            check = self._running.check and shard.number == self.first
+            check = self._running.check and shard.number == self._first
             actor.answer = actor.handle.run.remote(shard, str(actor.folder.resolve()), check)
         for actor in [one for one in free if one.shard is None and monotonic() - one.free_since > IDLE_S]:
             self._end(actor)

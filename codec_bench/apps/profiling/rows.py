@@ -8,11 +8,69 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import Cell, Row, Section, row_of
 from codec_bench.report import numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The value of one codec in one row.
+
+    Args:
+        reason: why there is no value, or None. flag: whether somebody should look at the value.
+    """
+
+    text: str
+    reason: str | None = None
+    flag: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured quantity. `what` explains it in one sentence."""
+
+    label: str
+    unit: str
+    what: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows that belong together.
+
+    Args:
+        note: how they were measured. without: the rows in which no codec has a value.
+    """
+
+    title: str
+    note: str
+    rows: list[Row]
+    without: list[Row] = field(default_factory=list)
+
+
+def row_of(
+    codecs: Mapping[str, Any], label: str, unit: str, what: str, section: str, say: Callable[[Mapping[str, Any]], Any]
+) -> Row:
+    """A row of one value for each codec.
+
+    Args:
+        codecs: the sections of each codec. label: what the row is called. unit: of the values. what: one sentence.
+        section: the section that holds the value. say: the value's text or cell, from a section that was measured.
+    """
+    cells = []
+    for codec in codecs.values():
+        found = codec[section]
+        if found["state"] != "ok":
+            cells.append(Cell("–", f"{found['state']}: {found['reason']}"))
+            continue
+        said = say(found)
+        cells.append(said if isinstance(said, Cell) else Cell(said))
+    return Row(label, unit, what, cells)
+
 
 _MIB = 2**20
 
@@ -20,20 +78,8 @@ _MIB = 2**20
 def sections(profile: Mapping[str, Any]) -> list[Section]:
     """All sections of a profile that have rows."""
     codecs = profile["codecs"]
-    stability = Section(
-        "Stability",
-        "Share of codes that stay the same, the mean of all codebooks; higher is better.",
-        _stability(codecs),
-    )
-    made = [
-        _rate(codecs),
-        _codebooks(codecs),
-        _phones(codecs),
-        _size(codecs),
-        _speed(profile),
-        _latency(codecs),
-        stability,
-    ]
+    of_codecs = (_rate, _codebooks, _phones, _size, _speed, _latency, _stability)
+    made = [section(profile if section is _speed else codecs) for section in of_codecs]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
         Section(s.title, s.note, [r for r in s.rows if not empty(r)], [r for r in s.rows if empty(r)])
@@ -130,7 +176,7 @@ def _rate(codecs: Mapping[str, Any]) -> Section:
 
 def _codebooks(codecs: Mapping[str, Any]) -> Section:
     rows = [
-        row_of(codecs, "codebooks × entries", "", "Codebooks of each stream, and entries of a codebook.", "rate", lambda r: _codes(r, lambda: _shape(r))),
+        row_of(codecs, "codebooks × entries", "", "Codebooks of each stream, and entries of a codebook.", "rate", lambda r: _codes(r, lambda: " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in r["streams"]))),
         row_of(codecs, "utilisation", "%", "Share of entries that occurred, the mean of all codebooks; higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}"))),
         row_of(codecs, "perplexity", "", "How many equally frequent entries have the same entropy; the mean of all codebooks, higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}"))),
         row_of(codecs, "dead entries", "", "Entries that did not occur, of all codebooks.", "rate", lambda r: _codes(r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}")),
@@ -243,13 +289,9 @@ def _three(value: float | None) -> str:
     """The number with three digits."""
     if value is None:
         return "–"
-    return (
-        f"{value:.3g}"
-        if 1e-4 <= abs(value) < 1000 or not value
-        else f"{value:,.0f}"
-        if abs(value) >= 1000
-        else f"{value:.1e}"
-    )
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 1e-4 or not value else f"{value:.1e}"
 
 
 def _declared(rate: Mapping[str, Any]) -> Cell:
@@ -266,10 +308,6 @@ def _codes(rate: Mapping[str, Any], say: Callable[[], str]) -> Cell:
 def _tokens_per_s(rate: Mapping[str, Any]) -> Cell:
     once = f" + {rate['tokens_per_item']} a clip" if rate["tokens_per_item"] else ""
     return _codes(rate, lambda: f"{rate['tokens_per_s']:g}{once}")
-
-
-def _shape(rate: Mapping[str, Any]) -> str:
-    return " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in rate["streams"])
 
 
 def _spread(rate: Mapping[str, Any], key: str, factor: float, form: str) -> str:
@@ -309,10 +347,11 @@ def _share(values: Sequence[float] | None, reason: str | None) -> Cell:
     return Cell(f"{100 * sum(values) / len(values):.1f}{spread}")
 
 
-def _stability(codecs: Mapping[str, Any]) -> list[Row]:
+def _stability(codecs: Mapping[str, Any]) -> Section:
     measured = [c["stability"] for c in codecs.values() if c["stability"]["state"] == "ok"]
+    note = "Share of codes that stay the same, the mean of all codebooks; higher is better."
     if not measured:
-        return []
+        return Section("Stability", note, [])
     row = partial(row_of, codecs, section="stability")
     rows = []
     for number in range(max(len(s["reencoding"]) for s in measured)):
@@ -329,7 +368,7 @@ def _stability(codecs: Mapping[str, Any]) -> list[Row]:
     for name, found in (*changes, (f"input {shift} sample{'s' if shift != 1 else ''} later", lambda s: s["shift"])):
         rows.append(row(f"same codes with {name}", "%", _AGAINST["%"], say=partial(_same, found)))
         rows.append(row(f"SNR with {name}", "dB", _AGAINST["dB"], say=partial(_snr, found)))
-    return rows
+    return Section("Stability", note, rows)
 
 
 def _at_gain(place: int, stability: Mapping[str, Any]) -> Any:
