@@ -10,8 +10,8 @@ Which file to open
     `described.py`   the maker of questions from descriptions; `candidates.py` has what models are told and how replies are read, and
                      `segments.py` how long recordings are cut.
     `spoken.py`      the maker of spoken texts, and `joined.py` that of joined recordings, with its script sheet. `speech.py` has what
-                     both share: floors of quality, and reading back.
-    `wording.py`     what is said of a written text; `voices.py` by whom; `checks.py` what its sound must fulfil.
+                     both share: voices, floors of quality, and reading back.
+    `wording.py`     what is said of a written text, and `checks.py` what its sound must fulfil.
     `asking.py`      requests to models from several threads.
     `record.py`      what is done already; `review.py` the check by people.
     `out.py`         the files of the data set and its card; `page/` its page; `push.py` the upload to the hub.

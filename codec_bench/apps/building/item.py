@@ -77,7 +77,7 @@ class Maker:
 
     Args:
         steps: that an item goes through, in order.
-        columns: of a row beside the sound: the name and the type, `text`, `texts`, `number` or `truth`.
+        columns: of a row beside the sound: the name and the type, `text`, `texts` or `number`.
         rate: the column with the number that retries are to bring down, whose failed values stand in `Failure.value`; None if there is none.
         parallel: how many items to make at once.
     """

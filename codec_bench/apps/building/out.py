@@ -30,7 +30,7 @@ SHARD_BYTES = 400 << 20
 _GROUP = 100
 """Rows of a row group: the hub's viewer and the reader fetch one group at a time."""
 _SOUND = "audio.bytes"
-_DTYPES = {"text": "string", "number": "float64", "truth": "bool"}
+_DTYPES = {"text": "string", "number": "float64"}
 
 
 def write_tables(
@@ -91,7 +91,7 @@ def _batches(kept: Iterator[Item], count: int) -> Iterator[list[Item]]:
 def _schema(columns: Mapping[str, str]) -> pa.Schema:
     import pyarrow as pa
 
-    types = {"text": pa.string(), "texts": pa.list_(pa.string()), "number": pa.float64(), "truth": pa.bool_()}
+    types = {"text": pa.string(), "texts": pa.list_(pa.string()), "number": pa.float64()}
     features: dict[str, Any] = {"id": {"dtype": "string", "_type": "Value"}, "audio": {"_type": "Audio"}}
     for name, kind in columns.items():
         value = {"dtype": _DTYPES.get(kind, "string"), "_type": "Value"}

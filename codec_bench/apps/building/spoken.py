@@ -12,8 +12,7 @@ from codec_bench.apps.building.checks import check_part, check_sound, joined, le
 from codec_bench.apps.building.item import Dropped, Failure, Item, draws
 from codec_bench.apps.building.recipe_spoken import SpokenRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, read_texts, text_digest
-from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, plain_text
-from codec_bench.apps.building.voices import VoicesOf
+from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, VoicesOf, plain_text
 from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash

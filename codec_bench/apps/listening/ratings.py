@@ -89,7 +89,10 @@ def unblind(files: Sequence[AnswerFile], key: Key, keep: Sequence[str] = ()) -> 
     """
     by_rater: dict[str, list[AnswerFile]] = defaultdict(list)
     for file in files:
-        by_rater[file.rater.casefold()].append(file)
+        same = by_rater[file.rater.casefold()]
+        same.append(
+            replace(file, rater=same[0].rater) if same else file
+        )  # one spelling of the name: that of the first file
     rows: list[Rating] = []
     problems: list[Problem] = []
     for several in by_rater.values():
@@ -205,12 +208,6 @@ def screened(rows: Iterable[Rating], raters: Mapping[str, Any]) -> list[Rating]:
 def counted(rows: Iterable[Rating]) -> list[Rating]:
     """The rows that count."""
     return [row for row in rows if row.status == USED]
-
-
-def renamed(files: Sequence[AnswerFile]) -> list[AnswerFile]:
-    """The files with one spelling of each rater's name: that of the first file."""
-    spelt: dict[str, str] = {}
-    return [replace(file, rater=spelt.setdefault(file.rater.casefold(), file.rater)) for file in files]
 
 
 RULES = ("bs1534-3", "none")

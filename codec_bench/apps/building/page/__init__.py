@@ -29,7 +29,6 @@ MOST_SHOWN = 10
 _BARS = 30
 _MOST_GROUPS = 40
 _LONGEST = 2_000
-_HIDDEN = ("provenance",)
 _UNITS = {"s": "s", "db": "dB", "hz": "Hz", "lufs": "LUFS"}
 
 
@@ -48,22 +47,6 @@ class Picture:
     middle: str
     high: str
     bars: tuple[tuple[float, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """An item that can be listened to.
-
-    Args:
-        id: its key. why: why it stands here. said: what is said or asked in it; empty if nothing is. texts: what is known of it, each with its heading.
-        sound: its FLAC file in base64; None if it has none, or it did not fit into the page.
-    """
-
-    id: str
-    why: str
-    said: str
-    texts: tuple[tuple[str, str], ...]
-    sound: str | None
 
 
 def collect(
@@ -151,25 +134,23 @@ def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
     return [(key, said) for _, _, key, said in ranked]
 
 
-def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]], room: int) -> Iterator[Shown]:
+def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]], room: int) -> Iterator[dict[str, Any]]:
+    """Items that can be listened to. One that did not fit into the page has no sound; `said` is what is said or asked in it."""
     for item, (key, why) in zip(record.outcomes([key for key, _ in chosen], sounds=True), chosen, strict=True):
         flac = item.sound or item.material
         sound = None if flac is None else base64.b64encode(flac).decode("ascii")
         if sound is not None and len(sound) > room:
             sound = None
         room -= len(sound or "")
-        texts = (
-            [(_heading(name), _said(item.row.get(name))) for name in maker.columns if name not in _HIDDEN]
-            if item.row
-            else []
-        )
+        if item.row:
+            texts = [(_heading(name), _said(item.row.get(name))) for name in maker.columns if name != "provenance"]
+        else:
+            texts = [("groups", ", ".join(f"{name}: {value}" for name, value in item.groups.items()))]
         tries = [f"{one.step}: {one.reason}" + (f" ({one.detail})" if one.detail else "") for one in item.failures]
-        texts += (
-            [("groups", ", ".join(f"{name}: {value}" for name, value in item.groups.items()))] if not item.row else []
-        )
         texts += [("tries that failed", "\n".join(tries))] if tries else []
         said = _said((item.row or {}).get("said") or (item.row or {}).get("question"))
-        yield Shown(key, why, said[:_LONGEST], tuple((name, text[:_LONGEST]) for name, text in texts if text), sound)
+        texts = [(name, text[:_LONGEST]) for name, text in texts if text]
+        yield {"id": key, "why": why, "said": said[:_LONGEST], "texts": texts, "sound": sound}
 
 
 def _heading(name: str) -> str:
