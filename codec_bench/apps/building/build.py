@@ -18,11 +18,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.described import Described
-from codec_bench.apps.building.item import Funnel, Item, Maker
-from codec_bench.apps.building.joined import Joined
-from codec_bench.apps.building.mixtures import Mixtures
-from codec_bench.apps.building.out import (
+from codec_bench.apps.building.data_set import (
     benchmark_text,
     card_text,
     check_benchmark,
@@ -30,6 +26,10 @@ from codec_bench.apps.building.out import (
     write_tables,
     write_text,
 )
+from codec_bench.apps.building.described import Described
+from codec_bench.apps.building.item import Funnel, Item, Maker
+from codec_bench.apps.building.joined import Joined
+from codec_bench.apps.building.mixtures import Mixtures
 from codec_bench.apps.building.page import write_build_page
 from codec_bench.apps.building.recipe import DescribedRecipe, Recipe
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import as_mono, check_sound, joined, normalised
+from codec_bench.apps.building.data_set import write_text
 from codec_bench.apps.building.item import Dropped, Failure, Item, draws
-from codec_bench.apps.building.out import write_text
 from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, Limits
 from codec_bench.apps.building.sources import LETTERS, Text, Texts, read_texts, text_digest

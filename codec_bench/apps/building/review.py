@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from codec_bench.apps.building.data_set import write_text
 from codec_bench.apps.building.item import Failure, Item, Maker
-from codec_bench.apps.building.out import write_text
 from codec_bench.apps.building.record import FOLDER, BuildRecord
 from codec_bench.apps.building.sources import LETTERS
 from codec_bench.apps.listening.answers import read_files

@@ -104,7 +104,7 @@ def progress(
         from codec_bench.store.folders import run_folders
 
         folders = [found for found in run_folders(folder) if found != folder]
-    rows = progress_of(folders)
+    rows = [progress_of(folder) for folder in folders]
     if as_json:
         sys.stdout.write(
             json.dumps([{**asdict(row), "folder": str(row.folder)} for row in rows], ensure_ascii=False) + "\n"

@@ -18,7 +18,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.cluster.actor import Ended, Place, ShardActor, Told, for_actor
+from codec_bench.apps.cluster.actor import Ended, Place, ShardActor, Told
 from codec_bench.apps.cluster.connection import ClusterSize, Kind, check_there, connected, first_line
 from codec_bench.apps.cluster.parts import PartFolders
 from codec_bench.apps.cluster.queue import ShardQueue
@@ -34,7 +34,7 @@ from codec_bench.data.shard import MOST_SHARDS, Shard
 from codec_bench.engine.evaluation import Evaluation, in_folder
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
-from codec_bench.engine.running import Running
+from codec_bench.engine.running import Running, quiet
 from codec_bench.errors import RunLocked, UserError
 from codec_bench.store.folders import RunFolder
 from codec_bench.store.integrity import DATABASE
@@ -218,7 +218,8 @@ class _Driver:
     def _start(self, number: int, kind: Kind) -> None:
         device = "auto" if kind.gpus else "cpu"
         workers = self._running.workers or max(1, kind.cpus - kind.gpus)
-        running = for_actor(self._running, device=device, workers=workers)
+        nobody: dict[str, Any] = {"progress": quiet, "on_folder": lambda folder, words: None}
+        running = replace(self._running, device=device, workers=workers, executor="local", page=False, **nobody)
         place = Place(self._place.folder, self._place.token, self._place.prepare, running, max(1, kind.cpus))
         options = {"num_cpus": kind.cpus, "num_gpus": kind.gpus, "max_concurrency": 2, "max_restarts": 0}
         handle = self._remote.options(**options).remote(place)

@@ -3,7 +3,7 @@
 Which file to open
     `steps.py`       the measurements of one codec in their order. Each codec has a worker of its own (`engine/own_worker.py`).
     `settings.py`    how thoroughly is measured; `codecs/checks/material.py` says on which audio.
-    `together.py`    one profile of several codecs, and the run of the engine that gives the metrics; `curves.py` has their curves and
+    `several_codecs.py`  one profile of several codecs, and the run of the engine that gives the metrics; `curves.py` has their curves and
                      delta rates.
     `rate.py`        bitrates and the use of codebooks (`codebook_use.py`).
     `speed.py`, `complexity.py`, `latency.py`, `streaming.py`, `stability.py`   one measurement each.

@@ -59,7 +59,7 @@ def test_equal_recipes_give_equal_bytes_and_another_seed_gives_others(mixing, so
 
 
 def test_no_item_is_lost_between_two_row_groups(mixing, sounds, monkeypatch):
-    monkeypatch.setattr("codec_bench.apps.building.out._GROUP", 5)
+    monkeypatch.setattr("codec_bench.apps.building.data_set._GROUP", 5)
     rows = rows_of(build(mixing(), out=sounds / "out").folder)
     assert [row["id"] for row in rows] == [f"mixture-{number:05d}" for number in range(12)]
 

@@ -1,5 +1,10 @@
 """The page of a profile: one HTML file with what was measured, the codebooks, the curves, and the decoded clips to listen to.
 
+Which file to open
+    `__init__.py`      what the page shows: the variables of the template, and the data of the scripts.
+    `profile.html.j2`, `profile.css`   the sections and their style.
+    `codebooks.js`     the pictures of codebooks; `listen.js` the players; `profile.js` starts all of it.
+
 Conventions
     The file can be opened from disk and loads nothing. It has the content security policy, the style, the plots and the
     player of a run's page. Text from data is not trusted: the template escapes it, and the script sets it as text.
@@ -153,18 +158,24 @@ def _plots(
     }
 
 
+def _streams(
+    profile: Mapping[str, Any], labels: Sequence[str]
+) -> Iterator[tuple[str, Mapping[str, Any], int, Mapping[str, Any]]]:
+    """Every stream of codes: the codec's label and sections, the codebooks of its streams before, and what was counted."""
+    for text, codec in zip(labels, profile["codecs"].values()):
+        before = 0
+        for stream in codec["rate"]["streams"] if codec["rate"]["state"] == "ok" else ():
+            yield text, codec, before, stream
+            before += stream["codebooks"]
+
+
 def _codebooks(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """How often each codebook uses its entries, most frequent first, as multiples of equal use; by codec and stream."""
     out = []
-    for text, codec in zip(labels, profile["codecs"].values()):
-        if codec["rate"]["state"] != "ok":
-            continue
-        for stream in codec["rate"]["streams"]:
-            books = [_bars(book["histogram"]) for book in stream["per_codebook"]]
-            if any(books):
-                out.append(
-                    {"codec": text, "stream": stream["name"], "cardinality": stream["cardinality"], "books": books}
-                )
+    for text, _, _, stream in _streams(profile, labels):
+        books = [_bars(book["histogram"]) for book in stream["per_codebook"]]
+        if any(books):
+            out.append({"codec": text, "stream": stream["name"], "cardinality": stream["cardinality"], "books": books})
     return out
 
 
@@ -181,37 +192,32 @@ def _bars(histogram: Sequence[int]) -> list[float]:
 def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """A table of the codebooks by codec and stream, with the share of codes that is kept in each re-encoding."""
     out = []
-    for text, codec in zip(labels, profile["codecs"].values()):
-        if codec["rate"]["state"] != "ok":
-            continue
+    for text, codec, before, stream in _streams(profile, labels):
         stability = codec["stability"] if codec["stability"]["state"] == "ok" else {}
         rounds = [entry["with_first"] for entry in stability.get("reencoding", [])]
-        place = 0
-        for stream in codec["rate"]["streams"]:
-            rows = []
-            for number, book in enumerate(stream["per_codebook"]):
-                kept = [f"{100 * r[place + number]:.1f}" for r in rounds]
-                rows.append(
-                    {
-                        "number": number + 1,
-                        "utilisation": "–" if book["utilisation"] is None else f"{100 * book['utilisation']:.1f}",
-                        "dead": f"{book['dead']:,}",
-                        "perplexity": "–" if book["perplexity"] is None else f"{book['perplexity']:.1f}",
-                        "entropy": "–" if book["entropy_bits"] is None else f"{book['entropy_bits']:.3f}",
-                        "corrected": "–"
-                        if book["entropy_bits_corrected"] is None
-                        else f"{book['entropy_bits_corrected']:.3f}",
-                        "kept": kept,
-                    }
-                )
-            place += stream["codebooks"]
-            out.append(
-                {
-                    "codec": text, "stream": stream["name"], "cardinality": stream["cardinality"], "frames": stream["frames"],
-                    "rounds": len(rounds), "rows": rows, "joint_reason": stream["joint_reason"],
-                }
-            )  # fmt: skip
+        rows = [
+            {
+                "number": number + 1,
+                "utilisation": _or_dash(book["utilisation"], "{:.1f}", 100),
+                "dead": f"{book['dead']:,}",
+                "perplexity": _or_dash(book["perplexity"], "{:.1f}"),
+                "entropy": _or_dash(book["entropy_bits"], "{:.3f}"),
+                "corrected": _or_dash(book["entropy_bits_corrected"], "{:.3f}"),
+                "kept": [f"{100 * r[before + number]:.1f}" for r in rounds],
+            }
+            for number, book in enumerate(stream["per_codebook"])
+        ]
+        out.append(
+            {
+                "codec": text, "stream": stream["name"], "cardinality": stream["cardinality"], "frames": stream["frames"],
+                "rounds": len(rounds), "rows": rows, "joint_reason": stream["joint_reason"],
+            }
+        )  # fmt: skip
     return out
+
+
+def _or_dash(value: float | None, form: str, factor: float = 1) -> str:
+    return "–" if value is None else form.format(factor * value)
 
 
 def _info(info: Mapping[str, Any]) -> dict[str, str]:
