@@ -119,8 +119,8 @@ def order(found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, An
                     f"{before['bitrate_bps'] / 1000:.3g} kbit/s ({before['codec']})"
                 )
                 text += "" if clear else "; the intervals overlap"
-                state = "suspect" if clear else "ok"
-                made = finding("quality rises with bitrate", state, text, after["value"] - before["value"])
+                apart = after["value"] - before["value"]
+                made = finding("quality rises with bitrate", "suspect" if clear else "ok", text, apart)
                 out.setdefault(after["codec"], []).append(made)
     return out
 
