@@ -41,8 +41,8 @@ def slurm(
             return
     else:
         resources = Resources(gpus, cpus, time, partition, at_once, tuple(sbatch or ()))
-        count = Shard(1, parts).of  # refuses what is no number of shards
-        submitted = submit(_command(context), _program(), out, count, resources)
+        # `Shard` refuses what is no number of shards.
+        submitted = submit(_command(context), _program(), out, Shard(1, parts).of, resources)
     told = f"{len(submitted.waiting_for)} of {submitted.parts} parts"
     merging = f"the job {submitted.jobs['merge']} that merges them into {out}"
     talk(f"submitted {told} as job {submitted.jobs['parts']}, and {merging}")
@@ -104,7 +104,7 @@ def progress(
         from codec_bench.store.folders import run_folders
 
         folders = [found for found in run_folders(folder) if found != folder]
-    rows = [progress_of(folder) for folder in folders]
+    rows = progress_of(folders)
     if as_json:
         sys.stdout.write(
             json.dumps([{**asdict(row), "folder": str(row.folder)} for row in rows], ensure_ascii=False) + "\n"

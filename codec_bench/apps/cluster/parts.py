@@ -137,11 +137,13 @@ class PartProgress:
     reason: str | None = None
 
 
-def progress_of(folder: Path) -> PartProgress:
-    """How far a part is in this moment, also while it is being written.
+def progress_of(folders: list[Path]) -> list[PartProgress]:
+    """How far each part is. A part that is being written is read as it is in this moment."""
+    return [_progress_of(folder) for folder in folders]
 
-    It is the sum over the runs at or below the part's folder: a benchmark's command makes one for each benchmark and model.
-    """
+
+def _progress_of(folder: Path) -> PartProgress:
+    """The sum over the runs at or below the part's folder: a benchmark's command makes one for each benchmark and model."""
     runs = [path.parent for path in sorted(folder.rglob(DATABASE)) if path.stat().st_size]
     if not runs:
         return PartProgress(folder, "waiting")
