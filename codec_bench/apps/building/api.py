@@ -74,33 +74,3 @@ def build(
         return replace(built, pushed=push_set(built.folder, target))
     finally:
         maker.close()
-
-
-def write_script(
-    recipe: str | os.PathLike[str], file: str | os.PathLike[str], *, seed: int | None = None, limit: int | None = None
-) -> tuple[int, dict[str, int]]:
-    """Writes the script sheet of a recipe of joined recordings: every line that readers are to read, and the name of its file.
-
-    Args:
-        recipe, seed, limit: as for `build`, which must be called with the same ones, since they decide who reads what.
-        file: the sheet, a CSV file.
-
-    Returns:
-        How many lines it has, and how many items are left out because they cannot be said, by reason.
-
-    Raises:
-        UnknownName: there is no such recipe.
-        UserError: the recipe is wrong or has nothing to read aloud, its texts cannot be read, or the file cannot be written.
-    """
-    from codec_bench.apps.building.recipe import read_recipe
-    from codec_bench.apps.building.recipe_spoken import JoinedRecipe
-    from codec_bench.apps.building.script import write_script as write_sheet
-
-    asked, folder = read_recipe(os.fspath(recipe))
-    asked = asked.limited(seed, limit)
-    if not isinstance(asked, JoinedRecipe):
-        raise UserError(
-            f"a recipe of the kind '{asked.kind}' has nothing that people read aloud",
-            hint="a script sheet is for recipes of the kind 'joined', such as speech-hsk",
-        )
-    return write_sheet(asked, folder, Path(file))

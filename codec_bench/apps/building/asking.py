@@ -44,17 +44,9 @@ class Asking:
         """
         beside = is_own_code(used.model) and (folder / used.model.partition(":")[0]).is_file()
         model = load_model(str(folder / used.model) if beside else used.model, used.options)
-        self.start(model)
-        return model
-
-    def start(self, model: Model) -> None:
-        """Starts a model.
-
-        Raises:
-            UserError: as `Model.start`.
-        """
         self._started[id(model)] = (model, asyncio.Semaphore(model.concurrency))
         self._submit(model.start()).result()
+        return model
 
     def ask(self, model: Model, request: Request, *, draw: int = 0) -> Response:
         """One answer, from the cache if the same was asked before. What is asked twice at the same time is answered once.

@@ -18,20 +18,24 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.card import benchmark_text, card_text, check_benchmark
+from codec_bench.apps.building.data_set import (
+    benchmark_text,
+    card_text,
+    check_benchmark,
+    write_dropped,
+    write_tables,
+    write_text,
+)
 from codec_bench.apps.building.described import Described
-from codec_bench.apps.building.funnel import Funnel
-from codec_bench.apps.building.item import Item, Maker
+from codec_bench.apps.building.item import Funnel, Item, Maker
 from codec_bench.apps.building.joined import Joined
 from codec_bench.apps.building.mixtures import Mixtures
-from codec_bench.apps.building.out import write_dropped, write_tables, write_text
 from codec_bench.apps.building.page import write_build_page
-from codec_bench.apps.building.quality import MetricLoader
-from codec_bench.apps.building.recipe import Recipe
-from codec_bench.apps.building.recipe_described import DescribedRecipe
+from codec_bench.apps.building.recipe import DescribedRecipe, Recipe
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe
 from codec_bench.apps.building.record import FOLDER, BuildRecord
 from codec_bench.apps.building.review import Reviewed, read_decisions, take_answers, write_sheets
+from codec_bench.apps.building.speech import MetricLoader
 from codec_bench.apps.building.spoken import Spoken
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import FolderLock
@@ -164,7 +168,7 @@ def _write(
     write_tables(out, sounds, maker.columns, count=funnel.kept, size_bytes=record.sound_bytes())
     write_dropped(out, record.outcomes(keys), maker.steps)
     write_json(out / "funnel.json", funnel.as_dict())
-    numbers: dict[str, list[float]] = {name: [] for name, kind in maker.columns.items() if kind == "number"}
+    numbers = {name: list[float]() for name, kind in maker.columns.items() if kind == "number"}
     for outcome in record.outcomes(keys):
         for name, values in numbers.items():
             if outcome.row is not None and outcome.row.get(name) is not None:
@@ -172,5 +176,5 @@ def _write(
     groups = [name for name in funnel.groups if name in maker.columns]
     write_text(out / "benchmark.yaml", benchmark_text(recipe, groups, max(1, funnel.kept)))
     write_text(out / "README.md", card_text(recipe, facts, funnel, numbers, record.sentence(funnel.kept)))
-    write_build_page(out, recipe, maker, funnel, record, keys, facts["sources"])
+    write_build_page(out, recipe, maker, funnel, numbers, record, keys, facts["sources"])
     return funnel

@@ -34,7 +34,16 @@ def build(
     if script is not None and (review or reviewed or push):
         raise UserError("--script makes no data set, so --review, --reviewed and --push have nothing to be about")
     if script is not None:
-        _write_sheet(recipe, script, seed, limit, as_json)
+        from codec_bench.apps.building.joined import write_script
+
+        lines, left_out = write_script(recipe, script, seed=seed, limit=limit)
+        if as_json:
+            sys.stdout.write(json.dumps({"script": str(script), "lines": lines, "left_out": left_out}) + "\n")
+        talk(f"{script} has {lines:,} lines to read")
+        for reason, count in left_out.items():
+            talk(f"{count:,} items are left out: {reason}")
+        if not lines:
+            raise typer.Exit(3)
     if out is None:
         return
     built = build_set(
@@ -68,17 +77,4 @@ def build(
     if built.pushed is not None:
         talk(f"pushed to {built.pushed}")
     if not funnel.kept:
-        raise typer.Exit(3)
-
-
-def _write_sheet(recipe: str, script: Path, seed: int | None, limit: int | None, as_json: bool) -> None:
-    from codec_bench.apps.building.api import write_script
-
-    lines, left_out = write_script(recipe, script, seed=seed, limit=limit)
-    if as_json:
-        sys.stdout.write(json.dumps({"script": str(script), "lines": lines, "left_out": left_out}) + "\n")
-    talk(f"{script} has {lines:,} lines to read")
-    for reason, count in left_out.items():
-        talk(f"{count:,} items are left out: {reason}")
-    if not lines:
         raise typer.Exit(3)

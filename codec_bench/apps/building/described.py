@@ -24,11 +24,10 @@ from codec_bench.apps.building.candidates import (
     read_candidates,
     read_options,
 )
-from codec_bench.apps.building.item import Dropped, Failure, Item, at_once, draws
-from codec_bench.apps.building.recipe_described import Classes, DescribedRecipe, Fact
+from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, at_once, draws
+from codec_bench.apps.building.recipe import Classes, DescribedRecipe, Fact
 from codec_bench.apps.building.segments import Segment, cut
-from codec_bench.apps.building.sources import read_recordings
-from codec_bench.apps.building.texts import LETTERS
+from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash
@@ -64,7 +63,7 @@ class _Asked:
     choices: tuple[str, ...] = ()
 
 
-class Described:
+class Described(Maker):
     """Makes the questions of a recipe.
 
     Args:
@@ -81,7 +80,6 @@ class Described:
         "checked": "text", "review": "text", "recording": "text", "licence": "text", "start_s": "number", "duration_s": "number",
         "provenance": "text",
     }  # fmt: skip
-    rate = None
 
     def __init__(self, recipe: DescribedRecipe, folder: Path) -> None:
         self.recipe = recipe
@@ -182,10 +180,6 @@ class Described:
             "descriptions": hashlib.blake2b(written.encode(), digest_size=20).hexdigest(),
             "models": {name: dict(model.identity) for name, model in self._models.items()},
         }
-
-    def nearness(self, row: Mapping[str, Any]) -> float | None:
-        """As `Maker.nearness`. The checks say yes or no, so no number tells it."""
-        return None
 
     def close(self) -> None:
         """Closes the models."""

@@ -1,12 +1,13 @@
-"""One item of a build: what became of it, and how it draws its random numbers."""
+"""One item of a build: what became of it, and how it draws its random numbers; and the funnel, in which every item is counted once."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -71,48 +72,39 @@ class Item:
         return self.row is not None
 
 
-class Maker(Protocol):
-    """What makes the items of one kind of recipe. `make` may be called by several threads at once."""
+class Maker:
+    """What makes the items of one kind of recipe.
 
-    @property
-    def steps(self) -> Sequence[str]:
-        """The steps that an item goes through, in order."""
-        ...
+    Args:
+        steps: that an item goes through, in order.
+        columns: of a row beside the sound: the name and the type, `text`, `texts` or `number`.
+        rate: the column with the number that retries are to bring down, whose failed values stand in `Failure.value`; None if there is none.
+        parallel: how many items to make at once.
+    """
 
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """The columns of a row beside the sound: the name and the type, `text`, `texts`, `number` or `truth`."""
-        ...
-
-    @property
-    def rate(self) -> str | None:
-        """The column with the number that retries are to bring down, whose failed values stand in `Failure.value`; None if there is none."""
-        ...
-
-    @property
-    def parallel(self) -> int:
-        """How many items to make at once."""
-        ...
+    steps: Sequence[str]
+    columns: Mapping[str, str]
+    rate: str | None = None
+    parallel: int
 
     def keys(self) -> Sequence[str]:
         """The ids of all items, in the order in which they stand in the data set."""
-        ...
+        raise NotImplementedError
 
     def make(self, key: str) -> Item:
-        """Makes one item. What it gives depends on the recipe and the key alone, not on other items."""
-        ...
+        """Makes one item, by the recipe and the key alone. It may be called by several threads at once."""
+        raise NotImplementedError
 
     def facts(self) -> Mapping[str, Any]:
         """What the card says of the sources and the tools, as JSON values."""
-        ...
+        raise NotImplementedError
 
     def nearness(self, row: Mapping[str, Any]) -> float | None:
         """How near a kept item was to being dropped: from 0, far from it, to 1, at the limit; None where no number tells it."""
-        ...
+        return None
 
     def close(self) -> None:
         """Frees memory and ends processes."""
-        ...
 
 
 def draws(seed: int, *names: str | int) -> np.random.Generator:
@@ -128,3 +120,84 @@ def at_once(concurrencies: Iterable[int]) -> int:
         concurrencies: how many requests each model takes at once. Beside these requests, one item for each core is computed.
     """
     return min(_MOST_AT_ONCE, sum(concurrencies) + (os.cpu_count() or 1))
+
+
+@dataclass(slots=True)
+class Funnel:
+    """The counts of a build.
+
+    Args:
+        steps: the steps of the maker, in order.
+        items: how many items were asked for.
+        kept: how many stand in the data set.
+        tries: how many tries there were in all.
+        dropped: dropped items, by step and reason. An item counts under the last try that came furthest.
+        failed: tries that failed, by step and reason; those of kept items are among them.
+        groups: how many items of each group were asked for and kept, by the name of the groups.
+    """
+
+    steps: Sequence[str]
+    items: int = 0
+    kept: int = 0
+    tries: int = 0
+    dropped: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    failed: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    groups: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, outcomes: Iterable[Item], steps: Sequence[str]) -> Funnel:
+        """Counts items."""
+        funnel = cls(steps)
+        for outcome in outcomes:
+            funnel._count(outcome)
+        return funnel
+
+    def _count(self, outcome: Item) -> None:
+        self.items += 1
+        self.kept += outcome.kept
+        self.tries += len(outcome.failures) + outcome.kept
+        for failure in outcome.failures:
+            self.failed[failure.step][failure.reason] += 1
+        if not outcome.kept:
+            furthest = reason_of(outcome, self.steps)
+            self.dropped[furthest.step][furthest.reason] += 1
+        for name, held in outcome.groups.items():
+            for value in [held] if isinstance(held, str) else held:
+                counts = self.groups.setdefault(name, {}).setdefault(value, [0, 0])
+                counts[0] += 1
+                counts[1] += outcome.kept
+
+    def rows(self) -> list[tuple[str, int, str, int]]:
+        """For each step and reason: the step, how many items reached it, the reason, and how many were dropped for it.
+
+        A step at which no item was dropped has one row, without a reason. The last row says how many were kept.
+        """
+        left, rows = self.items, []
+        for step in self.steps:
+            reasons = self.dropped.get(step, Counter())
+            rows += [(step, left, reason, count) for reason, count in _most(reasons)] or [(step, left, "", 0)]
+            left -= reasons.total()
+        return [*rows, ("kept", left, "", 0)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts as JSON values."""
+        return {
+            "items": self.items,
+            "kept": self.kept,
+            "tries": self.tries,
+            "dropped": {step: dict(_most(self.dropped[step])) for step in self.steps if step in self.dropped},
+            "failed_tries": {step: dict(_most(self.failed[step])) for step in self.steps if step in self.failed},
+            "groups": {
+                name: {value: {"items": n, "kept": kept} for value, (n, kept) in sorted(held.items())}
+                for name, held in sorted(self.groups.items())
+            },
+        }
+
+
+def reason_of(outcome: Item, steps: Sequence[str]) -> Failure:
+    """Why an item was dropped: the failure of the last of the tries that came furthest."""
+    return max(enumerate(outcome.failures), key=lambda one: (steps.index(one[1].step), one[0]))[1]
+
+
+def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda one: (-one[1], one[0]))

@@ -1,27 +1,136 @@
-"""The maker of joined recordings: the recording of a question, and its options as people read them or a synthesiser says them."""
+"""The maker of joined recordings: the recording of a question, and its options as people read them or a synthesiser says them.
+
+The script sheet has every line that readers are to read, with the name of the file that it is recorded in.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections import defaultdict
+import os
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import as_mono, check_sound, joined, normalised
-from codec_bench.apps.building.inspection import Found
-from codec_bench.apps.building.item import Dropped, Failure, Item
-from codec_bench.apps.building.quality import MetricLoader
+from codec_bench.apps.building.data_set import write_text
+from codec_bench.apps.building.item import Dropped, Failure, Item, draws
+from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, Limits
-from codec_bench.apps.building.script import Line, check_line, lines_of, readers_of
-from codec_bench.apps.building.speech import SpeechMaker
-from codec_bench.apps.building.texts import Text, read_texts, text_digest
-from codec_bench.apps.building.wording import Unspeakable
+from codec_bench.apps.building.sources import LETTERS, Text, Texts, read_texts, text_digest
+from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, plain_text
+from codec_bench.apps.building.spoken import check_answer
+from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash
+from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.errors import AudioError, UserError
 from codec_bench.types import Audio
+
+COLUMNS = ("file", "reader", "item", "option", "line")
+_HASH = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is read of one option.
+
+    Args:
+        letter: of the option. said: as it is read out. file: the name of its recording, without the ending.
+    """
+
+    letter: str
+    said: str
+    file: str
+
+
+def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
+    """The lines of one item. A file's name holds a hash of its line, so that a recording is never taken for one of another text.
+
+    Raises:
+        Unspeakable: a line cannot be said, the options sound alike, or the answer names none of them.
+    """
+    check_answer(text)
+    language = recipe.language
+    choices = [spoken_text(choice, language) for choice in text.choices]
+    check_options(choices, language, plain_text(recipe.checks.rule, language))
+    lines = []
+    for letter, choice in zip(LETTERS, text.choices):
+        said = spoken_text(render_text(recipe.line, {"letter": letter, "choice": choice}, "the line"), language)
+        lines.append(Line(letter, said, f"{key}_{letter}_{text_digest(said)[:_HASH]}"))
+    return lines
+
+
+def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
+    """The reader of each item: all readers get equally many, in an order that is drawn."""
+    readers = recipe.recorded.readers if recipe.recorded else ()
+    keys = list(texts.rows)
+    order = draws(recipe.seed, "readers").permutation(len(keys))
+    return {keys[int(place)]: readers[number % len(readers)] for number, place in enumerate(order)} if readers else {}
+
+
+def check_line(recipe: JoinedRecipe) -> None:
+    """Checks the template of a line.
+
+    Raises:
+        UserError: it reads something else than `letter` and `choice`.
+    """
+    if unknown := variables(recipe.line) - {"letter", "choice"}:
+        raise UserError(f"the line reads {', '.join(sorted(unknown))}; expected 'letter' and 'choice' and nothing else")
+
+
+def write_script(
+    name: str | os.PathLike[str], file: str | os.PathLike[str], *, seed: int | None = None, limit: int | None = None
+) -> tuple[int, dict[str, int]]:
+    """Writes the script sheet of a recipe: every line that readers are to read, and the name of its file.
+
+    Args:
+        name: of the recipe. seed, limit: as for `build`, which must be called with the same ones, since they decide who reads what.
+        file: the sheet, a CSV file, which spreadsheets open.
+
+    Returns:
+        How many lines it has, and how many items are left out because they cannot be said, by reason.
+
+    Raises:
+        UnknownName: there is no such recipe.
+        UserError: the recipe is wrong or has nothing to read aloud, its texts cannot be read, or the file cannot be written.
+    """
+    asked, folder = read_recipe(os.fspath(name))
+    recipe = asked.limited(seed, limit)
+    if not isinstance(recipe, JoinedRecipe):
+        raise UserError(
+            f"a recipe of the kind '{recipe.kind}' has nothing that people read aloud",
+            hint="a script sheet is for recipes of the kind 'joined', such as speech-hsk",
+        )
+    if recipe.recorded is None:
+        raise UserError(
+            "the options of this recipe are synthesised", hint="a script sheet is for recipes with 'recorded'"
+        )
+    check_line(recipe)
+    texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
+    readers, left_out = readers_of(texts, recipe), Counter[str]()
+    sheet = io.StringIO()
+    writer = csv.writer(sheet, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    count = 0
+    for key, text in texts.rows.items():
+        try:
+            lines = [] if isinstance(text, str) else lines_of(key, text, recipe)
+        except Unspeakable as problem:
+            left_out[problem.reason] += 1
+            continue
+        if isinstance(text, str):
+            left_out["the row cannot be used"] += 1
+        for line in lines:
+            writer.writerow((f"{line.file}.wav", readers[key], key, line.letter, line.said))
+        count += len(lines)
+    # Spreadsheets take a CSV file for UTF-8 only if it begins with this mark.
+    write_text(Path(file), "\ufeff" + sheet.getvalue())
+    return count, dict(left_out)
+
 
 ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".m4a")
 
@@ -56,13 +165,9 @@ class Joined(SpeechMaker):
         texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
         self._readers = readers_of(texts, recipe)
         super().__init__(recipe, texts, folder, load)
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """As `Maker.columns`; `level` is the source's group."""
-        return {
+        self.columns = {
             "question": "text", "choices": "texts", "answer": "text", "level": "text", "said": "text", "reader": "text",
-            "stem": "text", **self.inspection.columns, "loudness_lufs": "number", "duration_s": "number", "licence": "text",
+            "stem": "text", **self.checked_columns, "loudness_lufs": "number", "duration_s": "number", "licence": "text",
             "provenance": "text",
         }  # fmt: skip
 
@@ -138,37 +243,34 @@ class Joined(SpeechMaker):
         recipe = self.recipe
         parts = [normalised(sound, recipe.loudness_lufs, recipe.peak_dbfs)[0] for sound in (stem, *read.sounds)]
         whole, level = normalised(self._whole(parts), recipe.loudness_lufs, recipe.peak_dbfs)
-        found = self.inspection.check(whole, [(line.said, part) for line, part in zip(lines, parts[1:])])
+        checked, told = self.inspect(whole, [(line.said, part) for line, part in zip(lines, parts[1:])])
         hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in (stem, *read.sounds, whole)]
         own = recipe.recorded.licence if recipe.recorded else "synthesised"
+        said = "\n".join(line.said for line in lines)
+        made = {
+            "source": self.texts.origin(key),
+            "line": recipe.line,
+            "seed": recipe.seed,
+            "reader": read.reader,
+            **read.made,
+            "pause_s": recipe.pause_s,
+            **told,
+            "hashes": {"said": text_digest(said), "stem": hashes[0], "options": hashes[1:-1], "kept": hashes[-1]},
+        }
         return {
             "question": text.question or None,
             "choices": list(text.choices),
             "answer": text.answer,
             "level": text.group,
-            "said": "\n".join(line.said for line in lines),
+            "said": said,
             "reader": read.reader,
             "stem": text.stem,
-            **found.columns,
+            **checked,
             "loudness_lufs": round(level, 3),
             "duration_s": round(whole.duration_s, 6),
             "licence": f"texts: {recipe.texts.licence}; stem: {recipe.stems.licence}; options: {own}",
-            "provenance": self._provenance(key, lines, read, found, hashes),
+            "provenance": json.dumps(made, sort_keys=True, ensure_ascii=False),
         }, flac_bytes(whole)
-
-    def _provenance(self, key: str, lines: Sequence[Line], read: Read, found: Found, hashes: Sequence[str]) -> str:
-        said = text_digest("\n".join(line.said for line in lines))
-        made = {
-            "source": self.texts.origin(key),
-            "line": self.recipe.line,
-            "seed": self.recipe.seed,
-            "reader": read.reader,
-            **read.made,
-            "pause_s": self.recipe.pause_s,
-            **found.provenance,
-            "hashes": {"said": said, "stem": hashes[0], "options": list(hashes[1:-1]), "kept": hashes[-1]},
-        }
-        return json.dumps(made, sort_keys=True, ensure_ascii=False)
 
 
 def _folder(name: str, folder: Path, what: str) -> Path:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.out import SPLIT
+from codec_bench.apps.building.data_set import SPLIT
 from codec_bench.apps.building.page import PAGE
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.errors import UserError, hub_fault

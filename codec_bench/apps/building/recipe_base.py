@@ -117,4 +117,8 @@ class Wanted(Strict):
 
     def limited(self, seed: int | None, limit: int | None) -> Self:
         """The same recipe with another seed, and for at most `limit` items; None changes nothing."""
-        return self if seed is None else self.model_copy(update={"seed": seed})
+        changed: dict[str, Any] = {} if seed is None else {"seed": seed}
+        if limit is not None:
+            name = "count" if "count" in type(self).model_fields else "limit"
+            changed[name] = min(limit, getattr(self, name) or limit)
+        return self.model_copy(update=changed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -168,11 +168,6 @@ class Speech(Wanted):
     prompt: str | None = None
     metrics: Annotated[tuple[str, ...], Field(min_length=1)] | None = None
     limit: Annotated[int | None, Field(ge=1)] = None
-
-    def limited(self, seed: int | None, limit: int | None) -> Self:
-        """As `Wanted.limited`."""
-        recipe = super().limited(seed, limit)
-        return recipe if limit is None else recipe.model_copy(update={"limit": min(limit, recipe.limit or limit)})
 
     def _form(self, kind: Literal["qa", "understanding"], prompt: str, columns: dict[str, str], rubric: str) -> Form:
         """A form with the recipe's own prompt and metrics. `rubric` is for answers that are not the letter of an option."""

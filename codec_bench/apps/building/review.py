@@ -16,18 +16,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from codec_bench.apps.building.data_set import write_text
 from codec_bench.apps.building.item import Failure, Item, Maker
-from codec_bench.apps.building.out import write_text
 from codec_bench.apps.building.record import FOLDER, BuildRecord
-from codec_bench.apps.building.texts import LETTERS
+from codec_bench.apps.building.sources import LETTERS
 from codec_bench.apps.listening.answers import read_files
 from codec_bench.apps.listening.key import SUFFIX, read_key
 from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.apps.listening.material import Item as Reviewable
 from codec_bench.apps.listening.material import Material
-from codec_bench.apps.listening.ratings import Rating, counted, renamed, unblind
+from codec_bench.apps.listening.ratings import Rating, counted, unblind
 from codec_bench.apps.listening.sheet import Plan, write_sheet
-from codec_bench.apps.listening.sound import FORMAT
 from codec_bench.errors import UserError
 
 DECISIONS, SHEETS = "review.jsonl", "review"
@@ -148,7 +147,7 @@ def write_sheets(record: Reviewed, maker: Maker, keys: Sequence[str], out: Path,
             kind = kind_of("review")
             plan = Plan(kind, (0, 0), (), None, len(items), 0, 0, None, _SOUND_MB, title, kind.instructions, seed)
             page = out / SHEETS / f"sheet-{number:03d}.html"
-            written = write_sheet(Material(items, (), True, Counter(), ()), plan, page, FORMAT)
+            written = write_sheet(Material(items, (), True, Counter(), ()), plan, page)
         # The key names the items, and is not given to anybody; the sheets may be sent as they lie there.
         kept = out / FOLDER / SHEETS / f"{written.sheet}{SUFFIX}"
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -210,7 +209,7 @@ def take_answers(files: Sequence[Path], out: Path) -> tuple[dict[str, Decision],
         key = read_key(path)
         read, problems = read_files(files, key)
         used |= {file.name for file in read}
-        found, wrong = unblind(renamed(read), key)
+        found, wrong = unblind(read, key)
         rows += counted(found)
         for one in (*problems, *wrong):
             told[one.file].append(f"{one.file}: {one.what}: {one.detail}")

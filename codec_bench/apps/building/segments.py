@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from codec_bench.apps.building.candidates import Unreadable, ask_for_topics, read_starts
 from codec_bench.apps.building.item import Failure
-from codec_bench.apps.building.recipe_described import Topics
+from codec_bench.apps.building.recipe import Topics
 from codec_bench.types import Request, Sample
 
 

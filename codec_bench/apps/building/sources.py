@@ -1,18 +1,23 @@
-"""The recordings that a build is made of: which are taken, under which licence, and why others are left out."""
+"""What a build is made of: recordings with their licences, and rows of questions, options, answers and dialogues."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.recipe_base import RecordingSource
+from codec_bench.apps.building.recipe_spoken import Dialogue, TextSource
 from codec_bench.data import open_source
 from codec_bench.data.hub import PREFIX
 from codec_bench.data.source import problem_of
+from codec_bench.data.table import open_table, row_problem
 from codec_bench.errors import UserError
 from codec_bench.types import Sample
 
@@ -93,3 +98,193 @@ def read_recordings(source: RecordingSource, folder: Path) -> Recordings:
 
 def _any(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+LETTERS = "ABCDEFGH"
+
+
+class BadRow(Exception):
+    """A row cannot be used; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What one speaker of a dialogue says at once. `gender` is None where the source does not tell it."""
+
+    speaker: str
+    gender: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One row of the source, as it is written.
+
+    Args:
+        question: of the row; empty if it has none.
+        choices: the options; empty if it has none.
+        answer: the letter of the right option, or without options the reference answer.
+        group: what the funnel counts it under, or None.
+        fields: what the template reads beside them.
+        turns: of its dialogue; empty if it has none.
+        stem: the path of its recording, or None.
+    """
+
+    question: str
+    choices: tuple[str, ...]
+    answer: str
+    group: str | None
+    fields: Mapping[str, str]
+    turns: tuple[Turn, ...] = ()
+    stem: str | None = None
+
+    def dialogue(self) -> str:
+        """A hash of the dialogue, which is the same for all rows that ask about it."""
+        return text_digest("\n".join(f"{turn.speaker}: {turn.text}" for turn in self.turns))
+
+    def digest(self) -> str:
+        """A hash of all that it holds."""
+        return text_digest(json.dumps(asdict(self), sort_keys=True, ensure_ascii=False))
+
+
+@dataclass(frozen=True)
+class Texts:
+    """All rows of a source by key; a row that cannot be used is a sentence that says why."""
+
+    name: str
+    revision: str | None
+    licence: str
+    rows: Mapping[str, Text | str]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of all rows with their keys."""
+        written = [[key, text if isinstance(text, str) else text.digest()] for key, text in self.rows.items()]
+        return text_digest(json.dumps(written, ensure_ascii=False))
+
+    def facts(self) -> dict[str, Any]:
+        """What the card says of the source."""
+        count = len(self.rows)
+        return {
+            "name": self.name,
+            "recordings": count,
+            "taken": count,
+            "left_out": {},
+            "licences": {self.licence: count},
+            "fingerprint": self.fingerprint,
+            "revision": self.revision,
+        }
+
+    def origin(self, key: str) -> dict[str, Any]:
+        """Where one row comes from."""
+        text = self.rows[key]
+        told = "" if isinstance(text, str) else text.digest()
+        return {"name": self.name, "revision": self.revision, "row": key, "hash": told}
+
+
+def text_digest(text: str) -> str:
+    """A hash of a text."""
+    return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, limit: int | None = None) -> Texts:
+    """Reads a source.
+
+    Args:
+        source: as the recipe says. folder: where relative paths start. stem: the column with the paths of recordings. limit: read at
+            most this many rows.
+
+    Raises:
+        UserError: it cannot be read, lacks a column, or has no rows.
+    """
+    table = open_table(
+        located(source.data, folder), config=source.config, split=source.split, revision=source.revision, limit=limit
+    )
+    named = (*source.columns, *([stem] if stem else []))
+    if missing := [name for name in named if name not in table.columns]:
+        raise UserError(
+            f"the texts '{source.data}' have no column {', '.join(missing)}",
+            hint=f"they have {', '.join(table.columns)}",
+        )
+    rows: dict[str, Text | str] = {}
+    for key, row in table:
+        problem = row_problem(row)
+        try:
+            rows[key.replace("/", "-")] = _text(row, source, stem) if problem is None else problem
+        except BadRow as bad:
+            rows[key.replace("/", "-")] = str(bad)
+    if not rows:
+        raise UserError(f"the texts '{source.data}' have no rows")
+    return Texts(table.name, table.revision, source.licence, rows)
+
+
+def _text(row: Mapping[str, Any], source: TextSource, stem: str | None) -> Text:
+    choices = _choices(row, source.choices)
+    return Text(
+        question=_cell(row, source.question),
+        choices=choices,
+        answer=_answer(_cell(row, source.answer), choices, source),
+        group=_cell(row, source.group) or None,
+        fields={name: _cell(row, column) for name, column in source.fields.items()},
+        turns=() if source.dialogue is None else parse_turns(row[source.dialogue.column], source.dialogue),
+        stem=_cell(row, stem) if stem else None,
+    )
+
+
+def _cell(row: Mapping[str, Any], column: str | None) -> str:
+    held = None if column is None else row[column]
+    return "" if held is None else str(held).strip()
+
+
+def _choices(row: Mapping[str, Any], columns: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    if columns is None:
+        return ()
+    held = row[columns] if isinstance(columns, str) else [row[name] for name in columns]
+    if not isinstance(held, (list, tuple)):
+        raise BadRow(f"the column '{columns}' holds {type(held).__name__}; expected a list")
+    choices = ["" if choice is None else str(choice).strip() for choice in held]
+    # Questions with fewer options than others leave the last columns empty. An empty one before them is a mistake, which the checks find.
+    while choices and not choices[-1]:
+        choices.pop()
+    return tuple(choices)
+
+
+def _answer(answer: str, choices: Sequence[str], source: TextSource) -> str:
+    """The letter of the right option, or without options the text of the answer."""
+    if source.choices is None:
+        return answer
+    if source.answer_is == "letter":
+        return answer.upper()
+    places = [place for place, choice in enumerate(choices) if choice == answer]
+    if len(places) != 1 or places[0] >= len(LETTERS):
+        raise BadRow(f"the answer '{answer}' is {len(places)} of the options; expected one")
+    return LETTERS[places[0]]
+
+
+def parse_turns(held: Any, dialogue: Dialogue) -> tuple[Turn, ...]:
+    """The turns of a dialogue.
+
+    Args:
+        held: a list of turns, or a text with one turn a line. dialogue: says which names are women's and men's.
+
+    Raises:
+        BadRow: it holds no turns, or a turn has no speaker.
+    """
+    turns = held.splitlines() if isinstance(held, str) else held
+    if not isinstance(turns, (list, tuple)):
+        raise BadRow(f"the column '{dialogue.column}' holds {type(held).__name__}; expected a list of turns")
+    parsed = []
+    for turn in turns:
+        if isinstance(turn, Mapping):
+            speaker, text = turn.get("speaker"), turn.get("text")
+        else:
+            speaker, colon, text = str(turn).partition(":")
+            speaker = speaker if colon else None
+        if not speaker or not str(speaker).strip():
+            raise BadRow(f"a turn of the dialogue names no speaker: '{turn}'")
+        name = str(speaker).strip()
+        gender = next((told for pattern, told in dialogue.genders.items() if fnmatchcase(name, pattern)), None)
+        parsed.append(Turn(name, gender, str(text or "").strip()))
+    if not parsed:
+        raise BadRow("the dialogue has no turns")
+    return tuple(parsed)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import check_part, check_sound, joined, levelled, normalised
 from codec_bench.apps.building.item import Dropped, Failure, Item, draws
-from codec_bench.apps.building.quality import MetricLoader
-from codec_bench.apps.building.readback import plain_text
 from codec_bench.apps.building.recipe_spoken import SpokenRecipe
-from codec_bench.apps.building.speech import SpeechMaker
-from codec_bench.apps.building.texts import LETTERS, Text, read_texts, text_digest
-from codec_bench.apps.building.voices import VoicesOf
+from codec_bench.apps.building.sources import LETTERS, Text, read_texts, text_digest
+from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, VoicesOf, plain_text
 from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash
@@ -45,25 +42,20 @@ class Spoken(SpeechMaker):
     """
 
     steps = ("row", "text", "synthesis", "sound", "quality", "recognition")
+    voices: VoicesOf
 
     def __init__(self, recipe: SpokenRecipe, folder: Path, load: MetricLoader) -> None:
         self.recipe = recipe
         _check_template(recipe)
         super().__init__(recipe, read_texts(recipe.texts, folder, limit=recipe.limit), folder, load)
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        """As `Maker.columns`; the voices of a dialogue are a list beside that of its speakers."""
-        texts = self.recipe.texts
-        voices = (
-            {"voice": "text"}
-            if texts.dialogue is None
-            else {"dialogue": "text", "speakers": "texts", "voices": "texts"}
+        choices = {} if recipe.texts.choices is None else {"choices": "texts"}
+        # The voices of a dialogue are a list beside that of its speakers.
+        cast = (
+            {"dialogue": "text", "speakers": "texts", "voices": "texts"} if recipe.texts.dialogue else {"voice": "text"}
         )
-        return {
-            "question": "text", **({} if texts.choices is None else {"choices": "texts"}), "answer": "text", "group": "text",
-            "said": "text", **voices, **self.inspection.columns, "loudness_lufs": "number", "duration_s": "number",
-            "licence": "text", "provenance": "text",
+        self.columns = {
+            "question": "text", **choices, "answer": "text", "group": "text", "said": "text", **cast, **self.checked_columns,
+            "loudness_lufs": "number", "duration_s": "number", "licence": "text", "provenance": "text",
         }  # fmt: skip
 
     def make_text(self, key: str, text: Text) -> Item:
@@ -78,7 +70,7 @@ class Spoken(SpeechMaker):
                 parts = self._parts(key, text, lines, number)
                 groups["voice"] = self._named(parts)
                 try:
-                    raw = [self._speakers.say(part.said, part.place, part.again) for part in parts]
+                    raw = [self.voices.say(part.said, part.place, part.again) for part in parts]
                     material = flac_bytes(_whole(raw, pauses))
                     row, sound = self._checked(text, parts, raw, pauses)
                 except Dropped as dropped:
@@ -93,11 +85,6 @@ class Spoken(SpeechMaker):
         except Unspeakable as problem:
             return Item(key, groups, (Failure("text", problem.reason, problem.what),))
         return Item(key, groups, tuple(failures), material=material)
-
-    @property
-    def _speakers(self) -> VoicesOf:
-        assert self.voices is not None, "a recipe of spoken texts has voices"
-        return self.voices
 
     def _lines(self, text: Text) -> list[tuple[str | None, str]]:
         """What is said, part by part, each with the speaker of a dialogue.
@@ -130,13 +117,13 @@ class Spoken(SpeechMaker):
 
     def _parts(self, key: str, text: Text, lines: Sequence[tuple[str | None, str]], number: int) -> list[Part]:
         if not text.turns:
-            place, again = self._speakers.order(self.recipe.seed, key, number)
+            place, again = self.voices.order(self.recipe.seed, key, number)
             return [Part(said, place, again) for _, said in lines]
-        cast = self._speakers.cast(text, self.recipe.seed, number)
+        cast = self.voices.cast(text, self.recipe.seed, number)
         return [Part(said, cast[speaker], number, speaker) for speaker, said in lines if speaker is not None]
 
     def _named(self, parts: Sequence[Part]) -> str | list[str]:
-        names = [self._speakers.voices[place].name for place in _cast(parts).values()]
+        names = [self.voices.voices[place].name for place in _cast(parts).values()]
         return names if parts[0].speaker is not None else names[0]
 
     def _checked(
@@ -144,7 +131,7 @@ class Spoken(SpeechMaker):
     ) -> tuple[dict[str, Any], bytes]:
         recipe = self.recipe
         whole, level, heard_of = self._levelled(parts, raw, pauses)
-        found = self.inspection.check(whole, [(part.said, sound) for part, sound in zip(parts, heard_of)])
+        checked, told = self.inspect(whole, [(part.said, sound) for part, sound in zip(parts, heard_of)])
         cast = _cast(parts)
         named = self._named(parts)
         row = {
@@ -158,11 +145,11 @@ class Spoken(SpeechMaker):
                 if isinstance(named, str)
                 else {"dialogue": text.dialogue(), "speakers": list(cast), "voices": named}
             ),
-            **found.columns,
+            **checked,
             "loudness_lufs": round(level, 3),
             "duration_s": round(whole.duration_s, 6),
             "licence": recipe.texts.licence,
-            "provenance": {**self._made(parts, pauses, [*raw, whole]), **found.provenance},
+            "provenance": {**self._made(parts, pauses, [*raw, whole]), **told},
         }
         return row, flac_bytes(whole)
 
@@ -191,7 +178,7 @@ class Spoken(SpeechMaker):
         """How an item was made: what it depends on beside the checks, and the hashes of what was said, synthesised and kept."""
         cast, recipe = _cast(parts), self.recipe
         hashes = [content_hash(sound.samples, sound.sample_rate_hz) for sound in sounds]
-        names = {speaker: self._speakers.voices[place].name for speaker, place in cast.items()}
+        names = {speaker: self.voices.voices[place].name for speaker, place in cast.items()}
         speaking: dict[str, Any] = {"voice": names[parts[0].speaker]}
         if parts[0].speaker is not None:
             speaking = {"voices": names, "pauses_s": list(pauses)}
@@ -200,7 +187,7 @@ class Spoken(SpeechMaker):
             "seed": recipe.seed,
             "draw": parts[0].again,
             **speaking,
-            "synthesiser": [{**self._speakers.describe(place), "model": self._speakers.model(place)} for place in cast.values()],
+            "synthesiser": [{**self.voices.describe(place), "model": self.voices.model(place)} for place in cast.values()],
             "hashes": {"said": text_digest("\n".join(part.said for part in parts)), "synthesised": hashes[:-1], "kept": hashes[-1]},
         }  # fmt: skip
 

@@ -12,11 +12,10 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
 
 from codec_bench.data.shard import Shard
 from codec_bench.engine.evaluation import Evaluation, execute_shard
-from codec_bench.engine.running import Running, Workers, quiet, started_workers
+from codec_bench.engine.running import Running, Workers, started_workers
 from codec_bench.errors import RunLocked, UserError
 
 LOCKED_S = 10.0
@@ -132,9 +131,3 @@ class ShardActor:
 
     def _tell(self, stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
         self._told = Told(done, failed, audio_s)
-
-
-def for_actor(running: Running, *, device: str, workers: int) -> Running:
-    """How an actor runs a shard: as the driver was told, on its own device, and telling nobody."""
-    nobody: dict[str, Any] = {"progress": quiet, "on_folder": lambda folder, words: None}
-    return replace(running, device=device, workers=workers, executor="local", page=False, **nobody)

@@ -6,16 +6,13 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from codec_bench.errors import UserError
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, table, talk
-
-if TYPE_CHECKING:
-    from codec_bench.apps.cluster.slurm import Submission
 
 _COMMANDS = ("eval", "score", "run")
 _OWN = ("--shard", "--out")
@@ -35,6 +32,7 @@ def slurm(
 ) -> None:  # fmt: skip
     """Run eval, score or run in parts under Slurm, and merge them: codec-bench slurm eval --codec ... --out DIR --parts 64."""
     from codec_bench.apps.cluster.slurm import Resources, go_on, submit
+    from codec_bench.data.shard import Shard
 
     if again:
         submitted = go_on(out)
@@ -43,18 +41,16 @@ def slurm(
             return
     else:
         resources = Resources(gpus, cpus, time, partition, at_once, tuple(sbatch or ()))
-        submitted = submit(_command(context), _program(), out, _counted(parts), resources)
-    _tell(submitted, out)
+        # `Shard` refuses what is no number of shards.
+        submitted = submit(_command(context), _program(), out, Shard(1, parts).of, resources)
+    told = f"{len(submitted.waiting_for)} of {submitted.parts} parts"
+    merging = f"the job {submitted.jobs['merge']} that merges them into {out}"
+    talk(f"submitted {told} as job {submitted.jobs['parts']}, and {merging}")
+    talk(f"codec-bench progress {out} shows how far they are")
 
 
 slurm.context_settings = {"allow_extra_args": True, "ignore_unknown_options": True}  # type: ignore[attr-defined]
 """The options of the command that runs in parts are read by that command."""
-
-
-def _counted(parts: int) -> int:
-    from codec_bench.data.shard import Shard
-
-    return Shard(1, parts).of  # refuses what is no number of shards
 
 
 def _command(context: typer.Context) -> list[str]:
@@ -86,14 +82,6 @@ def _program() -> list[str]:
     )
 
 
-def _tell(submitted: Submission, out: Path) -> None:
-    parts = f"{len(submitted.waiting_for)} of {submitted.parts} parts"
-    talk(
-        f"submitted {parts} as job {submitted.jobs['parts']}, and the job {submitted.jobs['merge']} that merges them into {out}"
-    )
-    talk(f"codec-bench progress {out} shows how far they are")
-
-
 def _merge(context: typer.Context, out: Path) -> None:
     """Runs the command `merge`, as if it were typed."""
     command = context.find_root().command.commands["merge"]  # type: ignore[attr-defined]
@@ -106,7 +94,7 @@ def progress(
     as_json: Json = False,
 ) -> None:
     """Show how far the parts of a run are."""
-    from codec_bench.apps.cluster.progress import progress_of
+    from codec_bench.apps.cluster.parts import progress_of
     from codec_bench.apps.cluster.slurm import part_folder, read_submission
 
     submitted = read_submission(folder)

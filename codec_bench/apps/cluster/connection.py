@@ -1,4 +1,4 @@
-"""The connection of the driver to a Ray cluster, and the sentences that say why there is none."""
+"""The driver's connection to a Ray cluster, the sentences that say why there is none, and how many actors suit the cluster."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
+from codec_bench.codecs import runs_on_device
+from codec_bench.engine.executor import OnRay
+from codec_bench.engine.plan import Plan
+from codec_bench.engine.running import Running
 from codec_bench.errors import MissingExtra, UserError
 
 ANSWERS_S = 5.0
@@ -21,8 +26,18 @@ def check_there(address: str | None) -> None:
     if find_spec("ray") is None:
         raise MissingExtra("--executor ray", "ray", "ray")
     address = address or os.environ.get("RAY_ADDRESS")
-    if address and address not in ("auto", "local"):
-        _check_answers(address)
+    if not address or address in ("auto", "local"):
+        return
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal() or not host:
+        raise UserError(f"the Ray address is '{address}'; expected HOST:PORT, such as 10.0.0.1:6379")
+    try:  # Ray itself would try for a minute
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"the Ray cluster at '{address}' does not answer: {getattr(error, 'strerror', None) or error}",
+            hint="--ray-address names the head node, as HOST:6379; ray status shows whether it runs",
+        ) from error
 
 
 @contextmanager
@@ -41,20 +56,8 @@ def connected(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    _begin(ray, address or os.environ.get("RAY_ADDRESS") or None)
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
-
-
-def _begin(ray: Any, address: str | None) -> None:
-    """Connects to a cluster, or starts one on this machine.
-
-    Raises:
-        UserError: none answers, or it cannot be started.
-    """
-    quiet = {"logging_level": logging.ERROR, "log_to_driver": False}
+    address = address or os.environ.get("RAY_ADDRESS") or None
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         try:
             if address == "local":
@@ -71,22 +74,71 @@ def _begin(ray: Any, address: str | None) -> None:
             else f"the Ray cluster at '{address}' does not answer"
         )
         raise UserError(f"{what}: {first_line(error)}", hint="ray status shows whether a cluster runs") from error
-
-
-def _check_answers(address: str) -> None:
-    """Raises UserError if nothing answers at an address; Ray itself would try for a minute."""
-    host, colon, port = address.rpartition(":")
-    if not colon or not port.isdecimal() or not host:
-        raise UserError(f"the Ray address is '{address}'; expected HOST:PORT, such as 10.0.0.1:6379")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
-    except (OSError, OverflowError) as error:
-        raise UserError(
-            f"the Ray cluster at '{address}' does not answer: {getattr(error, 'strerror', None) or error}",
-            hint="--ray-address names the head node, as HOST:6379; ray status shows whether it runs",
-        ) from error
+        yield ray
+    finally:
+        ray.shutdown()
 
 
 def first_line(error: BaseException) -> str:
     """What an error of Ray says, without the lines that follow."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+CPUS_PER_ACTOR = 4
+"""How many CPUs an actor without a GPU has, if nobody said so and the nodes have as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of actor.
+
+    Args:
+        gpus, cpus: what each asks of the cluster. count: how many there should be.
+    """
+
+    gpus: int
+    cpus: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSize:
+    """How many actors of which kind suit the cluster as it is now."""
+
+    kinds: tuple[Kind, ...]
+
+    @property
+    def actors(self) -> int:
+        """How many actors of all kinds."""
+        return sum(kind.count for kind in self.kinds)
+
+    @classmethod
+    def of(cls, ray: Any, plan: Plan, running: Running, cluster: OnRay) -> ClusterSize:
+        """Looks at the nodes that are alive.
+
+        Raises:
+            UserError: GPUs were asked for, and the cluster has none.
+        """
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        cpus = [int(node.get("CPU", 0)) for node in nodes]
+        with_gpu = [(int(node["GPU"]), int(node.get("CPU", 0))) for node in nodes if node.get("GPU", 0) >= 1]
+        least = min((count for count in cpus if count), default=1)
+        each = cluster.cpus or min(CPUS_PER_ACTOR, least)
+        fit = sum(count // each for count in cpus)
+        if not with_gpu and running.device not in ("auto", "cpu"):
+            raise UserError(
+                f"the device is '{running.device}', and no node of the Ray cluster has a GPU",
+                hint="give --device auto or cpu",
+            )
+        if with_gpu and running.device != "cpu" and _uses_device(plan):
+            share = min(count // gpus for gpus, count in with_gpu)
+            main = Kind(1, share, cluster.actors or sum(gpus for gpus, _ in with_gpu))
+            return cls((main, *([Kind(0, each, cluster.cpu_actors)] if cluster.cpu_actors else [])))
+        return cls((Kind(0, each, cluster.actors or fit),))
+
+
+def _uses_device(plan: Plan) -> bool:
+    """Whether a network runs that a GPU would make faster."""
+    codecs = [system.codec for system in plan.systems if system.codec is not None]
+    return any(one.where == "device" for one in plan.features.values()) or any(map(runs_on_device, codecs))

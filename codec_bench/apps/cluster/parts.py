@@ -1,4 +1,4 @@
-"""The folders of the shards that a driver hands out: which are finished, and which a shard is run into next.
+"""The folders of the parts of a run: how far each is, and which one a driver of Ray runs a shard into next.
 
 Conventions
     Shard K is run into `OUT/parts/K`. If that folder cannot be taken, because an actor that counts as lost still holds it, the
@@ -9,16 +9,18 @@ Conventions
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from codec_bench.data.shard import Shard
 from codec_bench.errors import UserError
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import join_pieces
-from codec_bench.store.parts import MARK, MERGED, read_part
+from codec_bench.store.parts import MARK, MERGED, items_now, read_part
 from codec_bench.store.record import Run
 
 STATE = "ray.json"
@@ -112,3 +114,43 @@ def _check_ours(out: Path) -> None:
             f"'{out}' holds a run that was begun without Ray",
             hint="give another --out, or continue it without --executor ray",
         )
+
+
+State = Literal["waiting", "running", "finished", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True)
+class PartProgress:
+    """How far one part is.
+
+    Args:
+        folder: of its run. state: `waiting` has no record yet, `running` has begun and is not finished.
+        items: how many there are; 0 before it has begun. done: how many are finished. failed: how many of these failed.
+        reason: why it cannot be read; None otherwise.
+    """
+
+    folder: Path
+    state: State
+    items: int = 0
+    done: int = 0
+    failed: int = 0
+    reason: str | None = None
+
+
+def progress_of(folders: list[Path]) -> list[PartProgress]:
+    """How far each part is. A part that is being written is read as it is in this moment."""
+    return [_progress_of(folder) for folder in folders]
+
+
+def _progress_of(folder: Path) -> PartProgress:
+    """The sum over the runs at or below the part's folder: a benchmark's command makes one for each benchmark and model."""
+    runs = [path.parent for path in sorted(folder.rglob(DATABASE)) if path.stat().st_size]
+    if not runs:
+        return PartProgress(folder, "waiting")
+    try:
+        counts = [items_now(run) for run in runs]
+    except (UserError, sqlite3.Error) as error:
+        return PartProgress(folder, "unreadable", reason=str(getattr(error, "message", error)))
+    state: State = "finished" if all((run / MARK).is_file() for run in runs) else "running"
+    items, done, failed = (sum(column) for column in zip(*counts, strict=True))
+    return PartProgress(folder, state, items, done, failed)

@@ -18,7 +18,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -26,16 +26,15 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.cluster.actor import Ended, Place, ShardActor, Told, for_actor
-from codec_bench.apps.cluster.connection import check_there, connected, first_line
+from codec_bench.apps.cluster.actor import Ended, Place, ShardActor, Told
+from codec_bench.apps.cluster.connection import ClusterSize, Kind, check_there, connected, first_line
 from codec_bench.apps.cluster.parts import PartFolders
 from codec_bench.apps.cluster.queue import ShardQueue
-from codec_bench.apps.cluster.size import ClusterSize, Kind
 from codec_bench.data.shard import MOST_SHARDS, Shard
 from codec_bench.engine.evaluation import Evaluation, in_folder
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
-from codec_bench.engine.running import Running
+from codec_bench.engine.running import Running, quiet
 from codec_bench.errors import RunLocked, UserError
 from codec_bench.store.folders import RunFolder
 from codec_bench.store.integrity import DATABASE
@@ -101,11 +100,9 @@ def _execute_in(
         before = sum(largest[shard] for shard in finished) * len(plan.systems)
         token = _token(place.path)
         told = Place(os.getcwd(), token, prepare, running, 0)
-        driver = _Driver(
-            ray, queue, folders, told, running, cluster, _Count(before, len(asked.source) * len(plan.systems))
-        )
+        count = _Count(before, len(asked.source) * len(plan.systems))
+        driver = _Driver(ray, queue, folders, told, plan, shards[0].number, running, cluster, count)
         try:
-            driver.plan, driver.first = plan, shards[0].number
             driver.run()
         finally:
             driver.close()
@@ -169,13 +166,12 @@ def _done(actor: _Actor) -> int:
 class _Driver:
     """Keeps actors busy until all shards are finished."""
 
-    plan: Plan
-    first: int
-
     def __init__(
-        self, ray: Any, queue: ShardQueue, folders: PartFolders, place: Place, running: Running, cluster: OnRay, count: _Count
+        self, ray: Any, queue: ShardQueue, folders: PartFolders, place: Place, plan: Plan, first: int, running: Running,
+        cluster: OnRay, count: _Count,
     ) -> None:  # fmt: skip
         self._ray, self._queue, self._folders, self._place = ray, queue, folders, place
+        self._plan, self._first = plan, first
         self._running, self._cluster, self.count = running, cluster, count
         self._actors: list[_Actor] = []
         self._pieces: dict[Shard, Path] = {}
@@ -212,7 +208,7 @@ class _Driver:
         if monotonic() - self._looked < LOOK_S:
             return
         self._looked = monotonic()
-        self._size = ClusterSize.of(self._ray, self.plan, self._running, self._cluster)
+        self._size = ClusterSize.of(self._ray, self._plan, self._running, self._cluster)
         have = Counter(actor.kind for actor in self._actors)
         most = self._queue.open
         for number, kind in enumerate(self._size.kinds):
@@ -222,7 +218,8 @@ class _Driver:
     def _start(self, number: int, kind: Kind) -> None:
         device = "auto" if kind.gpus else "cpu"
         workers = self._running.workers or max(1, kind.cpus - kind.gpus)
-        running = for_actor(self._running, device=device, workers=workers)
+        nobody: dict[str, Any] = {"progress": quiet, "on_folder": lambda folder, words: None}
+        running = replace(self._running, device=device, workers=workers, executor="local", page=False, **nobody)
         place = Place(self._place.folder, self._place.token, self._place.prepare, running, max(1, kind.cpus))
         options = {"num_cpus": kind.cpus, "num_gpus": kind.gpus, "max_concurrency": 2, "max_restarts": 0}
         handle = self._remote.options(**options).remote(place)
@@ -237,7 +234,7 @@ class _Driver:
             actor.shard, actor.told = shard, Told()
             actor.folder = self._folders.next(shard, fresh=shard in self._fresh)
             self._fresh.discard(shard)
-            check = self._running.check and shard.number == self.first
+            check = self._running.check and shard.number == self._first
             actor.answer = actor.handle.run.remote(shard, str(actor.folder.resolve()), check)
         for actor in [one for one in free if one.shard is None and monotonic() - one.free_since > IDLE_S]:
             self._end(actor)

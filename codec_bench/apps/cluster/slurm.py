@@ -18,7 +18,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from codec_bench.errors import UserError
@@ -205,15 +205,8 @@ def _submit(asked: Submission, out: Path, left: Sequence[int]) -> Submission:
         *asked.resources.more,
         str(folder / "merge.sh"),
     )
-    done = Submission(
-        asked.command,
-        asked.program,
-        asked.parts,
-        asked.resources,
-        asked.rounds + 1,
-        {"parts": array, "merge": merge},
-        tuple(left),
-    )
+    jobs = {"parts": array, "merge": merge}
+    done = replace(asked, rounds=asked.rounds + 1, jobs=jobs, waiting_for=tuple(left))
     write_json(folder / STATE, asdict(done))
     return done
 
@@ -242,11 +235,7 @@ exec {shlex.join([*asked.program, "slurm", "--go-on", "--out", str(out.resolve()
 
 
 def _sbatch(*arguments: str) -> str:
-    """Submits a job; returns its id.
-
-    Raises:
-        UserError: there is no sbatch, or it refuses.
-    """
+    """Submits a job; returns its id."""
     done = _called("sbatch", "--parsable", *arguments)
     found = _ID.match(done)
     if found is None:

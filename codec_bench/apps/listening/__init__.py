@@ -2,16 +2,13 @@
 
 Which file to open
     `kinds.py`      the kinds of test: what is asked, the instructions, which values an answer may have.
-    `material.py`   what a run has to hear and read: its items with their systems, sounds and texts.
-    `draw.py`       which items are taken, and the trials that they form.
-    `anchor.py`     the low-pass filter of the anchors.
-    `sound.py`      the sounds of an item, made alike so that nothing but their content tells them apart.
+    `material.py`   what a run has to hear and read: its items with their systems, sounds and texts; which are taken, and their trials.
+    `sound.py`      the sounds of an item, made alike so that nothing but their content tells them apart; the filter of the anchors.
     `key.py`        the file that says which system is which.
-    `sheet.py`      from a run to a page and its key; `sheet.html.j2`, `sheet.css` and the scripts are the page.
+    `sheet.py`      from a run to a page and its key; `page/` has its template, style and scripts.
     `webmushra.py`  the same for webMUSHRA: its configuration, and its results.
     `answers.py`    the files that raters send back, and what is wrong with them.
-    `screening.py`  which raters are left out, by a named rule.
-    `ratings.py`    answers with their systems: one row each, with what became of it.
+    `ratings.py`    answers with their systems: one row each, with what became of it; which raters are left out, by a named rule.
     `outcome.py`    the values of the systems with their intervals.
 """
 

@@ -80,11 +80,10 @@ def export_listening(
     Raises:
         UserError: a run, system, column or option does not exist, no item can be taken, or the sounds are too large.
     """
-    from codec_bench.apps.listening.anchor import CUTOFFS_HZ
     from codec_bench.apps.listening.kinds import kind_of, scale_of
     from codec_bench.apps.listening.material import UNPROCESSED, collect
     from codec_bench.apps.listening.sheet import Plan, write_sheet
-    from codec_bench.apps.listening.sound import FORMAT
+    from codec_bench.apps.listening.sound import CUTOFFS_HZ
     from codec_bench.apps.listening.webmushra import write_webmushra
 
     if form not in ("page", "webmushra"):
@@ -113,7 +112,7 @@ def export_listening(
     place = (
         Path(out) if out is not None else opened[0].folder / "listening" / (f"{kind}.html" if form == "page" else form)
     )
-    return write_sheet(material, plan, place, FORMAT) if form == "page" else write_webmushra(material, plan, place)
+    return write_sheet(material, plan, place) if form == "page" else write_webmushra(material, plan, place)
 
 
 def _paragraphs(text: str) -> tuple[str, ...]:
@@ -168,8 +167,7 @@ def import_listening(
     from codec_bench.apps.listening.answers import read_files, sheets_of
     from codec_bench.apps.listening.key import find_key, read_key
     from codec_bench.apps.listening.outcome import outcome_of
-    from codec_bench.apps.listening.ratings import COLUMNS, counted, renamed, screened, unblind
-    from codec_bench.apps.listening.screening import screen
+    from codec_bench.apps.listening.ratings import COLUMNS, counted, screen, screened, unblind
     from codec_bench.store.export import opened, write_csv
 
     paths = [Path(files)] if isinstance(files, str | os.PathLike) else [Path(file) for file in files]
@@ -187,7 +185,7 @@ def import_listening(
     if not read:
         told = "; ".join(f"{one.file}: {one.detail}" for one in problems[:3]) or "no file was given"
         raise UserError(f"none of the files holds answers to the test {held.sheet} ({told})")
-    rows, wrong = unblind(renamed(read), held, kept)
+    rows, wrong = unblind(read, held, kept)
     found = screen(counted(rows), screening if held.kind == "mushra" else "none")
     if "screened" not in kept:
         rows = screened(rows, {one.rater: one for one in found if one.reasons})

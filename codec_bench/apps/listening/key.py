@@ -121,7 +121,9 @@ def read_key(path: Path) -> Key:
     if held.pop("sha256", None) != hashlib.sha256(_text(held)).hexdigest():
         raise UserError(f"{what} was changed: its checksum does not fit", hint="the same listen export writes it again")
     try:
-        return _key(held)
+        given = {field.name: held[field.name] for field in fields(Key)}
+        given.update({name: tuple(value) for name, value in given.items() if isinstance(value, list)})
+        return Key(**{**given, "trials": tuple(map(_trial, held["trials"]))})
     except (KeyError, TypeError) as error:
         raise UserError(f"{what} is not whole: {type(error).__name__}: {error}") from error
 
@@ -146,12 +148,6 @@ def find_key(run: Path, sheets: Sequence[str]) -> Path:
         f"'{run}' holds no key of the test {' or '.join(sheets) or 'that these files answer'}",
         hint="name the key with --key; listen export wrote it beside the page",
     )
-
-
-def _key(held: Mapping[str, Any]) -> Key:
-    given = {field.name: held[field.name] for field in fields(Key)}
-    given.update({name: tuple(value) for name, value in given.items() if isinstance(value, list)})
-    return Key(**{**given, "trials": tuple(_trial(one) for one in held["trials"])})
 
 
 def _trial(held: Mapping[str, Any]) -> Trial:

@@ -23,8 +23,7 @@ from typing import Any
 from codec_bench.apps.listening.answers import Problem
 from codec_bench.apps.listening.key import REFERENCE, Key
 from codec_bench.apps.listening.kinds import kind_of
-from codec_bench.apps.listening.ratings import REPEAT, USED, Rating, counted
-from codec_bench.apps.listening.screening import Screened
+from codec_bench.apps.listening.ratings import REPEAT, USED, Rating, Screened, counted
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
 from codec_bench.stats.paired import FEWEST_FOR_P, PairedTest, holm, paired_test
 

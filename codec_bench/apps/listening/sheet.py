@@ -15,8 +15,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from codec_bench.apps.listening.anchor import CUTOFFS_HZ, anchor
-from codec_bench.apps.listening.draw import Drawn, arrange, draw_order, trials_of
 from codec_bench.apps.listening.key import (
     ANCHOR_ROLE,
     REFERENCE,
@@ -31,9 +29,9 @@ from codec_bench.apps.listening.key import (
     write_key,
 )
 from codec_bench.apps.listening.kinds import Kind, question_of, scale_words
-from codec_bench.apps.listening.material import Item, Material
+from codec_bench.apps.listening.material import Drawn, Item, Material, arrange, draw_order, trials_of
 from codec_bench.apps.listening.page import write_sheet_page
-from codec_bench.apps.listening.sound import alike, equal_files
+from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, alike, anchor, equal_files
 from codec_bench.errors import AudioError, UserError
 from codec_bench.types import Audio
 
@@ -278,11 +276,11 @@ def make_key(material: Material, plan: Plan, trials: tuple[Trial, ...]) -> Key:
     return replace(key, sheet=sheet_id(asdict(key)))
 
 
-def write_sheet(material: Material, plan: Plan, page: Path, sound: str) -> ListeningSheet:
+def write_sheet(material: Material, plan: Plan, page: Path) -> ListeningSheet:
     """Writes the page of a test, and its key beside it.
 
     Args:
-        page: the HTML file; the key has its name with the ending `.key.json`. sound: the name of the sounds' format.
+        page: the HTML file; the key has its name with the ending `.key.json`.
 
     Raises:
         UserError: no item can be taken, the sounds are larger than the plan allows, or a file cannot be written.
@@ -300,14 +298,14 @@ def write_sheet(material: Material, plan: Plan, page: Path, sound: str) -> Liste
     sound_mb = sum(4 * -(-len(clip) // 3) for clip in clips) / 1e6
     try:
         page.parent.mkdir(parents=True, exist_ok=True)
-        write_sheet_page(page, plan.title, {**data, "sound": f"{sound}, {sound_mb:.1f} MB"}, clips)
+        write_sheet_page(page, plan.title, {**data, "sound": f"{FORMAT}, {sound_mb:.1f} MB"}, clips)
         written = page.read_bytes()
     except OSError as error:
         raise UserError(f"'{page}' cannot be written: {error.strerror or error}") from error
     key = replace(key, page_sha256=hashlib.sha256(written).hexdigest())
     place = page.with_name(page.name.removesuffix(".html") + SUFFIX)
     write_key(key, place)
-    return written_sheet(page, place, key, taken, (sound, sound_mb, len(written) / 1e6))
+    return written_sheet(page, place, key, taken, (FORMAT, sound_mb, len(written) / 1e6))
 
 
 def written_sheet(page: Path, place: Path, key: Key, taken: Taken, sound: tuple[str, float, float]) -> ListeningSheet:

@@ -3,12 +3,11 @@
 Which file to open
     `steps.py`       the measurements of one codec in their order. Each codec has a worker of its own (`engine/own_worker.py`).
     `settings.py`    how thoroughly is measured; `codecs/checks/material.py` says on which audio.
-    `together.py`    one profile of several codecs; `curves.py` has their curves and delta rates.
-    `quality.py`     the run of the engine that gives the metrics.
+    `several_codecs.py`  one profile of several codecs, and the run of the engine that gives the metrics; `curves.py` has their curves and
+                     delta rates.
     `rate.py`        bitrates and the use of codebooks (`codebook_use.py`).
     `speed.py`, `complexity.py`, `latency.py`, `streaming.py`, `stability.py`   one measurement each.
-    `content.py`     what codes say of phones: how much they tell (`phones.py`, `phone_information.py`), and ABX error rates (`abx.py`,
-                     `abx_error.py`).
+    `phones.py`      how much codes tell of phones, and `abx.py` the ABX error rates.
     `rows.py`        the rows that terminal and page share; `table.py` prints them, and `page/` shows them.
 """
 

@@ -1,21 +1,194 @@
-"""ABX error rates of the codes of a codec, where the user gives alignments."""
+"""ABX error rates of the codes of a codec, where the user gives alignments.
+
+    items = [Item("AE", "K", "T", "anna", frames), ...]     # a phone in its context, by a speaker
+    abx_error(items, speaker="within", seed=0).error
+
+What is compared
+    A triple has two items of one phone, A and X, and one of another phone, B, all between the same two phones. It is an error if
+    X is farther from A than from B, and half of one if both are equally far. Chance is 50 %, and 0 is best.
+    within   A, B and X are by one speaker.
+    across   A and B are by one speaker, and X is by another one. What a speaker sounds like is then of no help.
+    The distance of two items is the mean angle between their frames, over pi, along the cheapest path of dynamic time warping.
+
+How triples make one number
+    A cell holds the triples with the same phones of A and B, the same context and the same speakers. Its error is the mean over its
+    triples. Cells are averaged over contexts (and over the speakers of X), then over speakers, then over the pairs of phones. So
+    frequent phones and talkative speakers do not decide.
+
+What is left out
+    The items of one phone, context and speaker are cut to `SIZE` by a seed; of the speakers of X, at most `SPEAKERS` are taken by
+    a seed for each pair of phones, context and speaker. A group of one item can be B, and X across speakers, but never A and X.
+
+Paper: T. Schatz et al., "Evaluating speech features with the Minimal-Pair ABX task", Interspeech 2013; M. Poli et al., "fastabx",
+arXiv 2505.02692. It follows the definition of ZeroSpeech 2021 as fastabx has it (averages, limits, frames, path).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from itertools import groupby
+from typing import Any, Literal
 
 import numpy as np
 
-from codec_bench.apps.profiling.abx_error import SIZE, SPEAKERS, AbxError, Item, Speaker, abx_error
 from codec_bench.codecs.adapt import CodecFault
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 from codec_bench.errors import UserError
 from codec_bench.types import Codes
+
+SIZE = 10
+SPEAKERS = 5
+
+Speaker = Literal["within", "across"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """One phone, between two others.
+
+    Args:
+        phone, before, after: the phone and its neighbours. speaker: who says it.
+        frames: codes, integers `(frames, codebooks)`, or vectors, floats `(frames, dimensions)`; at least one frame.
+    """
+
+    phone: str
+    before: str
+    after: str
+    speaker: str
+    frames: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class AbxError:
+    """An ABX error rate.
+
+    Args:
+        error: 0 to 1; None without a triple. cells, triples, pairs: how many it is made of; pairs of phones count in each order.
+    """
+
+    error: float | None
+    cells: int
+    triples: int
+    pairs: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Group:
+    """The items of one phone, context and speaker: their frames one after the other, and where each begins."""
+
+    phone: str
+    speaker: str
+    frames: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def size(self) -> int:
+        return len(self.starts) - 1
+
+
+def abx_error(
+    items: Iterable[Item],
+    *,
+    speaker: Speaker,
+    seed: int,
+    vectors: Callable[[np.ndarray], np.ndarray] | None = None,
+    alive: Callable[[], None] = lambda: None,
+) -> AbxError:
+    """The ABX error rate of items.
+
+    Args:
+        items: all with codes of one number of codebooks, or all with vectors of one width.
+        speaker: `within` or `across`. seed: decides which items and speakers are taken where there are many.
+        vectors: makes the vectors `(frames, dimensions)` that are compared, from codes `(frames, codebooks)` of several items one
+            after the other; None compares the items' own frames. So vectors need not be held for all items.
+        alive: called now and then, so that a caller sees that it goes on.
+    """
+    sums: dict[tuple[str, str, str], tuple[float, int]] = {}
+    cells = triples = 0
+    ordered = sorted(items, key=lambda item: (item.before, item.after, item.phone, item.speaker))
+    for number, (_, held) in enumerate(groupby(ordered, key=lambda item: (item.before, item.after))):
+        alive()
+        rng = np.random.default_rng([seed, number])
+        for one, other, talker, error, count in _cells(_groups(held, vectors, rng), speaker, rng):
+            total, seen = sums.get((one, other, talker), (0.0, 0))
+            sums[one, other, talker] = (total + error, seen + 1)
+            cells, triples = cells + 1, triples + count
+    pairs: dict[tuple[str, str], list[float]] = {}
+    for (one, other, _), (total, seen) in sums.items():
+        pairs.setdefault((one, other), []).append(total / seen)
+    means = [math.fsum(values) / len(values) for values in pairs.values()]
+    return AbxError(math.fsum(means) / len(means) if means else None, cells, triples, len(pairs))
+
+
+def _groups(
+    items: Iterable[Item], vectors: Callable[[np.ndarray], np.ndarray] | None, rng: np.random.Generator
+) -> list[_Group]:
+    """The groups of one context. Vectors are brought to length 1; one of zeros stays as it is, at a right angle to all others."""
+    made = []
+    for (phone, speaker), found in groupby(items, key=lambda item: (item.phone, item.speaker)):
+        own = list(found)
+        if len(own) > SIZE:
+            own = [own[place] for place in sorted(rng.choice(len(own), SIZE, replace=False).tolist())]
+        frames = np.concatenate([item.frames for item in own])
+        frames = frames if vectors is None else vectors(frames)
+        if frames.dtype.kind == "f":
+            frames = np.asarray(frames, np.float64)
+            frames = frames / np.maximum(np.linalg.norm(frames, axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        else:
+            frames = np.asarray(frames, np.int64)
+        starts = np.cumsum([0, *(len(item.frames) for item in own)])
+        made.append(_Group(phone, speaker, np.ascontiguousarray(frames), starts))
+    return made
+
+
+def _cells(
+    groups: Sequence[_Group], speaker: Speaker, rng: np.random.Generator
+) -> Iterator[tuple[str, str, str, float, int]]:
+    """The cells of one context: the phones of A and B, the speaker of both, the error, and the number of triples."""
+    known: dict[tuple[int, int], np.ndarray] = {}
+
+    def apart(x: int, y: int) -> np.ndarray:
+        """Distances between the items of two groups, `(items of x, items of y)`."""
+        if (x, y) not in known:
+            known[x, y] = _distances(groups[x], groups[y])
+        return known[x, y]
+
+    for a, one in enumerate(groups):
+        others = [b for b, other in enumerate(groups) if other.speaker == one.speaker and other.phone != one.phone]
+        if speaker == "within":
+            for b in others if one.size > 1 else ():
+                yield one.phone, groups[b].phone, one.speaker, *_error(apart(a, a), apart(a, b), itself=True)
+            continue
+        sayers = [x for x, said in enumerate(groups) if said.phone == one.phone and said.speaker != one.speaker]
+        for b in others if sayers else ():
+            chosen = sayers if len(sayers) <= SPEAKERS else sorted(rng.choice(sayers, SPEAKERS, replace=False).tolist())
+            for x in chosen:
+                yield one.phone, groups[b].phone, one.speaker, *_error(apart(x, a), apart(x, b), itself=False)
+
+
+def _distances(x: _Group, y: _Group) -> np.ndarray:
+    from codec_bench.kernels.warp import cpu
+
+    measure = cpu.mean_costs_of_vectors if x.frames.dtype.kind == "f" else cpu.mean_costs_of_codes
+    return measure(x.frames, x.starts, y.frames, y.starts)
+
+
+def _error(to_a: np.ndarray, to_b: np.ndarray, *, itself: bool) -> tuple[float, int]:
+    """The error of a cell, and how many triples it has.
+
+    Args:
+        to_a, to_b: distances `(items of X, items of A)` and `(items of X, items of B)`.
+        itself: whether A and X are the same items, of which none is compared with itself.
+    """
+    wrong = 0.5 * (1 + np.sign(to_a[:, :, None] - to_b[:, None, :]))
+    if itself:
+        wrong = wrong[~np.eye(len(to_a), dtype=bool)]
+    return float(wrong.mean()), wrong.size
+
 
 NO_SPEECH = ("sil", "sp", "spn", "nsn", "noise", "silence", "<sil>", "<eps>")
 """Names of what is no phone, in small letters; nothing is compared with it, and it is no context."""

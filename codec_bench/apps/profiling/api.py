@@ -17,7 +17,7 @@ from typing import Any
 
 from codec_bench.api.metric_groups import metrics_for
 from codec_bench.apps.profiling.settings import Settings
-from codec_bench.apps.profiling.together import Asked, measure_codecs
+from codec_bench.apps.profiling.several_codecs import Asked, measure_codecs
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.config.option import documented

@@ -47,7 +47,7 @@ def profile(request: ProfileRequest) -> None:
 
 def _held(folder: Path, count: int) -> str:
     """What an unfinished profile keeps."""
-    from codec_bench.apps.profiling.together import codecs_measured
+    from codec_bench.apps.profiling.several_codecs import codecs_measured
 
     measured = len(codecs_measured(folder))
     return f"{measured} of {count} codecs are measured and kept in {folder}"

@@ -51,22 +51,12 @@ def curves(groups: Mapping[str, Sequence[str]], quality: Mapping[str, Mapping[st
                 if rate is None or entry is None or entry["value"] is None:
                     continue
                 points.append(
-                    {
-                        "codec": codec,
-                        "bitrate_bps": rate,
-                        "value": entry["value"],
-                        "ci95": entry["ci95"],
-                        "n": entry["n"],
-                    }
+                    {"codec": codec, "bitrate_bps": rate, **{key: entry[key] for key in ("value", "ci95", "n")}}
                 )
             if points:
                 of_families[name] = sorted(points, key=lambda p: p["bitrate_bps"])
-        out[metric] = {
-            "unit": facts["unit"],
-            "higher_is_better": facts["higher_is_better"],
-            "protocol": facts["protocol"],
-            "families": of_families,
-        }
+        kept = {key: facts[key] for key in ("unit", "higher_is_better", "protocol")}
+        out[metric] = {**kept, "families": of_families}
     return out
 
 
@@ -129,14 +119,9 @@ def order(found: Mapping[str, Mapping[str, Any]]) -> dict[str, list[dict[str, An
                     f"{before['bitrate_bps'] / 1000:.3g} kbit/s ({before['codec']})"
                 )
                 text += "" if clear else "; the intervals overlap"
-                out.setdefault(after["codec"], []).append(
-                    finding(
-                        "quality rises with bitrate",
-                        "suspect" if clear else "ok",
-                        text,
-                        after["value"] - before["value"],
-                    )
-                )
+                apart = after["value"] - before["value"]
+                made = finding("quality rises with bitrate", "suspect" if clear else "ok", text, apart)
+                out.setdefault(after["codec"], []).append(made)
     return out
 
 

@@ -8,11 +8,69 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import Cell, Row, Section, row_of
 from codec_bench.report import numbers
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The value of one codec in one row.
+
+    Args:
+        reason: why there is no value, or None. flag: whether somebody should look at the value.
+    """
+
+    text: str
+    reason: str | None = None
+    flag: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured quantity. `what` explains it in one sentence."""
+
+    label: str
+    unit: str
+    what: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows that belong together.
+
+    Args:
+        note: how they were measured. without: the rows in which no codec has a value.
+    """
+
+    title: str
+    note: str
+    rows: list[Row]
+    without: list[Row] = field(default_factory=list)
+
+
+def row_of(
+    codecs: Mapping[str, Any], label: str, unit: str, what: str, section: str, say: Callable[[Mapping[str, Any]], Any]
+) -> Row:
+    """A row of one value for each codec.
+
+    Args:
+        codecs: the sections of each codec. label: what the row is called. unit: of the values. what: one sentence.
+        section: the section that holds the value. say: the value's text or cell, from a section that was measured.
+    """
+    cells = []
+    for codec in codecs.values():
+        found = codec[section]
+        if found["state"] != "ok":
+            cells.append(Cell("–", f"{found['state']}: {found['reason']}"))
+            continue
+        said = say(found)
+        cells.append(said if isinstance(said, Cell) else Cell(said))
+    return Row(label, unit, what, cells)
+
 
 _MIB = 2**20
 
@@ -20,20 +78,8 @@ _MIB = 2**20
 def sections(profile: Mapping[str, Any]) -> list[Section]:
     """All sections of a profile that have rows."""
     codecs = profile["codecs"]
-    stability = Section(
-        "Stability",
-        "Share of codes that stay the same, the mean of all codebooks; higher is better.",
-        _stability(codecs),
-    )
-    made = [
-        _rate(codecs),
-        _codebooks(codecs),
-        _phones(codecs),
-        _size(codecs),
-        _speed(profile),
-        _latency(codecs),
-        stability,
-    ]
+    of_codecs = (_rate, _codebooks, _phones, _size, _speed, _latency, _stability)
+    made = [section(profile if section is _speed else codecs) for section in of_codecs]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
         Section(s.title, s.note, [r for r in s.rows if not empty(r)], [r for r in s.rows if empty(r)])
@@ -117,9 +163,9 @@ def _rate(codecs: Mapping[str, Any]) -> Section:
         row_of(codecs, "declared bitrate", "kbps", "The bitrate that the codec declares.", "rate", _declared),
         row_of(codecs, "nominal bitrate", "kbps", "The bits of its codes, from their number and the entries of the codebooks.", "rate", lambda r: _kbps(r["nominal_bps"])),
         row_of(codecs, "measured bitrate", "kbps", "All bits that were sent, divided by the seconds that were coded.", "rate", lambda r: _kbps(r["measured_bps"])),
-        row_of(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook separately.", "rate", _entropy),
-        row_of(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it; an upper bound.", "rate", _joint),
-        row_of(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: _or(r["frame_rate_hz"], "{:g}", "it has no fixed frames")),
+        row_of(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook separately.", "rate", lambda r: Cell(_kbps(r["entropy_coded_bps"]), r["entropy_coded_reason"])),
+        row_of(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it; an upper bound.", "rate", lambda r: Cell(_kbps(r["joint_bps"]), r["joint_reason"])),
+        row_of(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: Cell(f"{r['frame_rate_hz']:g}") if r["frame_rate_hz"] else Cell("–", "it has no fixed frames")),
         row_of(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
         row_of(codecs, "tokens counted", "", "How many codes these numbers were computed from.", "rate", lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
     ]  # fmt: skip
@@ -130,7 +176,7 @@ def _rate(codecs: Mapping[str, Any]) -> Section:
 
 def _codebooks(codecs: Mapping[str, Any]) -> Section:
     rows = [
-        row_of(codecs, "codebooks × entries", "", "Codebooks of each stream, and entries of a codebook.", "rate", lambda r: _codes(r, lambda: _shape(r))),
+        row_of(codecs, "codebooks × entries", "", "Codebooks of each stream, and entries of a codebook.", "rate", lambda r: _codes(r, lambda: " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in r["streams"]))),
         row_of(codecs, "utilisation", "%", "Share of entries that occurred, the mean of all codebooks; higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "utilisation", 100, "{:.1f}"))),
         row_of(codecs, "perplexity", "", "How many equally frequent entries have the same entropy; the mean of all codebooks, higher is better.", "rate", lambda r: _codes(r, lambda: _spread(r, "perplexity", 1, "{:.1f}"))),
         row_of(codecs, "dead entries", "", "Entries that did not occur, of all codebooks.", "rate", lambda r: _codes(r, lambda: f"{sum(s['dead'] for s in r['streams']):,} of {sum(s['entries'] for s in r['streams']):,}")),
@@ -188,12 +234,12 @@ def _told(key: str, phones: Mapping[str, Any]) -> str:
 
 def _size(codecs: Mapping[str, Any]) -> Section:
     rows = [
-        row_of(codecs, "parameters", "M", "Learnt numbers; each counts once.", "complexity", lambda c: _millions(c["parameters"])),
-        row_of(codecs, "of the encoder", "M", "Parameters that encoding reads.", "complexity", lambda c: _millions(c["encoder"]["parameters"])),
-        row_of(codecs, "of the decoder", "M", "Parameters that decoding reads.", "complexity", lambda c: _millions(c["decoder"]["parameters"])),
-        row_of(codecs, "buffers", "M", "Other stored numbers, for example codebooks that are kept as buffers.", "complexity", lambda c: _millions(c["buffers"])),
-        row_of(codecs, "encoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["encoder"]["macs_per_s"])),
-        row_of(codecs, "decoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _giga(c["decoder"]["macs_per_s"])),
+        row_of(codecs, "parameters", "M", "Learnt numbers; each counts once.", "complexity", lambda c: _three(c["parameters"] / 1e6)),
+        row_of(codecs, "of the encoder", "M", "Parameters that encoding reads.", "complexity", lambda c: _three(c["encoder"]["parameters"] / 1e6)),
+        row_of(codecs, "of the decoder", "M", "Parameters that decoding reads.", "complexity", lambda c: _three(c["decoder"]["parameters"] / 1e6)),
+        row_of(codecs, "buffers", "M", "Other stored numbers, for example codebooks that are kept as buffers.", "complexity", lambda c: _three(c["buffers"] / 1e6)),
+        row_of(codecs, "encoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _three(c["encoder"]["macs_per_s"] / 1e9)),
+        row_of(codecs, "decoder MAC/s", "G", "Multiply-accumulates per second of audio; lower is cheaper.", "complexity", lambda c: _three(c["decoder"]["macs_per_s"] / 1e9)),
     ]  # fmt: skip
     return Section(
         "Size",
@@ -225,7 +271,7 @@ def _latency(codecs: Mapping[str, Any]) -> Section:
         row_of(codecs, "beyond the frame", "samples", "The look-ahead at the best place within a frame; 0 for a causal codec.", "latency", lambda c: _ahead(c, "beyond_frame_samples")),
         row_of(codecs, "streaming step", "ms", "Length of the audio in one step of a stream.", "streaming", lambda s: f"{s['step_ms']:.1f}"),
         row_of(codecs, "step p50", "ms", "Median computing time of a step, encoder and decoder together.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
-        row_of(codecs, "step p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder added.", "streaming", _p95),
+        row_of(codecs, "step p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder added.", "streaming", lambda s: Cell(_three(s["encode_ms"]["p95"] + s["decode_ms"]["p95"]), flag=not s["keeps_up"])),
         row_of(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.", "streaming", _offline),
     ]  # fmt: skip
     return Section(
@@ -243,17 +289,9 @@ def _three(value: float | None) -> str:
     """The number with three digits."""
     if value is None:
         return "–"
-    return (
-        f"{value:.3g}"
-        if 1e-4 <= abs(value) < 1000 or not value
-        else f"{value:,.0f}"
-        if abs(value) >= 1000
-        else f"{value:.1e}"
-    )
-
-
-def _or(value: float | None, form: str, reason: str) -> Cell:
-    return Cell(form.format(value)) if value else Cell("–", reason)
+    if abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}" if abs(value) >= 1e-4 or not value else f"{value:.1e}"
 
 
 def _declared(rate: Mapping[str, Any]) -> Cell:
@@ -261,14 +299,6 @@ def _declared(rate: Mapping[str, Any]) -> Cell:
         return Cell("–", "it declares no bitrate")
     wrong = abs(rate["nominal_bps"] / rate["declared_bps"] - 1) > 0.02
     return Cell(_kbps(rate["declared_bps"]), flag=wrong)
-
-
-def _entropy(rate: Mapping[str, Any]) -> Cell:
-    return Cell(_kbps(rate["entropy_coded_bps"]), rate["entropy_coded_reason"])
-
-
-def _joint(rate: Mapping[str, Any]) -> Cell:
-    return Cell(_kbps(rate["joint_bps"]), rate["joint_reason"])
 
 
 def _codes(rate: Mapping[str, Any], say: Callable[[], str]) -> Cell:
@@ -280,10 +310,6 @@ def _tokens_per_s(rate: Mapping[str, Any]) -> Cell:
     return _codes(rate, lambda: f"{rate['tokens_per_s']:g}{once}")
 
 
-def _shape(rate: Mapping[str, Any]) -> str:
-    return " + ".join(f"{s['codebooks']} × {s['cardinality']}" for s in rate["streams"])
-
-
 def _spread(rate: Mapping[str, Any], key: str, factor: float, form: str) -> str:
     """The mean over all codebooks, and the lowest and highest where there are several."""
     values = [factor * b[key] for s in rate["streams"] for b in s["per_codebook"] if b[key] is not None]
@@ -291,14 +317,6 @@ def _spread(rate: Mapping[str, Any], key: str, factor: float, form: str) -> str:
         return "–"
     mean = form.format(sum(values) / len(values))
     return mean if len(values) == 1 else f"{mean} ({form.format(min(values))}–{form.format(max(values))})"
-
-
-def _millions(count: float) -> str:
-    return _three(count / 1e6)
-
-
-def _giga(count: float) -> str:
-    return _three(count / 1e9)
 
 
 def _memory(memory: Mapping[str, Any], key: str) -> Cell:
@@ -315,10 +333,6 @@ def _ahead(latency: Mapping[str, Any], key: str) -> Cell:
     return Cell(text.replace("-", "−"))
 
 
-def _p95(stream: Mapping[str, Any]) -> Cell:
-    return Cell(_three(stream["encode_ms"]["p95"] + stream["decode_ms"]["p95"]), flag=not stream["keeps_up"])
-
-
 def _offline(stream: Mapping[str, Any]) -> Cell:
     text = f"{stream['wave_difference']:.1e}"
     if stream["missing_samples"]:
@@ -326,43 +340,39 @@ def _offline(stream: Mapping[str, Any]) -> Cell:
     return Cell(text, flag=not stream["equals_offline"])
 
 
-def _mean(values: Sequence[float] | None) -> float | None:
-    return sum(values) / len(values) if values else None
-
-
 def _share(values: Sequence[float] | None, reason: str | None) -> Cell:
-    mean = _mean(values)
-    if mean is None:
+    if not values:
         return Cell("–", reason)
-    spread = f" ({100 * min(values):.0f}–{100 * max(values):.0f})" if values and len(values) > 1 else ""
-    return Cell(f"{100 * mean:.1f}{spread}")
+    spread = f" ({100 * min(values):.0f}–{100 * max(values):.0f})" if len(values) > 1 else ""
+    return Cell(f"{100 * sum(values) / len(values):.1f}{spread}")
 
 
-def _stability(codecs: Mapping[str, Any]) -> list[Row]:
+def _stability(codecs: Mapping[str, Any]) -> Section:
     measured = [c["stability"] for c in codecs.values() if c["stability"]["state"] == "ok"]
+    note = "Share of codes that stay the same, the mean of all codebooks; higher is better."
     if not measured:
-        return []
-    rounds = max((len(s["reencoding"]) for s in measured), default=0)
+        return Section("Stability", note, [])
+    row = partial(row_of, codecs, section="stability")
     rows = []
-    for number in range(rounds):
+    for number in range(max(len(s["reencoding"]) for s in measured)):
         what = "Codes of decoded audio compared with those of the original."
-        rows.append(row_of(codecs, f"re-encoded {number + 1}×", "%", what, "stability", partial(_reencoded, number)))
-    for place, entry in enumerate(measured[0]["gain"]):
-        name = f"input {abs(entry['gain_db']):g} dB {'louder' if entry['gain_db'] > 0 else 'softer'}"
-        of_codes, of_sound = f"same codes with {name}", f"SNR with {name}"
-        rows.append(row_of(codecs, of_codes, "%", _AGAINST["%"], "stability", partial(_agreement_at_gain, place)))
-        rows.append(row_of(codecs, of_sound, "dB", _AGAINST["dB"], "stability", partial(_snr_at_gain, place)))
+        rows.append(row(f"re-encoded {number + 1}×", "%", what, say=partial(_reencoded, number)))
     shift = measured[0]["shift"]["samples"]
-    name = f"input {shift} sample{'s' if shift != 1 else ''} later"
-    rows.append(
-        row_of(
-            codecs, f"same codes with {name}", "%", _AGAINST["%"], "stability",
-            lambda s: _share(s["shift"]["agreement"], s["tokens_reason"]),
+    changes: list[tuple[str, Callable[[Mapping[str, Any]], Any]]] = [
+        (
+            f"input {abs(entry['gain_db']):g} dB {'louder' if entry['gain_db'] > 0 else 'softer'}",
+            partial(_at_gain, place),
         )
-    )  # fmt: skip
-    snr_later = lambda s: Cell(_snr(s["shift"]["wave_snr_db"]))  # noqa: E731
-    rows.append(row_of(codecs, f"SNR with {name}", "dB", _AGAINST["dB"], "stability", snr_later))
-    return rows
+        for place, entry in enumerate(measured[0]["gain"])
+    ]
+    for name, found in (*changes, (f"input {shift} sample{'s' if shift != 1 else ''} later", lambda s: s["shift"])):
+        rows.append(row(f"same codes with {name}", "%", _AGAINST["%"], say=partial(_same, found)))
+        rows.append(row(f"SNR with {name}", "dB", _AGAINST["dB"], say=partial(_snr, found)))
+    return Section("Stability", note, rows)
+
+
+def _at_gain(place: int, stability: Mapping[str, Any]) -> Any:
+    return stability["gain"][place]
 
 
 def _reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
@@ -370,19 +380,16 @@ def _reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
     return _share(rounds[number]["with_first"] if number < len(rounds) else None, stability["tokens_reason"])
 
 
-def _agreement_at_gain(place: int, stability: Mapping[str, Any]) -> Cell:
-    return _share(stability["gain"][place]["agreement"], stability["tokens_reason"])
+def _same(found: Callable[[Mapping[str, Any]], Any], stability: Mapping[str, Any]) -> Cell:
+    return _share(found(stability)["agreement"], stability["tokens_reason"])
 
 
-def _snr_at_gain(place: int, stability: Mapping[str, Any]) -> Cell:
-    return Cell(_snr(stability["gain"][place]["wave_snr_db"]))
+def _snr(found: Callable[[Mapping[str, Any]], Any], stability: Mapping[str, Any]) -> str:
+    value = found(stability)["wave_snr_db"]
+    return "–" if value is None else "same" if value >= 200 else f"{value:.1f}"
 
 
 _AGAINST = {
     "%": "Codes of the changed clip compared with those of the unchanged clip.",
     "dB": "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded unchanged clip.",
 }
-
-
-def _snr(value: float | None) -> str:
-    return "–" if value is None else "same" if value >= 200 else f"{value:.1f}"

@@ -5,19 +5,21 @@ A step gives one or more sections of the profile; `codecs/checks/steps.py` says 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
 
 from codec_bench.apps.profiling import complexity, latency, speed, stability, streaming
-from codec_bench.apps.profiling.content import Content
+from codec_bench.apps.profiling.abx import AbxItems
+from codec_bench.apps.profiling.phones import PhoneCounter
 from codec_bench.apps.profiling.rate import RateCounter
 from codec_bench.audio.encode import write_flac
 from codec_bench.codecs.adapt import decode, encode
 from codec_bench.codecs.checks import steps
-from codec_bench.codecs.checks.steps import Checking, Watched
+from codec_bench.codecs.checks.steps import Checking, NotApplicable, Watched
+from codec_bench.data.alignments import read_alignments
 from codec_bench.types import Audio, Codes
 
 STEPS: Mapping[str, tuple[str, ...]] = {
@@ -74,7 +76,10 @@ class Measuring(Checking):
     def _corpus(self) -> dict[str, dict[str, Any]]:
         request = self._request
         self._rate = RateCounter(self._codec.info)
-        self._content = Content(request.alignments, request.speakers, request.settings.seed)
+        self._of_phones: tuple[PhoneCounter, AbxItems] | None = None
+        if request.alignments is not None:
+            alignments = read_alignments(Path(request.alignments))
+            self._of_phones = PhoneCounter(alignments), AbxItems(alignments, request.speakers)
         self._clock = speed.BatchClock(self._device, self._batch_s)
         self._channels: dict[str, int] = {}
         found = super()._corpus()
@@ -85,7 +90,19 @@ class Measuring(Checking):
             "rate": {**self._rate.result(), "channel_by_channel": split, "unreadable": unreadable},
             "batched": {**self._clock.result(), "threads": speed.threads(), "device": self._device},
             **found,
-            **self._content.sections(self._codec, self._announce),
+            **self._phones(),
+        }
+
+    def _phones(self) -> dict[str, dict[str, Any]]:
+        """What the codes say of phones: two sections, each with its reason where there is none."""
+        if self._of_phones is None:
+            nothing = {"state": "not measured", "reason": "no alignments were given"}
+            return {"phones": nothing, "abx": nothing}
+        (phones, abx), seed = self._of_phones, self._request.settings.seed
+        vectors = getattr(self._codec, "vectors", None)
+        return {
+            "phones": _or_reason(lambda: phones.result(seed)),
+            "abx": _or_reason(lambda: abx.result(seed, self._announce, vectors)),
         }
 
     def _recoded(self) -> Iterator[tuple[str, Audio, Codes, Audio]]:
@@ -94,7 +111,8 @@ class Measuring(Checking):
             yield name, piece, codes, out  # the checks look first: what they refuse is not counted
             self._channels[name] = self._channels.get(name, 0) + 1
             self._rate.add(codes)
-            self._content.add(name, codes)
+            for measure in self._of_phones or ():
+                measure.add(name, codes)
             if name in players and not Path(players[name]).exists():
                 write_flac(players[name], out)
 
@@ -119,3 +137,11 @@ class Measuring(Checking):
 
     def _stability(self) -> dict[str, dict[str, Any]]:
         return {"stability": stability.measure(self._codec, self._material, self._request.settings)}
+
+
+def _or_reason(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """A section, or why it does not apply."""
+    try:
+        return measure()
+    except NotApplicable as reason:
+        return {"state": "not applicable", "reason": str(reason)}

@@ -14,8 +14,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from codec_bench.apps.profiling.cells import Cell, Row, Section
-from codec_bench.apps.profiling.rows import delta_rates, findings, label, reasons, sections
+from codec_bench.apps.profiling.rows import Cell, Row, Section, delta_rates, findings, label, reasons, sections
 from codec_bench.report import numbers
 from codec_bench.report.table import blocks, summary_notes, summary_table
 from codec_bench.stats.summary_types import Summary, SystemSummary

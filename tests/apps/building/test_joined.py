@@ -13,7 +13,7 @@ import soundfile
 import yaml
 
 from codec_bench import build
-from codec_bench.apps.building.api import write_script
+from codec_bench.apps.building.joined import write_script
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codec_bench.apps.building.mixture import CannotMix, excerpt, mix, place
+from codec_bench.apps.building.item import Dropped
+from codec_bench.apps.building.mixtures import excerpt, mix, place
 from codec_bench.audio.loudness import loudness_lufs
 from codec_bench.types import Audio
 
@@ -57,7 +58,7 @@ def test_a_peak_scales_both_sounds_together():
 )
 def test_a_sound_without_a_loudness_is_not_mixed(sound, reason):
     for pair in ((sound, noise(1.0)), (noise(1.0), sound)):
-        with pytest.raises(CannotMix, match=reason):
+        with pytest.raises(Dropped, match=reason):
             mix(*pair, RATE_HZ, gap_db=0, offset_samples=0, **LEVEL)
 
 
@@ -82,7 +83,7 @@ def test_sounds_overlap_as_asked(lengths, ahead, seed, overlap):
 
 
 def test_sounds_of_one_sample_cannot_overlap_in_part():
-    with pytest.raises(CannotMix, match="too short to overlap"):
+    with pytest.raises(Dropped, match="too short to overlap"):
         place("partial", (1, 1), True, np.random.default_rng(0), 0)
 
 

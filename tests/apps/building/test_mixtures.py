@@ -12,8 +12,7 @@ import soundfile
 import yaml
 
 from codec_bench import build, run_benchmark
-from codec_bench.apps.building.mixture import excerpt
-from codec_bench.apps.building.mixtures import Mixtures
+from codec_bench.apps.building.mixtures import Mixtures, excerpt
 from codec_bench.benchmark import load_benchmark
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import DamagedRecord, RunMismatch, UserError
@@ -60,7 +59,7 @@ def test_equal_recipes_give_equal_bytes_and_another_seed_gives_others(mixing, so
 
 
 def test_no_item_is_lost_between_two_row_groups(mixing, sounds, monkeypatch):
-    monkeypatch.setattr("codec_bench.apps.building.out._GROUP", 5)
+    monkeypatch.setattr("codec_bench.apps.building.data_set._GROUP", 5)
     rows = rows_of(build(mixing(), out=sounds / "out").folder)
     assert [row["id"] for row in rows] == [f"mixture-{number:05d}" for number in range(12)]
 

@@ -8,7 +8,7 @@ import pytest
 from page_in_browser import browser, complaints, open_page, resize, texts  # noqa: F401
 
 from codec_bench import build
-from codec_bench.apps.building.page.collect import picture
+from codec_bench.apps.building.page import picture
 
 from .conftest import RATE_HZ, noise
 

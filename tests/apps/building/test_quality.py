@@ -8,7 +8,7 @@ import pytest
 
 from codec_bench import build
 from codec_bench.apps.building.item import Dropped
-from codec_bench.apps.building.quality import Floors
+from codec_bench.apps.building.speech import Floors
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Score
 

@@ -11,7 +11,7 @@ import soundfile
 import yaml
 
 from codec_bench import build
-from codec_bench.apps.building.api import write_script
+from codec_bench.apps.building.joined import write_script
 from codec_bench.benchmark import load_benchmark
 
 from .conftest import HERE, RATE_HZ, noise, rows_of, same_bytes

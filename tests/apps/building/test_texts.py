@@ -7,7 +7,7 @@ import json
 import pytest
 
 from codec_bench.apps.building.recipe_spoken import Dialogue, TextSource
-from codec_bench.apps.building.texts import BadRow, Turn, parse_turns, read_texts
+from codec_bench.apps.building.sources import BadRow, Turn, parse_turns, read_texts
 
 DIALOGUE = Dialogue(column="dialogue", genders={"Mrs*": "female", "M*": "male", "[Ww]": "female"})
 

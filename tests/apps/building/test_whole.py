@@ -16,7 +16,7 @@ import soundfile
 import yaml
 
 from codec_bench import build, run_benchmark
-from codec_bench.apps.building.mixture import excerpt
+from codec_bench.apps.building.mixtures import excerpt
 from codec_bench.audio.clip import Clip
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.types import Audio

@@ -13,7 +13,7 @@ import pytest
 
 from codec_bench import evaluate
 from codec_bench.api.merge import merge
-from codec_bench.apps.cluster.progress import progress_of
+from codec_bench.apps.cluster.parts import progress_of
 from codec_bench.data import open_source
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 
-from codec_bench.apps.cluster.progress import progress_of
+from codec_bench.apps.cluster.parts import progress_of
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score

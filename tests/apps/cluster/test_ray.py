@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from codec_bench.apps.cluster import actor, connection, queue, ray
-from codec_bench.apps.cluster.size import ClusterSize
+from codec_bench.apps.cluster.connection import ClusterSize
 from codec_bench.data import Source, part_of
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.executor import OnRay, read_executor

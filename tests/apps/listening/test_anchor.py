@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.signal import freqz
 
-from codec_bench.apps.listening.anchor import anchor, low_pass
+from codec_bench.apps.listening.sound import anchor, low_pass
 from codec_bench.errors import UserError
 from codec_bench.types import Audio
 

@@ -6,8 +6,7 @@ from collections import Counter
 
 import pytest
 
-from codec_bench.apps.listening.draw import arrange, draw_order
-from codec_bench.apps.listening.material import Item, collect
+from codec_bench.apps.listening.material import Item, arrange, collect, draw_order
 from codec_bench.errors import UnknownName, UserError
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from codec_bench.apps.listening.key import REFERENCE
-from codec_bench.apps.listening.ratings import Rating
-from codec_bench.apps.listening.screening import MID_ANCHOR, screen
+from codec_bench.apps.listening.ratings import MID_ANCHOR, Rating, screen
 
 
 def row(rater, trial, system, value):

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from codec_bench.apps.profiling import abx_error as abx
-from codec_bench.apps.profiling.abx_error import Item, abx_error
+from codec_bench.apps.profiling import abx
+from codec_bench.apps.profiling.abx import Item, abx_error
 
 
 def drawn(rng, count, *, codes, spread=2.0):

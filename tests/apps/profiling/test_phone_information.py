@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix, expected_mutual_information
 
-from codec_bench.apps.profiling.phone_information import PhoneCounts, told
+from codec_bench.apps.profiling.phones import PhoneCounts, told
 
 NAMES = ("A", "B", "C", "D")
 

@@ -4,21 +4,184 @@ Conventions
     The file can be opened from disk and loads nothing. It has the style and the content security policy of a run's page; the browser
     itself plays the sounds. Text from data is not trusted: the template escapes it.
     Equal builds give equal bytes: the page holds no time and no path.
+    Items are read one after the other. Only their numbers, and the few that are shown, are held in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.funnel import Funnel
-from codec_bench.apps.building.item import Maker
-from codec_bench.apps.building.page.collect import collect
+import numpy as np
+
+from codec_bench.apps.building.item import Funnel, Item, Maker, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.apps.building.review import Reviewed
 from codec_bench.errors import UserError
 from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+
+MOST_SHOWN = 10
+_BARS = 30
+_MOST_GROUPS = 40
+_LONGEST = 2_000
+_UNITS = {"s": "s", "db": "dB", "hz": "Hz", "lufs": "LUFS"}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A histogram.
+
+    Args:
+        title: what was measured. count: of how many items. low, middle, high: the least value, the median and the greatest, as text.
+        bars: for each bar its height in percent of the highest, and what it says.
+    """
+
+    title: str
+    count: int
+    low: str
+    middle: str
+    high: str
+    bars: tuple[tuple[float, str], ...]
+
+
+def collect(
+    maker: Maker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed, keys: Sequence[str], sound_bytes: int
+) -> dict[str, Any]:  # fmt: skip
+    """The variables of the template.
+
+    Args:
+        maker: what made the items. funnel: what became of them. numbers: the values of the columns that hold numbers.
+        record: holds the items. keys: of all items.
+        sound_bytes: how many bytes the sounds may have in base64; half of them for kept items.
+    """
+    before, after = list[float](), list[float]()
+    for item in record.outcomes(keys):
+        rates = _rates(item, maker)
+        before += rates[:1]
+        after += rates[-1:]
+    tried = (before, after) if any(one != other for one, other in zip(before, after)) else ()
+    return {
+        "items": funnel.items,
+        "kept": funnel.kept,
+        "tries": funnel.tries,
+        "steps": [(step, left, reason, count, _percent(left, funnel.items)) for step, left, reason, count in funnel.rows()],
+        "failed": [
+            (step, reason, count, _percent(count, funnel.tries))
+            for step, reasons in funnel.as_dict()["failed_tries"].items()
+            for reason, count in reasons.items()
+        ],
+        "pictures": [picture(name, values) for name, values in numbers.items() if values],
+        "rate": maker.rate,
+        "tried": [picture(name, values, before + after) for name, values in zip(("of the first tries", "of the last tries"), tried)],
+        "groups": [_group(name, held) for name, held in funnel.as_dict()["groups"].items()],
+        "worst": list(_shown(maker, record, _worst(maker, record.outcomes(keys)), sound_bytes // 2)),
+        "best": list(_shown(maker, record, _best(maker, record.outcomes(keys)), sound_bytes // 2)),
+    }  # fmt: skip
+
+
+def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> Picture:
+    """A histogram of values.
+
+    Args:
+        title: what was measured. values: at least one. over: values whose range the bars have; none for the values themselves.
+    """
+    low, high = float(min(over or values)), float(max(over or values))
+    if high == low:
+        bars: tuple[tuple[float, str], ...] = ((0.0, ""), (100.0, f"{_text(low)}: {len(values):,}"), (0.0, ""))
+        return Picture(_heading(title), len(values), _text(low), _text(low), _text(high), bars)
+    counts, edges = np.histogram(values, _BARS, (low, high))
+    ends = [(_text(a), _text(b)) for a, b in pairwise(edges)]
+    said = [f"{a} to {b}: {count:,}" for (a, b), count in zip(ends, counts)]
+    heights = 100 * counts / counts.max()
+    bars = tuple((round(float(height), 2), text) for height, text in zip(heights, said))
+    return Picture(_heading(title), len(values), _text(low), _text(float(np.median(values))), _text(high), bars)
+
+
+def _rates(item: Item, maker: Maker) -> list[float]:
+    """The rates that the tries of an item had, in order; tries that did not come so far have none."""
+    rates = [failure.value for failure in item.failures if failure.value is not None]
+    last = None if item.row is None or maker.rate is None else item.row.get(maker.rate)
+    return [*rates, float(last)] if last is not None else rates
+
+
+def _worst(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
+    """The kept items that came nearest to being dropped, each with the reason for which it is shown."""
+    kept = ((maker.nearness(item.row), len(item.failures), item.key) for item in items if item.row is not None)
+    ranked = heapq.nlargest(MOST_SHOWN, kept, key=lambda one: (one[0] or 0.0, one[1]))
+    return [
+        (key, ("" if near is None else f"{100 * near:.0f} % of the way to the limit; ") + f"kept at try {failures + 1}")
+        for near, failures, key in ranked
+    ]
+
+
+def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
+    """The dropped items that came furthest, those nearest to the limit first, each with the reason for which it was dropped."""
+
+    def dropped() -> Iterator[tuple[int, float, str, str]]:
+        for item in items:
+            if not item.kept:
+                last = reason_of(item, maker.steps)
+                value = float("inf") if last.value is None else last.value
+                said = f"{last.step}: {last.reason}" + (f" ({last.detail[:200]})" if last.detail else "")
+                yield maker.steps.index(last.step), -value, item.key, said
+
+    ranked = heapq.nlargest(MOST_SHOWN, dropped(), key=lambda one: one[:2])
+    return [(key, said) for _, _, key, said in ranked]
+
+
+def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]], room: int) -> Iterator[dict[str, Any]]:
+    """Items that can be listened to. One that did not fit into the page has no sound; `said` is what is said or asked in it."""
+    for item, (key, why) in zip(record.outcomes([key for key, _ in chosen], sounds=True), chosen, strict=True):
+        flac = item.sound or item.material
+        sound = None if flac is None else base64.b64encode(flac).decode("ascii")
+        if sound is not None and len(sound) > room:
+            sound = None
+        room -= len(sound or "")
+        if item.row:
+            texts = [(_heading(name), _said(item.row.get(name))) for name in maker.columns if name != "provenance"]
+        else:
+            texts = [("groups", ", ".join(f"{name}: {value}" for name, value in item.groups.items()))]
+        tries = [f"{one.step}: {one.reason}" + (f" ({one.detail})" if one.detail else "") for one in item.failures]
+        texts += [("tries that failed", "\n".join(tries))] if tries else []
+        said = _said((item.row or {}).get("said") or (item.row or {}).get("question"))
+        texts = [(name, text[:_LONGEST]) for name, text in texts if text]
+        yield {"id": key, "why": why, "said": said[:_LONGEST], "texts": texts, "sound": sound}
+
+
+def _heading(name: str) -> str:
+    """A column in words, with its unit behind a comma."""
+    stem, _, unit = name.rpartition("_")
+    return f"{stem}, {_UNITS[unit]}".replace("_", " ") if unit in _UNITS else name.replace("_", " ")
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return "\n".join(map(str, value))
+    return "" if value is None else str(value)
+
+
+def _group(name: str, held: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
+    """The largest values of a group, and how many others there are."""
+    largest = sorted(held.items(), key=lambda one: (-one[1]["items"], one[0]))
+    rows = [
+        (value, one["items"], one["kept"], _percent(one["kept"], one["items"])) for value, one in largest[:_MOST_GROUPS]
+    ]
+    return {"name": name, "rows": rows, "more": len(largest) - len(rows)}
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(100 * part / whole, 2) if whole else 0.0
+
+
+def _text(value: float) -> str:
+    text = f"{float(value):.3g}"
+    return f"{float(value):,.0f}" if "e+" in text else text.replace("-", "−")
+
 
 PAGE = "build.html"
 _LAYOUT = Layout(
@@ -35,6 +198,7 @@ def write_build_page(
     recipe: Recipe,
     maker: Maker,
     funnel: Funnel,
+    numbers: Mapping[str, Sequence[float]],
     record: Reviewed,
     keys: Sequence[str],
     sources: Sequence[Mapping[str, Any]],
@@ -43,13 +207,13 @@ def write_build_page(
 
     Args:
         out: the folder of the data set. recipe: what was asked for. maker: what made the items.
-        funnel: what became of the items. record: holds them. keys: of all items.
+        funnel, numbers, record, keys: as for `collect`.
         sources: what the card says of the sources.
 
     Raises:
         UserError: the page cannot be written.
     """
-    shown = collect(maker, funnel, record, keys, _SOUND_BYTES)
+    shown = collect(maker, funnel, numbers, record, keys, _SOUND_BYTES)
     facts = {
         "title": recipe.full_title,
         "summary": recipe.summary,

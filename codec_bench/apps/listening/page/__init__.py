@@ -1,12 +1,10 @@
 """The page that raters use: one HTML file with its sounds, which loads nothing and sends nothing.
 
 Which file to open
-    `order.js`     the order in which a rater sees trials and stimuli.
-    `state.js`     the answers so far: in the browser's storage, and in the file that the rater saves.
-    `sound.js`     the sounds of a trial, and changing between them.
-    `controls.js`  what the kinds have in common: buttons, texts, choices.
-    `kinds.js`     the trial of each kind.
-    `views.js`     the start, a trial and the end, and the keys.
+    `state.js`   the order in which a rater sees trials, and the answers so far: in the browser's storage, and in the saved file.
+    `sound.js`   the sounds of a trial, and changing between them.
+    `kinds.js`   the trial of each kind, with what they have in common: buttons, texts, choices.
+    `views.js`   the start, a trial and the end, and the keys.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ _LAYOUT = Layout(
         (SHARED, "data.js"),
         (SHARED, "elements.js"),
         (SHARED, "player.js"),
-        *((__package__, name) for name in ("order.js", "state.js", "sound.js", "controls.js", "kinds.js", "views.js")),
+        *((__package__, name) for name in ("state.js", "sound.js", "kinds.js", "views.js")),
     ),
 )
 

@@ -1,4 +1,56 @@
-// The trial of each kind: gives its elements, what `refresh` shows anew, which keys it takes, and what it waits for.
+// The trial of each kind: gives its elements, what `refresh` shows anew, which keys it takes, and what it waits for; before them
+// what they are made of: buttons that play, texts, and choices.
+/** A text with its heading; line breaks stay. */
+const reading = (heading, text) => el("div", { class: "reading" }, el("h3", null, heading), el("p", null, text));
+
+/** A button that plays one sound, or pauses it. */
+function playButton(id, name, key) {
+  const button = el("button", { type: "button", class: "plain sound", "data-plays": id, onclick: () => listenTo(id) }, name);
+  if (key) button.append(" ", el("kbd", null, key));
+  return button;
+}
+
+/** Plays a sound from where the others are; if it is playing, pauses it. */
+async function listenTo(id) {
+  if (player.playing && player.heard === id) player.pause();
+  else await player.play(id);
+}
+
+/** Whether a stimulus may be rated: it was played, it has no sound, or it was rated before. */
+function mayRate(trial, stimuli) {
+  return isDone(trial) || stimuli.every((one) => one.clip === null || player.played.has(one.id));
+}
+
+/** One choice among several, as radio buttons with their keys. `chosen` is the value so far. */
+function choices(legend, entries, chosen, choose) {
+  const group = el("fieldset", { class: "choices" }, el("legend", null, legend));
+  for (const { value, label, key } of entries) {
+    const input = el("input", { type: "radio", name: "choice", value: String(value), onchange: () => choose(value) });
+    input.checked = value === chosen;
+    group.append(el("label", null, input, el("span", null, label), key && el("kbd", null, key)));
+  }
+  return group;
+}
+
+/** Chooses by key: gives whether the key belongs to an entry. */
+function chooseByKey(group, entries, key) {
+  const place = entries.findIndex((entry) => entry.key === key);
+  if (place < 0) return false;
+  if (!group.disabled) {
+    const input = group.querySelectorAll("input")[place];
+    input.checked = true;
+    input.focus();
+    input.dispatchEvent(new Event("change"));
+  }
+  return true;
+}
+
+function setValue(trial, stimulus, value) {
+  answerOf(trial).values[stimulus] = value;
+  remember();
+  refresh();
+}
+
 const INTERVALS = ["Bad", "Poor", "Fair", "Good", "Excellent"];
 const MOVES = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"]);
 
@@ -42,17 +94,22 @@ function mushraTrial(trial) {
   };
 }
 
-function ratingTrial(trial) {
+/** A trial about one stimulus, with a choice: a value of the scale, or an option. */
+function singleTrial(trial, entries, { play, waits, mayChoose }) {
   const [stimulus] = trial.stimuli;
-  const entries = data.words.map(([value, word]) => ({ value, label: `${value} – ${word}`, key: String(value) }));
   const group = choices(data.question, entries, answerOf(trial).values[stimulus.id], (value) => setValue(trial, stimulus.id, value));
   return {
-    body: el("div", null, stimulus.clip !== null && el("div", { class: "sounds" }, playButton(stimulus.id, "Play", "Q")), stimulus.text && reading("Answer", stimulus.text), group),
-    refresh: () => (group.disabled = !mayRate(trial, trial.stimuli)),
-    key: (key) => (key === "q" ? (listenTo(stimulus.id), true) : chooseByKey(group, entries, key)),
-    waits: () => (group.disabled ? "Play the sound before you rate it." : ""),
+    body: el("div", null, stimulus.clip !== null && el("div", { class: "sounds" }, playButton(stimulus.id, play, "Q")), stimulus.text && reading("Answer", stimulus.text), group),
+    refresh: () => (group.disabled = !mayChoose(stimulus)),
+    key: (key) => (key === "q" && stimulus.clip !== null ? (listenTo(stimulus.id), true) : chooseByKey(group, entries, key)),
+    waits: () => (group.disabled ? waits : ""),
     first: stimulus.clip === null ? OPEN : stimulus.id,
   };
+}
+
+function ratingTrial(trial) {
+  const entries = data.words.map(([value, word]) => ({ value, label: `${value} – ${word}`, key: String(value) }));
+  return singleTrial(trial, entries, { play: "Play", waits: "Play the sound before you rate it.", mayChoose: () => mayRate(trial, trial.stimuli) });
 }
 
 function preferenceTrial(trial) {
@@ -80,17 +137,10 @@ function preferenceTrial(trial) {
 }
 
 function optionsTrial(trial) {
-  const [stimulus] = trial.stimuli;
   const entries = trial.choices.map((label, value) => ({ value, label, key: value < 9 ? String(value + 1) : null }));
   entries.push({ value: "none", label: "None of them, or several", key: "0" });
-  const group = choices(data.question, entries, answerOf(trial).values[stimulus.id], (value) => setValue(trial, stimulus.id, value));
-  return {
-    body: el("div", null, stimulus.clip !== null && el("div", { class: "sounds" }, playButton(stimulus.id, "Play the answer", "Q")), stimulus.text && reading("Answer", stimulus.text), group),
-    refresh: () => (group.disabled = !stimulus.text && !mayRate(trial, trial.stimuli)),
-    key: (key) => (key === "q" && stimulus.clip !== null ? (listenTo(stimulus.id), true) : chooseByKey(group, entries, key)),
-    waits: () => (group.disabled ? "Play the answer before you choose." : ""),
-    first: stimulus.clip === null ? OPEN : stimulus.id,
-  };
+  const mayChoose = (stimulus) => stimulus.text || mayRate(trial, trial.stimuli);
+  return singleTrial(trial, entries, { play: "Play the answer", waits: "Play the answer before you choose.", mayChoose });
 }
 
 function reviewTrial(trial) {

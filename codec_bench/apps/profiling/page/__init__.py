@@ -1,20 +1,256 @@
-"""One self-contained HTML file of a profile: tables, rate-distortion curves, codebook histograms, players.
+"""The page of a profile: one HTML file with what was measured, the codebooks, the curves, and the decoded clips to listen to.
+
+Which file to open
+    `__init__.py`      what the page shows: the variables of the template, and the data of the scripts.
+    `profile.html.j2`, `profile.css`   the sections and their style.
+    `codebooks.js`     the pictures of codebooks; `listen.js` the players; `profile.js` starts all of it.
 
 Conventions
     The file can be opened from disk and loads nothing. It has the content security policy, the style, the plots and the
     player of a run's page. Text from data is not trusted: the template escapes it, and the script sets it as text.
+    The data of the script has the layout of that of a run's page, so that the same plots and players work with it. The codecs are its
+    systems and are named by their position. `summary` holds the value, the interval and the number of samples by system and column.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.profiling.page.collect import collect
-from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+from codec_bench.apps.profiling.rows import delta_rates, findings, label, reasons, sections
+from codec_bench.report import numbers
+from codec_bench.report.page.markup import SHARED, Layout, moment, render, write_whole
 from codec_bench.report.page.sound import is_sound
+from codec_bench.stats.summary_types import MetricSummary
+
+_BARS = 96
+_BITRATE = "bitrate"
+_DECLARED = ("rates", "channels", "causal", "licence of the code", "licence of the weights", "weights", "described in")
+
+
+def collect(
+    profile: Mapping[str, Any], clips: Sequence[tuple[str, Sequence[tuple[int, int]]]]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Gathers everything that the page shows.
+
+    Args:
+        profile: the content of `profile.json`.
+        clips: (id, [(codec's place or -1 for the reference, number of the sound)]).
+
+    Returns:
+        The template's variables and the script's data.
+    """
+    names = list(profile["codecs"])
+    labels = [label(profile, name) for name in names]
+    columns = _columns(profile)
+    data = {
+        **_plots(profile, names, labels, columns),
+        "missing": [],
+        "kept": [],
+        "clips": [[n, place, sound] for n, (_, tracks) in enumerate(clips) for place, sound in tracks],
+        "samples": [sample for sample, _ in clips],
+        "codebooks": _codebooks(profile, labels),
+    }
+    heard = [(n, sample, tracks) for n, (sample, tracks) in enumerate(clips) if any(place >= 0 for place, _ in tracks)]
+    facts, how = profile["machine"], profile["how"]
+    made = sections(profile)
+    page = {
+        "title": list(profile["families"]),
+        "labels": labels,
+        "sections": [section for section in made if section.rows],
+        "reasons": reasons(made, labels),
+        "suspects": len(findings(profile)),
+        "checks": _checks(profile, ("failed", "suspect")),
+        "in_order": _checks(profile, ("ok",)),
+        "without_check": _checks(profile, ("not applicable",)),
+        "checked": sum(f["state"] != "not applicable" for _, f in _findings(profile)),
+        "data_name": profile["data"]["name"],
+        "samples": profile["data"]["usable"],
+        "left_out": profile["data"]["samples"] - profile["data"]["usable"],
+        "seconds": next((c["rate"]["seconds"] for c in profile["codecs"].values() if c["rate"]["state"] == "ok"), None),
+        "device": how["device"],
+        "machine_name": facts.get("gpu") if str(how["device"]).startswith("cuda") else facts.get("cpu"),
+        "cores": facts.get("cores"),
+        "torch": profile["versions"].get("torch"),
+        "finished": moment(profile["finished"]),
+        "bd_rate": delta_rates(profile),
+        "anchor": profile["anchor"],
+        "faults": [(label(profile, n), c["faults"]) for n, c in profile["codecs"].items() if c["faults"]],
+        "curves": bool(data["columns"][1:]),
+        "books": _book_tables(profile, labels),
+        "clips": [(n, sample, _tracks(tracks, labels)) for n, sample, tracks in heard],
+        "versions": profile["versions"],
+        "settings": how["settings"],
+        "infos": [(text, _info(profile["codecs"][name]["info"])) for text, name in zip(labels, names)],
+        "declared_keys": _DECLARED,
+        "not_counted": _not_counted(profile, labels),
+    }
+    return page, data
+
+
+def _findings(profile: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, codec in profile["codecs"].items():
+        for finding in codec["findings"].get("findings", []):
+            yield label(profile, name), finding
+
+
+def _checks(profile: Mapping[str, Any], states: Sequence[str]) -> list[dict[str, Any]]:
+    """The findings of some states, in the order of the states and of the checks; codecs with equal findings share a row."""
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for text, finding in _findings(profile):
+        if finding["state"] in states:
+            rows.setdefault((finding["state"], finding["check"], finding["found"]), []).append(text)
+    checks = list(dict.fromkeys(check for _, check, _ in rows))
+    ordered = sorted(rows.items(), key=lambda row: (states.index(row[0][0]), checks.index(row[0][1])))
+    everyone = len(profile["codecs"])
+    return [
+        {"state": state, "check": check, "found": found, "codecs": ["all"] if len(who) == everyone > 1 else who}
+        for (state, check, found), who in ordered
+    ]
+
+
+def _tracks(tracks: Sequence[tuple[int, int]], labels: Sequence[str]) -> list[tuple[int, str]]:
+    return [(place, "reference" if place < 0 else labels[place]) for place, _ in tracks]
+
+
+def _columns(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The columns: the bitrate, then every metric, with the way in which its numbers are written."""
+    made = []
+    for name, facts in {
+        _BITRATE: {"unit": "bit/s", "higher_is_better": False, "protocol": ""},
+        **profile["curves"],
+    }.items():
+        entries = [
+            MetricSummary.from_dict(c["quality"]["metrics"][name])
+            for c in profile["codecs"].values()
+            if name in c["quality"].get("metrics", {})
+        ]
+        base, variant = numbers.split_name(name)
+        factor, unit = numbers.shown_unit(facts["unit"])
+        made.append(
+            {
+                "name": name, "base": base, "variant": variant, "unit": unit, "factor": factor, "higher": facts["higher_is_better"],
+                "arrow": numbers.ARROWS[facts["higher_is_better"]], "protocol": facts["protocol"], "what": "",
+                "places": numbers.decimals(entries, factor), "single": numbers.three_digits([e.value for e in entries], factor),
+            }
+        )  # fmt: skip
+    return made
+
+
+def _plots(
+    profile: Mapping[str, Any], names: Sequence[str], labels: Sequence[str], columns: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    families = list(profile["families"])
+    of = {codec: place for place, members in enumerate(profile["families"].values()) for codec in members}
+    summary = []
+    for name in names:
+        metrics = profile["codecs"][name]["quality"].get("metrics", {})
+        entries = [metrics.get(column["name"]) for column in columns]
+        summary.append([None if e is None else [e["value"], *(e["ci95"] or (None, None)), e["n"]] for e in entries])
+    return {
+        "columns": list(columns),
+        "systems": [{"label": text, "unprocessed": False, "family": of[name]} for name, text in zip(names, labels)],
+        "families": families,
+        "summary": summary,
+    }
+
+
+def _streams(
+    profile: Mapping[str, Any], labels: Sequence[str]
+) -> Iterator[tuple[str, Mapping[str, Any], int, Mapping[str, Any]]]:
+    """Every stream of codes: the codec's label and sections, the codebooks of its streams before, and what was counted."""
+    for text, codec in zip(labels, profile["codecs"].values()):
+        before = 0
+        for stream in codec["rate"]["streams"] if codec["rate"]["state"] == "ok" else ():
+            yield text, codec, before, stream
+            before += stream["codebooks"]
+
+
+def _codebooks(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """How often each codebook uses its entries, most frequent first, as multiples of equal use; by codec and stream."""
+    out = []
+    for text, _, _, stream in _streams(profile, labels):
+        books = [_bars(book["histogram"]) for book in stream["per_codebook"]]
+        if any(books):
+            out.append({"codec": text, "stream": stream["name"], "cardinality": stream["cardinality"], "books": books})
+    return out
+
+
+def _bars(histogram: Sequence[int]) -> list[float]:
+    total, count = sum(histogram), len(histogram)
+    if not total:
+        return []
+    falling = sorted(histogram, reverse=True)
+    bars = min(_BARS, count)
+    edges = [round(k * count / bars) for k in range(bars + 1)]
+    return [round(sum(falling[a:b]) / (b - a) * count / total, 4) for a, b in pairwise(edges)]
+
+
+def _book_tables(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """A table of the codebooks by codec and stream, with the share of codes that is kept in each re-encoding."""
+    out = []
+    for text, codec, before, stream in _streams(profile, labels):
+        stability = codec["stability"] if codec["stability"]["state"] == "ok" else {}
+        rounds = [entry["with_first"] for entry in stability.get("reencoding", [])]
+        rows = [
+            {
+                "number": number + 1,
+                "utilisation": _or_dash(book["utilisation"], "{:.1f}", 100),
+                "dead": f"{book['dead']:,}",
+                "perplexity": _or_dash(book["perplexity"], "{:.1f}"),
+                "entropy": _or_dash(book["entropy_bits"], "{:.3f}"),
+                "corrected": _or_dash(book["entropy_bits_corrected"], "{:.3f}"),
+                "kept": [f"{100 * r[before + number]:.1f}" for r in rounds],
+            }
+            for number, book in enumerate(stream["per_codebook"])
+        ]
+        out.append(
+            {
+                "codec": text, "stream": stream["name"], "cardinality": stream["cardinality"], "frames": stream["frames"],
+                "rounds": len(rounds), "rows": rows, "joint_reason": stream["joint_reason"],
+            }
+        )  # fmt: skip
+    return out
+
+
+def _or_dash(value: float | None, form: str, factor: float = 1) -> str:
+    return "–" if value is None else form.format(factor * value)
+
+
+def _info(info: Mapping[str, Any]) -> dict[str, str]:
+    """What a codec declares, in words."""
+    if info["state"] != "ok":
+        return {}
+    said = {
+        "rates": ", ".join(f"{rate / 1000:g}" for rate in info["sample_rates_hz"]) + " kHz",
+        "channels": ", ".join(map(str, info["channels"])),
+        "causal": {True: "yes", False: "no", None: "not declared"}[info["causal"]],
+        "licence of the code": info["code_licence"] or "not declared",
+        "licence of the weights": info["weights_licence"] or "–",
+        "weights": info["weights"] or "–",
+        "described in": info["paper"] or "–",
+    }
+    return {key: str(value) for key, value in said.items()}
+
+
+def _not_counted(profile: Mapping[str, Any], labels: Sequence[str]) -> list[tuple[str, str]]:
+    """The operators that the multiply-accumulates do not include, by codec."""
+    out = []
+    for text, codec in zip(labels, profile["codecs"].values()):
+        if codec["complexity"]["state"] == "ok":
+            found: dict[str, float] = {}
+            for side in ("encoder", "decoder"):
+                for name, elements in codec["complexity"][side]["not_counted"].items():
+                    found[name] = found.get(name, 0.0) + elements
+            listed = sorted(found.items(), key=lambda entry: -entry[1])[:8]
+            out.append(
+                (text, ", ".join(f"{name} ({elements / 1e6:.2g} M/s)" for name, elements in listed) or "nothing")
+            )
+    return out
+
 
 _LAYOUT = Layout(
     (__package__, "profile.html.j2"),

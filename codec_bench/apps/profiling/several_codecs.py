@@ -7,25 +7,29 @@ with one codec is said in that codec's sections; the others are measured all the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.profiling import curves, latency, quality
+from codec_bench.apps.profiling import curves, latency
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.steps import STEPS, Request
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks.steps import gather_findings
 from codec_bench.data import Source, data_name, problem_of
 from codec_bench.data.alignments import fingerprint
-from codec_bench.engine.evaluation import Evaluation
+from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.own_worker import measure
+from codec_bench.engine.pool import NotLoaded
 from codec_bench.engine.running import Running
 from codec_bench.engine.systems import System
-from codec_bench.errors import UserError
+from codec_bench.errors import RunMismatch, UserError
 from codec_bench.registry import code_hash, is_own_code
+from codec_bench.report.opened import open_run
+from codec_bench.report.results import write_results
+from codec_bench.stats.summary import summarise
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import request_hash
 
@@ -72,7 +76,7 @@ class Asked:
     @property
     def with_bitrate(self) -> list[str]:
         """The metrics of the engine's run: those asked for, and the bitrate that they are plotted against."""
-        return [*([] if quality.BITRATE in self.metrics else [quality.BITRATE]), *self.metrics]
+        return [*([] if BITRATE in self.metrics else [BITRATE]), *self.metrics]
 
     @cached_property
     def files(self) -> tuple[tuple[str, str], ...]:
@@ -292,7 +296,7 @@ def _add_quality(asked: Asked, found: Mapping[str, dict[str, Any]]) -> None:
         check=False, progress=tell,
     )  # fmt: skip
     evaluation = Evaluation(codecs, asked.with_bitrate, asked.source, request, mine)
-    for name, section in quality.measure(evaluation, asked.folder, running).items():
+    for name, section in measure_quality(evaluation, asked.folder, running).items():
         found[name]["quality"] = section
 
 
@@ -309,3 +313,60 @@ def _faults(sections: Mapping[str, Any]) -> list[str]:
         if row["metric"] is not None:
             said.setdefault(f"{row['count']} of the clips: {row['reason']}", []).append(row["metric"])
     return [f"{', '.join(dict.fromkeys(where))}: {reason}" for reason, where in said.items()]
+
+
+BITRATE = "bitrate"
+_FOLDERS = 99
+
+
+def measure_quality(asked: Evaluation, folder: Path, running: Running) -> dict[str, dict[str, Any]]:
+    """The quality of each codec: `state`, `reason`, `metrics` (summary entries by name), `failures` (reasons) and `run`.
+
+    All codecs are one run, so that features of the references are computed once. `run` is the folder of the run. The engine
+    ends a worker that hangs or dies, and gives up what hangs. A codec whose workers hang or die while they load it fails,
+    and the others are run without it.
+
+    Args:
+        asked: the codecs by their names, and the metrics.
+        folder: where the run folder is made: `quality`, or `quality-2` and so on if that holds another run.
+        running: how it is run.
+
+    Raises:
+        UserError: what concerns all codecs is wrong, such as a folder that cannot be written.
+    """
+    left: dict[str, str] = dict(asked.systems)
+    failed: dict[str, dict[str, Any]] = {}
+    while left:
+        try:
+            return {**failed, **_entries(left, _run_of(replace(asked, systems=left), folder, running))}
+        except NotLoaded as fault:
+            failed[fault.key] = {"state": "failed", "reason": fault.message}
+            del left[fault.key]
+    return failed
+
+
+def _run_of(asked: Evaluation, folder: Path, running: Running) -> Path:
+    """The folder of a run of the engine."""
+    for number in range(1, _FOLDERS):
+        out = folder / ("quality" if number == 1 else f"quality-{number}")
+        try:
+            write_results(execute(asked, out, running), page=running.page)
+        except RunMismatch:
+            continue
+        return out
+    raise UserError(f"'{folder}' holds {_FOLDERS} other runs", hint="name another folder with --out")
+
+
+def _entries(codecs: Iterable[str], folder: Path) -> dict[str, dict[str, Any]]:
+    summary = summarise(open_run(folder))
+    found = {}
+    for codec in codecs:
+        reasons = [r for r in summary.failures.reasons if r.system == codec]
+        lost = sum(r.count for r in reasons if r.metric is None)
+        broken = [r for r in reasons if r.metric is None or r.status in ("failed", "unparsed", "not_scored")]
+        state, reason = ("ok", None) if not lost else ("failed", f"{lost} clips gave no estimate: {reasons[0].reason}")
+        found[codec] = {
+            "state": state, "reason": reason, "metrics": summary.systems[codec].as_dict()["metrics"],
+            "failures": [r.as_dict() for r in broken], "run": folder.name,
+        }  # fmt: skip
+    return found
