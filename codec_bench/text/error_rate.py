@@ -82,11 +82,6 @@ class ErrorRate:
         return self.hits + self.substitutions + self.deletions
 
     @property
-    def estimate_length(self) -> int:
-        """Items in the estimate."""
-        return self.hits + self.substitutions + self.insertions
-
-    @property
     def rate(self) -> float | None:
         """Errors per item of the reference; None if the reference is empty, because nothing divided by no items is no rate."""
         return self.errors / self.reference_length if self.reference_length else None
