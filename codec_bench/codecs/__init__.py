@@ -1,4 +1,11 @@
-"""Codecs: their names, and how a codec is built from its name. Each adapter has a file of its own."""
+"""Codecs: their names, and how a codec is built from its name. Each adapter has a file of its own.
+
+Which file to open
+    `base.py`       what every codec promises; `adapt.py` gives any codec any audio.
+    `catalogue.py`  the names, points and licences that `configs/codec/*.yaml` declare; `TABLE` here has the classes.
+    `command.py`    a codec that is two programs, and `command_file.py` the file that names them.
+    `classical/`, `neural/`  the codecs; `checks/` what shows that one is wrong.
+"""
 
 from __future__ import annotations
 

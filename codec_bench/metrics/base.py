@@ -144,6 +144,18 @@ class Metric(ABC):
         """One score per item, in order. A score must not depend on the other items of the batch."""
 
 
+class ItemMetric(Metric):
+    """A metric that looks at one item at a time."""
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item, in order."""
+        return [self._score(item) for item in batch]
+
+    @abstractmethod
+    def _score(self, item: Inputs) -> Score:
+        """The score of an item."""
+
+
 def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) -> str:
     """The name of a metric with its variant in brackets.
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 
-class Bitrate(Metric):
+class Bitrate(ItemMetric):
     """Bits per second that were sent: packed codes, packets and side information, without the container's overhead.
 
     Lower is better. The corpus value is all bits over all seconds, not the mean of the items' rates. So bits that are
@@ -27,11 +25,8 @@ class Bitrate(Metric):
     source = "the codec's own codes"
     where = "inline"
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `numerator` holds its bits and `denominator` its seconds."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `numerator` holds its bits and `denominator` its seconds."""
         if item.bits is None:
             return Score.undefined("this system is not a codec: it sends no bits", self.protocol)
         if not item.duration_s:

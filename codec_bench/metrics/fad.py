@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.metrics.sim import SpeakerEncoder, speaker_encoder
 from codec_bench.stats.packing import KEY, packed
 from codec_bench.types import Score
@@ -30,7 +28,7 @@ def _encoder(metric: str, variant: str | None, point: str | None) -> SpeakerEnco
     return SpeakerEncoder(Clap.name, Clap.protocol)
 
 
-class _SetDistance(Metric):
+class _SetDistance(ItemMetric):
     """The common part of FAD and KAD: which embeddings they read, and what a record keeps of them.
 
     An item's own value is the squared Euclidean distance between its two embeddings: how far the item moved. It is in the
@@ -57,11 +55,8 @@ class _SetDistance(Metric):
         self.estimate_features = self.reference_features = (encoder.feature,)
         self.protocol = f"{type(self).protocol}/{encoder.protocol}"
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds both embeddings, of which the value of the set is made."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` holds both embeddings, of which the value of the set is made."""
         reference, estimate = (
             np.asarray(side[self._feature]["embedding"], np.float32)
             for side in (item.reference_features, item.estimate_features)

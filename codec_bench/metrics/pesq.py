@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 MAX_DURATION_S = 95.0
@@ -56,7 +55,7 @@ def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
     return most
 
 
-class _Pesq(Metric):
+class _Pesq(ItemMetric):
     """The common part of both bands: the checks before the reference code is called, and the call."""
 
     kind = "pair"
@@ -64,11 +63,8 @@ class _Pesq(Metric):
     mode: ClassVar[str]
     rate_hz: int
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item. The class says when it is undefined or refused."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item. The class says when it is undefined or refused."""
         from pesq import PesqError, pesq
 
         reference, estimate = item.pair

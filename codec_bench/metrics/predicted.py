@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from functools import cache
 from textwrap import indent
 from typing import Any, ClassVar, Literal
@@ -13,14 +12,14 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features.scorers import SCORERS, Output, Scorer, row_of
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
 from codec_bench.registry import call_with_known
 from codec_bench.types import Score
 
 ANY_LANGUAGE = "any-language"
 
 
-class Predicted(Metric):
+class Predicted(ItemMetric):
     """A number that a network predicts for the estimate. Each learned metric is a class derived from this one, made of its row.
 
     Args:
@@ -68,10 +67,6 @@ class Predicted(Metric):
             return None
         every = f"{self.key}[{ANY_LANGUAGE}] gives a number for every language"
         return f"{self.row.trained_on}, and the language is '{language}'; {every}"
-
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         reason = self.refusal(text=item.text, language=item.language)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 CEILING_DB = 20.0 * math.log10(2.0**24)
@@ -21,7 +20,7 @@ samples from 1 to 2 steps of their binade.
 VERSA = "versa"
 
 
-class SiSdr(Metric):
+class SiSdr(ItemMetric):
     """Scale-invariant signal-to-distortion ratio in dB. Higher is better; values end at 144.49 dB.
 
     `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate; means are not removed. It
@@ -57,10 +56,6 @@ class SiSdr(Metric):
         self.name = "si_sdr" if variant is None else f"si_sdr[{VERSA}]"
         self.protocol = "si_sdr/no-zero-mean" + ("/uncut/float32-ceiling" if variant is None else "")
         self._ceiling = 10.0 ** (CEILING_DB / 10.0) if variant is None else math.inf
-
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         reference = np.asarray(item.reference, np.float64)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from codec_bench.features.ttsds2 import NOISE, NOISE_PROTOCOL, Ttsds2Pitch
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2, Ttsds2Whisper
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.stats.packing import KEY, packed
 from codec_bench.stats.ttsds import score_of
 from codec_bench.types import Score
@@ -17,7 +16,7 @@ from codec_bench.types import Score
 PAPER = "Minixhofer, Klejch, Bell: TTSDS2: Resources and Benchmark for Evaluating Human-Quality Text to Speech Systems, 2025; the same: TTSDS, SLT 2024"
 
 
-class _Ttsds2(Metric):
+class _Ttsds2(ItemMetric):
     """The common part of the benchmarks.
 
     An item's own value is the same score of its three points alone: 100 if the estimate stands where the reference does, 0 where a
@@ -40,11 +39,8 @@ class _Ttsds2(Metric):
         self.estimate_features, self.reference_features = (self.feature,), (self.feature, self._noise)
         self.protocol = f"{self.name}/pairs/{self.distance}/{self.stem}/{NOISE}-{NOISE_PROTOCOL}"
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the embeddings of the item and of its noises, of which the value of the set is made."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` holds the embeddings of the item and of its noises, of which the value of the set is made."""
         reference, estimate = (
             np.asarray(side[self.feature]["embedding"], np.float32)
             for side in (item.reference_features, item.estimate_features)

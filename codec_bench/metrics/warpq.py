@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, Metric, variant_name
+from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
 COEFFICIENTS = 13
@@ -34,7 +33,7 @@ class _Settings:
     step_frames: int
 
 
-class WarpQ(Metric):
+class WarpQ(ItemMetric):
     """The raw WARP-Q score: the median cost of aligning short pieces of the estimate with the reference. Lower is better.
 
     Both signals become 13 MFCCs every 4 ms, normalised over 0.8 s. Each piece of the estimate is aligned with the part of the
@@ -82,11 +81,8 @@ class WarpQ(Metric):
         self._settings = self.variants[variant]
         self.protocol, self.rate_hz = self._settings.protocol, self._settings.rate_hz
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` counts the pieces."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` counts the pieces."""
         from codec_bench.kernels.warp.cpu import subsequence_costs
 
         patch, step = self._settings.patch_frames, self._settings.step_frames
