@@ -91,7 +91,8 @@ class Cells:
     def __init__(self, protocols: Mapping[str, str], read_detail: Callable[[str, str], Mapping[str, Any]]) -> None:
         self.protocols = protocols
         self.sample = ""
-        self._read, self._last = read_detail, ("", "", {})
+        self._read = read_detail
+        self._last: tuple[str, str, Mapping[str, Any]] = ("", "", {})
 
     def detail(self, text: str | None) -> Mapping[str, Any]:
         """The detail of the row's score; two columns ask for it, and it is read once."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
 from codec_bench.report.answers import answer_notes, judge_notes
-from codec_bench.report.breakdown.section import breakdown_tables
+from codec_bench.report.breakdown.rows import page_tables
 from codec_bench.report.chance_level import beside_notes, chance_text
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
@@ -70,7 +70,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         ],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
-        "breakdowns": breakdown_tables(heads, entries),
+        "breakdowns": page_tables(heads, entries),
         "published": published_rows(runs),
         **_robustness(tables),
         "samples": len(samples),
