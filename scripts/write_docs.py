@@ -2,8 +2,8 @@
 
 `python scripts/write_docs.py` writes them; `--check` writes nothing and exits 1 when a page is not as it should be.
 
-Written are the pages of docs/reference, the table of codec families in docs/codecs/names.md and that of the study in
-docs/design/intervals.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other page there mentions. The first line of a written page says
+Written are the pages of docs/reference, the table of codec families in docs/codecs/names.md, that of the study in
+docs/design/intervals.md, those of columns in docs/export.md and docs/report.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other page there mentions. The first line of a written page says
 that it is written; a page without that line belongs to a person and is never changed.
 """
 
@@ -37,11 +37,11 @@ from codec_bench.errors import UserError
 from codec_bench.models import KINDS, ModelRow, list_models
 from codec_bench.models.endpoints.accounts import PARTS
 from codec_bench.registry import Spec, load_attribute
+from codec_bench.report.result_columns import CSV_COLUMNS, SYSTEM_COLUMNS
+from codec_bench.store.rows import TABLE_COLUMNS
 
 DOCS = Path(__file__).parents[1] / "docs"
 WRITTEN = "<!-- Written by scripts/write_docs.py from the registries. Do not edit: run the script. -->\n"
-BEGIN, END = "<!-- families: begin -->\n", "<!-- families: end -->\n"
-STUDY_BEGIN, STUDY_END = "<!-- study: begin -->\n", "<!-- study: end -->\n"
 STUDY_ROWS = DOCS.parent / "bench" / "data" / "intervals.csv"
 # With which weights a test compares a metric with its reference, and the head of that column.
 WEIGHTS, COMPARISON = ("published", "stand-in"), "weights in the comparison"
@@ -68,8 +68,15 @@ def pages() -> dict[Path, str]:
         "api": api_page(),
     }
     found = {DOCS / "reference" / f"{name}.md": WRITTEN + text for name, text in reference.items()}
-    found[DOCS / "codecs" / "names.md"] = names_page()
-    found[DOCS / "design" / "intervals.md"] = intervals_page()
+    found[DOCS / "codecs" / "names.md"] = marked("codecs/names.md", families=families_table())
+    found[DOCS / "design" / "intervals.md"] = marked("design/intervals.md", study=study_table())
+    columns = [(code(name), column.means) for name, column in TABLE_COLUMNS.items()]
+    of_summary = [(code(column.name), column.means) for column in CSV_COLUMNS]
+    head = ("column", "what it holds")
+    tables = {"columns": table(head, columns), "summary": table(head, of_summary)}
+    found[DOCS / "export.md"] = marked("export.md", **tables)
+    beside = [(code(column.name), ", ".join(column.places), column.means) for column in SYSTEM_COLUMNS]
+    found[DOCS / "report.md"] = marked("report.md", beside=table(("column", "stands in", "what it holds"), beside))
     found.update(family_pages())
     return found
 
@@ -117,6 +124,17 @@ def plain(text: Any) -> str:
     return "`".join(parts).replace("|", "\\|")
 
 
+def marked(page: str, **tables: str) -> str:
+    """A page that a person writes, with its tables made anew; each stands between two marks with its name."""
+    text = (DOCS / page).read_text("utf-8")
+    for name, made in tables.items():
+        begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+        before, rest = text.split(begin)
+        _, after = rest.split(end)
+        text = before + begin + made + end + after
+    return text
+
+
 def code(*texts: Any) -> str:
     """Names in the type of code, joined by commas."""
     return ", ".join("`" + str(text).replace("|", "\\|") + "`" for text in texts if text not in (None, ""))
@@ -157,20 +175,6 @@ def families_table() -> str:
         "licence of code; of weights",
     )
     return table(head, rows)
-
-
-def names_page() -> str:
-    """docs/codecs/names.md with its table made anew."""
-    before, rest = (DOCS / "codecs" / "names.md").read_text("utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    return before + BEGIN + families_table() + END + after
-
-
-def intervals_page() -> str:
-    """The page about intervals with the table of the study in its place."""
-    text = (DOCS / "design" / "intervals.md").read_text("utf-8")
-    before, _, rest = text.partition(STUDY_BEGIN)
-    return before + STUDY_BEGIN + study_table() + STUDY_END + rest.partition(STUDY_END)[2]
 
 
 def study_table() -> str:
