@@ -104,7 +104,7 @@ def interval(
     Raises:
         UserError: lengths differ, a number is not finite, a denominator is negative, or the level is not between 0 and 1.
 
-    Example:
+    Examples:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
         >>> round(found.low, 3), round(found.high, 3), found.units, found.method
         (2.917, 3.603, 4, 'jackknife-t')
