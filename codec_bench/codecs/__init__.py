@@ -89,7 +89,7 @@ def load_codec(
             `graphs` is none of the three.
         WeightsError: the codec's weights are not on this machine, or do not fit.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_codec
         >>> codec = load_codec("g711-ulaw")

@@ -12,6 +12,11 @@ class Bitrate(ItemMetric):
     Lower is better. The corpus value is all bits over all seconds, not the mean of the items' rates. So bits that are
     sent once per utterance have the weight that they have in a transmission. Undefined for a system that sends no bits
     (synthesised or ready-made audio) and for audio of no length. Exact, because it is one division.
+
+    Examples:
+        >>> from codec_bench.metrics import Inputs, build_metric
+        >>> build_metric("bitrate").compute([Inputs("a", 8000, bits=128_000.0, duration_s=2.0)])[0].value
+        64000.0
     """
 
     name = "bitrate"

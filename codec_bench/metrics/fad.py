@@ -79,6 +79,15 @@ class Fad(_SetDistance):
     Paper: K. Kilgour et al., "Fréchet Audio Distance", Interspeech 2019; A. Gui et al., "Adapting Fréchet Audio Distance for
     Generative Music Evaluation", ICASSP 2024. Reference implementation: scipy's `sqrtm` on the covariances of the whole set
     (fadtk's formula), to 1e-6 relative.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("fad[ge2e]")(reference=[clip], estimate=[coarse])[0]["fad[ge2e]"].value, 1)
+        0.4
     """
 
     name = "fad"

@@ -111,6 +111,15 @@ class PesqWb(_Pesq):
     their end it first returns wrong numbers and then ends the process.
 
     Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.2, 2007. Reference implementation: pesq 0.0.4, exactly.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("pesq_wb")(reference=[clip], estimate=[coarse])[0]["pesq_wb"].value, 1)
+        1.3
     """
 
     name = "pesq_wb"

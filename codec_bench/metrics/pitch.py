@@ -156,6 +156,15 @@ class F0Corr(_Pitch):
 
     Raises:
         UserError: no such variant.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("f0_corr")(reference=[clip], estimate=[coarse])[0]["f0_corr"].value, 2)
+        1.0
     """
 
     key = "f0_corr"

@@ -28,6 +28,15 @@ class Predicted(ItemMetric):
 
     Raises:
         UserError: the metric has no such variant or point.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("dnsmos_ovrl")(estimate=[coarse])[0]["dnsmos_ovrl"].value, 1)
+        2.3
     """
 
     signals = False

@@ -74,6 +74,15 @@ class EnergyCorr(ItemMetric):
     does not change (a standard deviation of at most 0.01 dB).
 
     Source: the definition itself; levels equal librosa's.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("energy_corr")(reference=[clip], estimate=[coarse])[0]["energy_corr"].value, 2)
+        0.98
     """
 
     name = "energy_corr"

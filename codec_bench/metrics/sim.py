@@ -92,6 +92,15 @@ class Sim(ItemMetric):
 
     Raises:
         UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("sim[ge2e]")(reference=[clip], estimate=[coarse])[0]["sim[ge2e]"].value, 1)
+        0.8
     """
 
     kind = "pair"

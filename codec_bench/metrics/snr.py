@@ -24,6 +24,15 @@ class Snr(ItemMetric):
     It is undefined for a silent reference, and for an exact copy (the value has no bound).
 
     Reference implementation: `torchmetrics.functional.audio.signal_noise_ratio` in float64, to 1e-4 dB.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("snr")(reference=[clip], estimate=[coarse])[0]["snr"].value)
+        21
     """
 
     name = "snr"

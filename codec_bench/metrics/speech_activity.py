@@ -30,6 +30,15 @@ class SpeechShare(ItemMetric):
     It shows synthesis that falls silent or goes on without words.
 
     Source: Silero's network (github.com/snakers4/silero-vad). Reference implementation: silero-vad 6.2 itself.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("speech_share")(estimate=[coarse])[0]["speech_share"].value, 1)
+        0.9
     """
 
     name = "speech_share"

