@@ -181,7 +181,9 @@ def study_table() -> str:
     """The study of the intervals, from the newest row of each case."""
     with STUDY_ROWS.open(encoding="utf-8", newline="") as file:
         rows = {
-            (r["case"], r["variant"], r["unit"].removeprefix("share of ").partition(" with")[0]): r for r in csv.DictReader(file) if "share" in r["unit"]
+            (r["case"], r["variant"], r["unit"].removeprefix("share of ").partition(" with")[0]): r
+            for r in csv.DictReader(file)
+            if "share" in r["unit"]
         }
     mark = "ordinary: "
     designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows if not case.startswith(mark))

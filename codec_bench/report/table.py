@@ -246,7 +246,7 @@ def comparison_table(
     """Two systems compared metric by metric, over the samples for which both have a number.
 
     The difference is A minus B, with its interval. It is bold if the interval does not contain 0. `better` counts the
-    samples on which A is better. `could show` is the smallest difference that such data show in four of five studies, or
+    samples on which A is better. `detectable` is the smallest difference that such data show in four of five studies, or
     `equal` if the two are equal everywhere. `comparison_notes` says why there is a dash in the place of a number.
 
     Args:
@@ -257,7 +257,7 @@ def comparison_table(
     """
     rows = [_comparison(c, adjusted) for c in comparisons]
     heads = ["metric", numbers.plain(name_a), numbers.plain(name_b), "difference", "95 % interval", "p"]
-    heads += [*(["p (Holm)"] if adjusted else []), "could show", "better : worse : same", "pairs", "units"]
+    heads += [*(["p (Holm)"] if adjusted else []), "detectable", "better : worse : same", "pairs", "units"]
     columns = [_Column(Text(head), [row[place] for row in rows]) for place, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width or get_console().width)
 
@@ -303,7 +303,7 @@ def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
     for c in comparisons:
         note = c.test.note or ""
         for unknown in (text for text in (EQUAL, ALIKE) if text in note):
-            told.setdefault(("could show", unknown), []).append(numbers.plain(c.metric))
+            told.setdefault(("detectable", unknown), []).append(numbers.plain(c.metric))
             note = note.removesuffix(unknown).removesuffix("; ")
         if note:
             told.setdefault((_subject(c), note), []).append(numbers.plain(c.metric))
