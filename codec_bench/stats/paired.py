@@ -240,7 +240,7 @@ def paired_parts(
             ends = None
             notes.append(SHORT)
         elif fold is ratios:
-            allowed = unseen_item(both, apart[:, 0] - difference * apart[:, 1], bounds, rate=rate)
+            allowed = unseen_item(both, a[:, 0] - b[:, 0] - difference * (a[:, 1] + b[:, 1]) / 2, bounds, rate=rate)
         if ends is not None and allowed is not None:
             size = float(both[:, 1].mean())
             most = (allowed[1] - allowed[0]) * size
