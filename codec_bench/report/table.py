@@ -17,7 +17,7 @@ from rich.text import Text
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import beside_notes, chance_text
 from codec_bench.report.result_columns import columns_in
-from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, Comparison
+from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, UNSEEN, Comparison
 from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Summary, SystemSummary
 
 _GAP = 2
@@ -290,7 +290,7 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
 
 def _is_starred(c: Comparison) -> bool:
     """Whether there is something to know beside the p of a comparison."""
-    return c.test.p is not None and DISAGREE in (c.test.note or "")
+    return c.test.p is not None and any(text in (c.test.note or "") for text in (DISAGREE, UNSEEN))
 
 
 def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
@@ -320,7 +320,8 @@ def _subject(c: Comparison) -> str:
         return "* p"
     if c.test.difference is None:
         return "no difference"
-    return "no p" if c.test.low is not None else "no interval and no p"
+    missing = {"no interval": c.test.low, "no p": c.test.p}
+    return " and ".join(name for name, value in missing.items() if value is None)
 
 
 def _probability(p: float | None) -> str:

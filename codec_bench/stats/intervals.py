@@ -353,7 +353,7 @@ def unseen_item(
 
     Args:
         table: the items' parts, `(items, 2)`.
-        residuals: what each item adds beyond the value, `(items,)`. Units are too few to show a skewness.
+        residuals: what each item adds beyond the value, `(items,)`. The skewness of fewer than `ENOUGH_FOR_LONE` says nothing.
         bounds: what is declared; values beyond them widen them.
         rate: whether these are error rates without an upper bound. Then the worst item is entirely wrong, or as the worst seen.
     """
@@ -365,7 +365,7 @@ def unseen_item(
     low, high = min(bounds[0], float(np.nanmin(rates))), max(bounds[1], float(np.nanmax(rates)))
     middle, reach = float(np.nanmedian(rates)), AT_BOUND * (high - low)
     skewness = float((residuals**3).mean()) / float(np.square(residuals).mean()) ** 1.5
-    skewed = abs(skewness) > SKEWED * math.sqrt(len(residuals))
+    skewed = len(residuals) >= ENOUGH_FOR_LONE and abs(skewness) > SKEWED * math.sqrt(len(residuals))
     counts = bounds[0] == 0 and _is_error_rate(table)
     return (low, high) if counts or skewed or middle - low < reach or high - middle < reach else None
 

@@ -178,14 +178,17 @@ def test_equal_systems_are_called_equal_and_not_shown_a_difference_of_zero(rng):
     alike = paired(np.ones(8), np.zeros(8))
     assert alike.test.detectable is None and "every unit gives the same difference" in comparison_notes([alike])[0]
     few = paired(values[:4], values[:4])
-    assert [note.partition(":")[0] for note in comparison_notes([few])] == ["detectable", "no p"]
+    assert [note.partition(":")[0] for note in comparison_notes([few])] == ["no p", "detectable"]
 
 
 def test_an_asterisk_and_its_note_come_together():
-    # Five of six units differ the same way, so the interval excludes 0, and p cannot: 4 of 64 ways are as far.
-    found = paired([1.0, 1.0, 1.0, 1.0, 1.0, 0.0], [0.0, 0.1, 0.0, 0.1, 0.0, 0.0])
+    # In every one of twelve items A has an error more or two. One lost item of A that was not seen would be as much.
+    sides = [[ItemParts(f"s{n}", k / 10, (k, 10.0)) for n, k in enumerate(errors)] for errors in ([2, 3] * 6, [1] * 12)]
+    found = compare_items(*sides, metric="wer", higher_is_better=False, seed=0, bounds=(0, 1))
     text = render(comparison_table([found], width=140), 140)
-    assert "*" in text and comparison_notes([found])[0].startswith("* p: the interval and p disagree")
+    assert "*" in text and comparison_notes([found])[0].startswith("* p: the interval allows for one rare item")
+    unbounded = compare_items(*sides, metric="wer", higher_is_better=False, seed=0)
+    assert comparison_notes([unbounded])[0].startswith("no interval: fewer than 3,000 items")
     calm = paired([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [0.2, 0.1, 0.4, 0.3, 0.6, 0.5, 0.7])
     assert "*" not in render(comparison_table([calm], width=140), 140)
     assert not any(note.startswith("*") for note in comparison_notes([calm]))
