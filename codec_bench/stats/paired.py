@@ -213,8 +213,9 @@ def paired_parts(
         note = too_few(count, FEWEST_UNITS, "an interval") + f", and p at least {FEWEST_FOR_P}"
         return PairedTest(difference, None, None, None, count, note, None, level)
     if np.array_equal(units_a, units_b):
-        p = 1.0 if count >= FEWEST_FOR_P else None
-        return PairedTest(difference, None, None, p, count, EQUAL, None, level)
+        few = count < FEWEST_FOR_P
+        note = f"{too_few(count, FEWEST_FOR_P, 'p')}; {EQUAL}" if few else EQUAL
+        return PairedTest(difference, None, None, None if few else 1.0, count, note, None, level)
     apart = np.stack([_one_sided(fold, units_a, units_b, difference), (units_a[:, 1] + units_b[:, 1]) / 2], axis=1)
     left_out = fold(units_a.sum(axis=0) - units_a) - fold(units_b.sum(axis=0) - units_b)
     error = left_out_error(left_out, difference, apart[:, 1])

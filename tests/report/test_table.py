@@ -178,7 +178,7 @@ def test_equal_systems_are_called_equal_and_not_shown_a_difference_of_zero(rng):
     alike = paired(np.ones(8), np.zeros(8))
     assert alike.test.detectable is None and "every unit gives the same difference" in comparison_notes([alike])[0]
     few = paired(values[:4], values[:4])
-    assert [note.partition(":")[0] for note in comparison_notes([few])] == ["no p", "detectable"]
+    assert [note.partition(":")[0] for note in comparison_notes([few])] == ["detectable", "no interval and no p"]
 
 
 def test_an_asterisk_and_its_note_come_together():
