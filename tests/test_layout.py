@@ -353,3 +353,18 @@ def test_refused_words_name_nothing():
                 words += [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", node.name)]
         wrong += [f"{file}: {word}" for word in sorted(refused & set(words))]
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    "room",
+    sorted({p.parent for p in (ROOT / "codec_bench").rglob("*.py")} - {ROOT / "codec_bench"}),
+    ids=lambda room: room.relative_to(ROOT).as_posix(),
+)
+def test_a_room_of_several_files_says_which_to_open(room):
+    """And names no file that is not there."""
+    files = {path.name for path in room.glob("*.py")}
+    text = ast.get_docstring(ast.parse((room / "__init__.py").read_text("utf-8"))) or ""
+    assert len(files) < 6 or "Which file to open" in text
+    # A name without a folder is one of this room's, or of a folder within it.
+    named = {name for name in re.findall(r"`([a-z0-9_]+\.py)`", text.partition("Which file to open")[2])}
+    assert named <= files | {path.name for path in room.rglob("*.py")}

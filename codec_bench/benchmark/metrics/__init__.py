@@ -2,6 +2,11 @@
 
 `docs/metrics/answers.md` lists them all. `wer`, `cer` and `hallucinated` are metrics of answers with the argument `answer` only; with a
 recogniser's name they are audio metrics (`codec_bench.metrics`).
+
+Which file to open
+    A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py` and
+    `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
+    `captions.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds answers that decline. `base.py` is what each is.
 """
 
 from __future__ import annotations

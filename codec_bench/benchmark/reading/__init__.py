@@ -10,6 +10,11 @@ Steps
 The project's own steps never guess: an answer that cannot be read gives `Unparsed`, with a reason that quotes the
 answer.
 The time of every step grows in proportion to the length of the answer.
+
+Which file to open
+    A step that reads a decision is in `option.py`, one that reads a number in `number.py`, one that cuts a part out of an answer in
+    `structure.py`. `choices.py` finds the options of a question, `words.py` compares texts, `official.py` holds published steps.
+    `base.py` is the chain.
 """
 
 from __future__ import annotations
