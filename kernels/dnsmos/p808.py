@@ -9,16 +9,14 @@ import numba
 import numpy as np
 
 from .pictures import (
-    FRONT_FRAMES,
     HOP_FRAMES,
-    MEL_COLUMNS,
     MEL_ROWS,
-    TAPS,
     Crew,
     Layer,
     Scratch,
     WindowNetwork,
     cycle_of,
+    multiply_frames,
     pool_rows,
     repeat_rows,
     taps_of,
@@ -36,93 +34,41 @@ from .ref import (
     dense,
     mel_filters,
 )
-from .winograd import TILE, aligned_zeros, product
+from .winograd import TILE, first_layer
+
+_INSIDE = np.full(MELS, np.inf, np.float32)
 
 
 @numba.njit(nogil=True, cache=True)
-def _first_layer(
-    x: np.ndarray,
-    row_in: int,
-    taps: np.ndarray,
-    y: np.ndarray,
-    row_out: int,
-    count: int,
-    width: int,
-    patches: np.ndarray,
-) -> None:
-    """Rows of P.808's first convolution (from one channel), with its bias and without the rectification.
-
-    Args:
-        x: `(rows, columns)`; output row n reads three of its rows, from `row_in + n` on. taps: `(10, out)`.
-        y: `(rows, columns, out)`; output row n is written to row `row_out + n`, from column 1 on. Columns after the
-            width are set to zero.
-        patches: working memory `(columns, 10)`.
-    """
-    channels = taps.shape[1]
-    for n in range(count):
-        for p in range(width):
-            for i in range(3):
-                for j in range(3):
-                    patches[p, 3 * i + j] = x[row_in + n + i, p + j]
-            patches[p, 9] = 1.0
-        target = y.ctypes.data + 4 * ((row_out + n) * y.shape[1] + 1) * channels
-        product(patches.ctypes.data, 4 * TAPS, taps.ctypes.data, target, width, TAPS, channels)
-        for p in range(1 + width, y.shape[1]):
-            for c in range(channels):
-                y[row_out + n, p, c] = 0.0
+def _first_layer(x: np.ndarray, row_in: int, taps: np.ndarray, limit: np.ndarray, y: np.ndarray) -> None:
+    """Rows of P.808's first convolution, from `row_in` on: as many as y `(rows, columns, out)` has, from column 1 on."""
+    flat, width = x.ravel(), x.shape[1]
+    for n in range(y.shape[0]):
+        first_layer(flat, (row_in + n) * width, width, taps, limit, y[n, 1:].reshape(-1))
 
 
 @cache
-def _half_transform() -> tuple[np.ndarray, np.ndarray]:
-    """Cosines and sines `(160, columns)` under a periodic Hann window of 321, whose first sample is zero.
-
-    Samples n and 321 - n share their window value and their cosine and have opposite sines, so the transform of their
-    sums and differences, half as long, is the transform of the frame.
-    """
-    n, k = np.arange(1, MEL_SAMPLES // 2 + 1)[:, None], np.arange(BINS)
+def _transform() -> np.ndarray:
+    """Cosines and sines `(320, 322)`, float32, under a periodic Hann window of 321, whose first sample is zero."""
+    n, k = np.arange(1, MEL_SAMPLES)[:, None], np.arange(BINS)
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * n / MEL_SAMPLES)
     phase = 2.0 * np.pi / MEL_SAMPLES * (n * k % MEL_SAMPLES)
-    cosines, sines = (aligned_zeros((MEL_SAMPLES // 2, MEL_COLUMNS)) for _ in range(2))
-    cosines[:, :BINS], sines[:, :BINS] = window * np.cos(phase), window * np.sin(phase)
-    return cosines, sines
+    return np.concatenate([window * np.cos(phase), window * np.sin(phase)], axis=1).astype(np.float32)
 
 
-@numba.njit(nogil=True, cache=True)
-def _mel_power_spectrum(
-    signal: np.ndarray,
-    hop: int,
-    first: int,
-    count: int,
-    cosines: np.ndarray,
-    sines: np.ndarray,
-    out: np.ndarray,
-    sums: np.ndarray,
-    differences: np.ndarray,
-    real: np.ndarray,
-    imaginary: np.ndarray,
-) -> None:
-    """Power spectrum `(count, 161)` of frames of 321 samples, `hop` apart, under the window of `_half_transform`."""
-    half, columns = cosines.shape
-    for start in range(0, count, FRONT_FRAMES):
-        size = min(FRONT_FRAMES, count - start)
-        for t in range(size):
-            begin = (first + start + t) * hop
-            for n in range(half):
-                left, right = signal[begin + 1 + n], signal[begin + 2 * half - n]
-                sums[t, n] = left + right
-                differences[t, n] = left - right
-        product(sums.ctypes.data, 4 * half, cosines.ctypes.data, real.ctypes.data, size, half, columns)
-        product(differences.ctypes.data, 4 * half, sines.ctypes.data, imaginary.ctypes.data, size, half, columns)
-        for t in range(size):
-            for k in range(out.shape[1]):
-                out[start + t, k] = real[t, k] * real[t, k] + imaginary[t, k] * imaginary[t, k]
+@cache
+def _filters() -> np.ndarray:
+    """The mel filters `(160, 120)` without the lowest bin, which is in none of them."""
+    return np.ascontiguousarray(mel_filters().T[1:])
 
 
-def _mel_decibels(s: Scratch, signal: np.ndarray, hop: int, first: int, count: int) -> np.ndarray:
+def _mel_decibels(signal: np.ndarray, hop: int, first: int, count: int) -> np.ndarray:
     """Mel power in decibels `(count, 120)`, float32, of frames of 321 samples, `hop` apart."""
-    power = np.empty((count, BINS), np.float32)
-    _mel_power_spectrum(signal, hop, first, count, *_half_transform(), power, *s.mel_front)
-    levels = np.maximum(power @ mel_filters().T, np.float32(MEL_FLOOR))
+    spectrum, levels = np.empty((count, 2 * BINS), np.float32), np.empty((count, MELS), np.float32)
+    multiply_frames(signal[first * hop + 1 :], hop, _transform(), MEL_SAMPLES - 1, spectrum)
+    power = spectrum[:, 1:BINS] ** 2 + spectrum[:, BINS + 1 :] ** 2
+    multiply_frames(power.ravel(), BINS - 1, _filters(), BINS - 1, levels)
+    np.maximum(levels, np.float32(MEL_FLOOR), out=levels)
     np.log10(levels, out=levels)
     levels *= np.float32(10.0)
     return levels
@@ -152,7 +98,7 @@ class P808(WindowNetwork):
         levels = np.empty((total, MELS), np.float32)
 
         def spectrum(s: Scratch, a: int, b: int) -> None:
-            levels[a:b] = _mel_decibels(s, padded, HOP_SAMPLES, a, b - a)
+            levels[a:b] = _mel_decibels(padded, HOP_SAMPLES, a, b - a)
 
         cycle = cycle_of(period, total)
         crew.each(spectrum, crew.pieces(min(cycle + 1, total), FRAMES))
@@ -176,14 +122,14 @@ class P808(WindowNetwork):
         ends[1, :-1] = padded[last : last + MEL_SAMPLES - 1]
         if self.reflect:
             ends[0, :HOP_SAMPLES], ends[1, -1] = ends[0, :HOP_SAMPLES:-1], ends[1, -3]
-        window[[0, -1]] = _mel_decibels(s, ends.reshape(-1), MEL_SAMPLES, 0, 2)
+        window[[0, -1]] = _mel_decibels(ends.reshape(-1), MEL_SAMPLES, 0, 2)
         window -= window.max()
         np.maximum(window, np.float32(-RANGE_DB), out=window)
         window += np.float32(MIDDLE_DB)
         np.divide(window, np.float32(MIDDLE_DB), out=s.mel_x[1:-1, 1:-1])
         rows, width = FRAMES // 2, MELS // 2
         for n in range(0, rows, MEL_ROWS):
-            _first_layer(s.mel_x, 2 * n, self.taps, s.mel_y1, 0, 2 * MEL_ROWS, MELS, s.patches)
+            _first_layer(s.mel_x, 2 * n, self.taps, _INSIDE, s.mel_y1)
             pool_rows(s.mel_y1, 0, s.mel_p1, 1 + n, MEL_ROWS, MELS)
         self.layers[2](s.work, s.mel_p1, 0, s.mel_p2, 1, -(-rows // TILE), width, pool=True)
         rows, width = rows // 2, width // 2

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numba
 import numpy as np
 
 from .pictures import (
     BAND,
     EDGE,
-    FRONT_COLUMNS,
     FRONT_FRAMES,
     HOP_FRAMES,
     Crew,
@@ -18,46 +16,30 @@ from .pictures import (
     Scratch,
     WindowNetwork,
     cycle_of,
+    multiply_frames,
     picture,
     pool_rows,
     repeat_rows,
     two_layer_input,
 )
-from .ref import BINS, FLOOR, FRAME_SAMPLES, FRAMES, HOP_SAMPLES, LN_10, Weights, dense
-from .winograd import TILE, aligned_zeros, product
+from .ref import BINS, FLOOR, FRAMES, HOP_SAMPLES, LN_10, Weights, dense
+from .winograd import TILE, aligned_zeros
 
 _FRONT_DEPTH = 128  # onnxruntime sums products in groups of 128; the same order gives the same bits
 
 
-@numba.njit(nogil=True, cache=True)
-def _front_power(
-    signal: np.ndarray, kernel: np.ndarray, first: int, count: int, out: np.ndarray, scratch: np.ndarray
-) -> None:
-    """The power spectrum, of which P.835 takes the logarithm.
+def _front_power(signal: np.ndarray, kernel: np.ndarray, first: int, count: int) -> np.ndarray:
+    """The power spectrum `(count, 161)`, at least 1e-12, of which P.835 takes the logarithm.
 
     Args:
         signal: float32, up to the end of the last frame or further.
-        kernel: `(320, FRONT_COLUMNS)`, real parts and then imaginary parts.
-        first, count: which frames to compute; at least `FRONT_FRAMES` of them.
-        out: `(rows, columns, 1)`: power of at least 1e-12, frame t in `out[t + 2, 2:163, 0]`.
+        kernel: `(320, 322)`, real parts and then imaginary parts.
+        first, count: which frames to compute.
     """
-    columns = kernel.shape[1]
-    for block in range(-(-count // FRONT_FRAMES)):
-        # The last block overlaps the previous one, so that it does not read past the end.
-        start = first + min(block * FRONT_FRAMES, count - FRONT_FRAMES)
-        for stretch in range(3):
-            k = stretch * _FRONT_DEPTH
-            product(
-                signal.ctypes.data + 4 * (start * HOP_SAMPLES + k), 4 * HOP_SAMPLES, kernel.ctypes.data + 4 * k * columns,
-                scratch.ctypes.data + 4 * stretch * FRONT_FRAMES * columns, FRONT_FRAMES,
-                min(_FRONT_DEPTH, FRAME_SAMPLES - k), columns,
-            )  # fmt: skip
-        for t in range(FRONT_FRAMES):
-            for f in range(BINS):
-                real = (scratch[0, t, f] + scratch[1, t, f]) + scratch[2, t, f]
-                imaginary = (scratch[0, t, BINS + f] + scratch[1, t, BINS + f]) + scratch[2, t, BINS + f]
-                root = np.sqrt(real * real + imaginary * imaginary)
-                out[start + t + 2, f + 2, 0] = max(root * root, np.float32(FLOOR))
+    spectrum = np.empty((count, kernel.shape[1]), np.float32)
+    multiply_frames(signal[first * HOP_SAMPLES :], HOP_SAMPLES, kernel, _FRONT_DEPTH, spectrum)
+    root = np.sqrt(spectrum[:, :BINS] ** 2 + spectrum[:, BINS:] ** 2)
+    return np.maximum(root * root, np.float32(FLOOR))
 
 
 class SigBakOvr(WindowNetwork):
@@ -69,9 +51,7 @@ class SigBakOvr(WindowNetwork):
 
     def __init__(self, weights: Weights) -> None:
         assert weights.front is not None, "the P.835 network has a front end"
-        front = np.concatenate(weights.front).T
-        self.front = aligned_zeros((FRAME_SAMPLES, FRONT_COLUMNS))
-        self.front[:, : front.shape[1]] = front
+        self.front = np.ascontiguousarray(np.concatenate(weights.front).T, np.float32)
         first, second, *rest = weights.convolutions
         self.layers = {2: Layer(second, first)} | {n: Layer(own) for n, own in enumerate(rest, start=3)}
         self.dense = weights.dense
@@ -85,7 +65,7 @@ class SigBakOvr(WindowNetwork):
         x, limit = two_layer_input(total, BINS)
         limit[1 : total + 1, 1 : BINS + 1] = np.inf
         cycle = cycle_of(period, total)
-        crew.each(lambda s, a, b: self._log_power(s, signal, x, a, b), crew.pieces(cycle, FRAMES, FRONT_FRAMES))
+        crew.each(lambda s, a, b: self._log_power(signal, x, a, b), crew.pieces(cycle, FRAMES, FRONT_FRAMES))
         repeat_rows(x, cycle + 2, total + 2, cycle)
         # The zeros around the run affect four rows at either end. Between them, a repeating signal repeats its rows.
         tiles = -(-total // TILE)
@@ -119,11 +99,9 @@ class SigBakOvr(WindowNetwork):
 
         return finish
 
-    def _log_power(self, s: Scratch, signal: np.ndarray, x: np.ndarray, start: int, stop: int) -> None:
-        _front_power(signal, self.front, start, stop - start, x, s.front)
-        inside = x[start + 2 : stop + 2, 2 : BINS + 2]
-        np.log(inside, out=inside)
-        np.divide(inside, LN_10, out=inside)
+    def _log_power(self, signal: np.ndarray, x: np.ndarray, start: int, stop: int) -> None:
+        power = _front_power(signal, self.front, start, stop - start)
+        x[start + 2 : stop + 2, 2 : BINS + 2, 0] = np.log(power) / LN_10
 
     def _rows(
         self, s: Scratch, x: np.ndarray, limit: np.ndarray, total: int, half: np.ndarray, start: int, stop: int

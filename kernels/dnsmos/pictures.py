@@ -11,17 +11,14 @@ from itertools import pairwise
 import numba
 import numpy as np
 
-from .ref import BINS, FRAMES, HOP_SAMPLES, MEL_SAMPLES, MELS, Convolution
-from .winograd import BLOCK, ROWS_OVER, TILE, aligned, aligned_zeros, convolve, transform_weights, workspace_size
+from .ref import BINS, FRAMES, HOP_SAMPLES, MELS, Convolution
+from .winograd import TILE, WORKSPACE, aligned, aligned_zeros, convolve, transform_weights
 
 HOP_FRAMES = 100
-FRONT_COLUMNS = -(-2 * BINS // BLOCK) * BLOCK  # real and imaginary parts side by side, rounded up to whole blocks
-MEL_COLUMNS = -(-BINS // BLOCK) * BLOCK
-FRONT_FRAMES = 42  # frames in one product; a multiple of every size of register block
+FRONT_FRAMES = 42  # the fewest frames that a repeating signal's front end computes
 BAND = 18  # tile rows by which the second layer runs ahead of the fourth; the rows between them fit the cache
 EDGE = 2  # tile rows of the second and third layer that an edge needs; of the fourth it needs one
 MEL_ROWS = 10  # pooled rows of P.808's first layer that are computed at a time; divides 450
-TAPS = 10  # nine inputs and a one for the bias
 
 
 def picture(rows: int, width: int, channels: int) -> np.ndarray:
@@ -53,23 +50,45 @@ def pool_rows(x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: in
                 y[row_out + n, 1 + j, c] = max(max(above, below), np.float32(0.0))
 
 
+@numba.njit(nogil=True, cache=True, fastmath={"contract"})
+def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int, out: np.ndarray) -> None:
+    """The products of the frames of a signal with a matrix, each summed in the same order wherever its frame lies.
+
+    BLAS does not promise that for a row of a larger product, and would divide such a product among its own threads.
+
+    Args:
+        signal: `(samples,)`; frame t begins at sample `hop * t`.
+        matrix: `(samples of a frame, columns)`; the number of samples is a multiple of four.
+        depth: how many samples are summed before their sum is added to that of the samples before; a multiple of four.
+        out: `(frames, columns)`.
+    """
+    sums = np.empty_like(out)
+    out[:] = 0.0
+    for start in range(0, matrix.shape[0], depth):
+        sums[:] = 0.0
+        for k in range(start, min(start + depth, matrix.shape[0]), 4):
+            m0, m1, m2, m3 = matrix[k], matrix[k + 1], matrix[k + 2], matrix[k + 3]
+            for t in range(out.shape[0]):
+                n, row = hop * t + k, sums[t]
+                x0, x1, x2, x3 = signal[n], signal[n + 1], signal[n + 2], signal[n + 3]
+                for c in range(row.size):
+                    row[c] = row[c] + x0 * m0[c] + x1 * m1[c] + x2 * m2[c] + x3 * m3[c]
+        out += sums
+
+
 class Scratch:
     """Pictures in which one thread works. They are kept between calls, because new memory costs page faults."""
 
     def __init__(self) -> None:
-        self.front = aligned_zeros((3, FRONT_FRAMES, FRONT_COLUMNS))
-        self.patches = aligned_zeros((MELS + ROWS_OVER, TAPS))
-        self.work = aligned_zeros(workspace_size(128, 64))
+        self.work = aligned_zeros(WORKSPACE)
         self.y2, self.y3 = picture((BAND + 1) * TILE, BINS, 64), picture((BAND + 1) * TILE, BINS, 64)
         self.edge, self.edge_limit = two_layer_input(EDGE * TILE, BINS)
         self.edge2, self.edge3 = picture(EDGE * TILE, BINS, 64), picture(EDGE * TILE, BINS, 64)
         self.edge_half, self.edge_quarter = picture(TILE, BINS // 2, 32), picture(TILE, BINS // 4, 32)
         self.edge_pooled = picture(TILE // 2, BINS // 4, 32)
         self.eighth, self.y7 = picture(FRAMES // 8, BINS // 8, 32), picture(FRAMES // 8, BINS // 8, 64)
-        shapes = [(FRONT_FRAMES, MEL_SAMPLES // 2)] * 2 + [(FRONT_FRAMES, MEL_COLUMNS)] * 2
-        self.mel_front = tuple(aligned_zeros(shape) for shape in shapes)
         self.mel_x = aligned_zeros((FRAMES + 2, MELS + 2))
-        self.mel_y1 = aligned_zeros((2 * MEL_ROWS, MELS + 1 + ROWS_OVER, 32))
+        self.mel_y1 = aligned_zeros((2 * MEL_ROWS, MELS + 2, 32))
         self.mel_p1, self.mel_p2 = picture(FRAMES // 2, MELS // 2, 32), picture(FRAMES // 4, MELS // 4, 32)
         self.mel_y3, self.mel_p4 = picture(FRAMES // 4, MELS // 4, 32), picture(FRAMES // 8, MELS // 8, 32)
         self.mel_y5 = picture(FRAMES // 8, MELS // 8, 64)

@@ -1,4 +1,4 @@
-"""3x3 convolutions by Winograd's minimal filtering F(4x4, 3x3), compiled for the machine's own vector width.
+"""3x3 convolutions by Winograd's minimal filtering F(4x4, 3x3), in numba.
 
 A tile of 4x4 outputs depends on 6x6 inputs. Inputs and outputs are transformed so that the convolution over channels
 becomes 36 independent matrix products: 36 multiplications instead of the 144 of the direct sum. The evaluation points
@@ -6,68 +6,41 @@ becomes 36 independent matrix products: 36 multiplications instead of the 144 of
 multiplications, but their 64 weight matrices do not fit the second-level cache, so they would not be faster, and their
 error is four times as large.
 
-LLVM's loop vectoriser does not keep a block of accumulators in registers. The three inner pieces (forward transform,
-matrix product, inverse transform) are therefore written as LLVM instructions on explicit vectors of `LANES` floats. The
-code around them is plain numba.
-
 Conventions
     Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and the columns after
     the picture's width are zero: they are the padding.
-    Channel counts are multiples of `BLOCK`.
+    The channels of an input are a multiple of four.
+    Working memory is flat. Its indices are unsigned, because numba's check for negative ones keeps a loop from being
+    vectorised, and its planes lie constant distances apart, so that the compiler can tell that they do not overlap.
+    The products of matrices are loops, not BLAS. BLAS sums in an order that depends on a matrix's height, divides large
+    products among threads of its own, and is slower on matrices as small as these where there is no AVX-512.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-import llvmlite.binding
 import numba
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils, config
-from numba.core.codegen import get_host_cpu_features
-from numba.extending import intrinsic
-from numpy.polynomial import polynomial
 
 TILE = 4
 POINTS = TILE + 2
-_PAIRS = (0.625, 1.5)  # each finite point other than zero is used as p and as -p
-
-# The features of the CPU for which numba compiles. The environment may exclude some of them.
-_narrowed: str | None = vars(config)["CPU_FEATURES"]  # numba sets its settings when it is imported
-_features = (get_host_cpu_features() if _narrowed is None else _narrowed).split(",")
-LANES = 16 if "+avx512f" in _features else 8 if "+avx2" in _features else 4
-_MANY_REGISTERS = LANES == 16 or not llvmlite.binding.get_default_triple().startswith(("x86", "i"))
-# Accumulators of the matrix product, rows x vectors: as many as fit the registers together with the operands.
-_WIDE = (6, 4) if _MANY_REGISTERS else (6, 2)
-_NARROW = (14, 2) if _MANY_REGISTERS else (6, 2)
-BLOCK = _NARROW[1] * LANES
-ROWS_OVER = 13  # how many rows a matrix product may write beyond those that it was asked for
-_WIDE_BLOCK = _WIDE[1] * LANES
-_WIDE_ROWS, _NARROW_ROWS = _WIDE[0], _NARROW[0]
-_TILES_AT_ONCE = 18  # enough tiles to reuse the weights, and so few that all products fit the second-level cache
+_A, _B = 0.625, 1.5  # each finite point other than zero is used as p and as -p
 _LINE = 64  # bytes of a cache line
 _PAD = _LINE // 4  # a quarter of its bytes: as many floats
-
-_F32, _I64, _I32 = ir.FloatType(), ir.IntType(64), ir.IntType(32)
-_VECTOR = ir.VectorType(_F32, LANES)
-
-
-def _forward_matrix() -> np.ndarray:
-    """A matrix from 6 inputs to 6 values. Row j is the polynomial that is zero at every finite point but the j-th."""
-    points = [0.0, *(s * p for p in _PAIRS for s in (1.0, -1.0))]
-    matrix = np.zeros((POINTS, POINTS))
-    for j in range(POINTS - 1):
-        matrix[j, : POINTS - 1] = polynomial.polyfromroots(points[:j] + points[j + 1 :])
-    matrix[POINTS - 1] = polynomial.polyfromroots(points)
-    return matrix
+_ACROSS = 41  # tiles in a row of the widest picture
+_TILES = 24  # tiles at once, a multiple of `_ROWS`; their 36 products fit the second-level cache
+_ROWS = 4  # rows of a product that share the weights once they are loaded
+_CHANNELS = 128
+_U = np.uint64
+# How many floats lie between two rows of six input rows, and between two of the 36 planes of a transform. Each has a
+# cache line more than it needs, so that they do not all use the same sets of the cache.
+_STRIP = (TILE * _ACROSS + 2) * _CHANNELS + _PAD
+_PLANE = _TILES * _CHANNELS + _PAD
+_AHEAD = {"contract", "nsz"}  # products may be fused with sums
 
 
 def _weight_matrix() -> np.ndarray:
     """A matrix from 3 taps to 6 values."""
-    points = [0.0, *(s * p for p in _PAIRS for s in (1.0, -1.0))]
+    points = [0.0, _A, -_A, _B, -_B]
     matrix = np.zeros((POINTS, 3))
     for j, p in enumerate(points):
         matrix[j] = np.power(p, range(3)) / np.prod([p - q for q in points if q != p])
@@ -97,337 +70,174 @@ def transform_weights(weights: np.ndarray) -> np.ndarray:
     return aligned(u.reshape(POINTS * POINTS, *u.shape[2:]))
 
 
-Transform = Callable[[list[ir.Value]], list[ir.Value]]
+@numba.njit(inline="always")
+def _forward(d0, d1, d2, d3, d4, d5):  # type: ignore[no-untyped-def]  # numba finds the types
+    """From 6 inputs to 6 values. Those for p and -p share their even and their odd part."""
+    a, b = np.float32(_A), np.float32(_B)
+    total, both = np.float32(_A * _A + _B * _B), np.float32(_A * _A * _B * _B)
+    even, odd = d4 - b * b * d2, a * (d3 - b * b * d1)
+    even_b, odd_b = d4 - a * a * d2, b * (d3 - a * a * d1)
+    return (
+        both * d0 - total * d2 + d4, even + odd, even - odd, even_b + odd_b, even_b - odd_b, both * d1 - total * d3 + d5
+    )  # fmt: skip
 
 
-class _Emitter:
-    """Emits vector instructions."""
-
-    def __init__(self, builder: ir.IRBuilder) -> None:
-        self.b = builder
-        self.fma_function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), f"llvm.fmuladd.v{LANES}f32"
-        )
-
-    def pointer(self, address: ir.Value, kind: ir.Type = _VECTOR) -> ir.Value:
-        return self.b.inttoptr(address, kind.as_pointer())
-
-    def load(self, address: ir.Value) -> ir.Value:
-        return self.b.load(self.pointer(address), align=4)
-
-    def store(self, value: ir.Value, address: ir.Value) -> None:
-        self.b.store(value, self.pointer(address), align=4)
-
-    def number(self, value: int) -> ir.Value:
-        return ir.Constant(_I64, value)
-
-    def fma(self, x: ir.Value, y: ir.Value, z: ir.Value) -> ir.Value:
-        return self.b.call(self.fma_function, [x, y, z])
-
-    def broadcast(self, address: ir.Value) -> ir.Value:
-        scalar = self.b.load(self.pointer(address, _F32), align=4)
-        lane = self.b.insert_element(ir.Constant(_VECTOR, ir.Undefined), scalar, ir.Constant(_I32, 0))
-        return self.b.shuffle_vector(lane, lane, ir.Constant(ir.VectorType(_I32, LANES), [0] * LANES))
-
-    def constant(self, value: float) -> ir.Value:
-        return ir.Constant(_VECTOR, [float(value)] * LANES)
-
-    def maximum(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.b.select(self.b.fcmp_ordered(">", x, y), x, y)
-
-    def minimum(self, x: ir.Value, y: ir.Value) -> ir.Value:
-        return self.b.select(self.b.fcmp_ordered("<", x, y), x, y)
-
-    def combine(self, terms: list[tuple[float, ir.Value]]) -> ir.Value:
-        """The sum of factor * vector. Factors of zero are left out; those of one come first and need no product."""
-        terms = sorted((t for t in terms if t[0] != 0.0), key=lambda t: t[0] != 1.0)
-        factor, total = terms[0]
-        if factor != 1.0:
-            total = self.b.fmul(total, self.constant(factor))
-        for factor, vector in terms[1:]:
-            if factor == 1.0:
-                total = self.b.fadd(total, vector)
-            else:
-                total = self.fma(vector, self.constant(factor), total)
-        return total
-
-    def forward(self, d: list[ir.Value]) -> list[ir.Value]:
-        """From 6 inputs to 6 values. The rows for p and -p share their even and their odd part."""
-        matrix = _forward_matrix()
-        out = [self.combine(list(zip(matrix[0], d)))]
-        for j, p in zip(range(1, POINTS - 1, 2), _PAIRS):
-            even = self.combine(list(zip(matrix[j, 0::2], d[0::2])))
-            odd = self.combine(list(zip(matrix[j, 1::2] / p, d[1::2])))
-            out += [self.combine([(1.0, even), (p, odd)]), self.combine([(1.0, even), (-p, odd)])]
-        return [*out, self.combine(list(zip(matrix[-1], d)))]
-
-    def inverse(self, m: list[ir.Value]) -> list[ir.Value]:
-        """From 6 values to 4 outputs."""
-        sums = [self.b.fadd(m[j], m[j + 1]) for j in range(1, POINTS - 1, 2)]
-        differences = [self.b.fsub(m[j], m[j + 1]) for j in range(1, POINTS - 1, 2)]
-        out = []
-        for i in range(TILE):
-            terms = [(p**i, v) for p, v in zip(_PAIRS, differences if i % 2 else sums)]
-            terms += [(1.0, m[0])] if i == 0 else [(1.0, m[-1])] if i == TILE - 1 else []
-            out.append(self.combine(terms))
-        return out
-
-    def down(self, value: Callable[[int, int], ir.Value], transform: Transform) -> list[list[ir.Value]]:
-        """Transforms each column of a 6x6 grid as soon as `value(row, column)` has made it; returns the rows.
-
-        The instructions are in this order because 36 values at once would not fit the registers.
-        """
-        return list(map(list, zip(*(transform([value(i, j) for i in range(POINTS)]) for j in range(POINTS)))))
-
-    def forward_grid(self, value: Callable[[int, int], ir.Value], target: ir.Value, step: ir.Value) -> None:
-        """Transforms a grid along columns and rows and stores its 36 values, `step` bytes apart."""
-        for i, row in enumerate(self.down(value, self.forward)):
-            for j, result in enumerate(self.forward(row)):
-                self.store(result, self.b.add(target, self.b.mul(step, self.number(i * POINTS + j))))
+@numba.njit(inline="always")
+def _inverse(m0, m1, m2, m3, m4, m5):  # type: ignore[no-untyped-def]  # numba finds the types
+    """From 6 values to 4 outputs."""
+    a, b = np.float32(_A), np.float32(_B)
+    sums, differences, sums_b, differences_b = m1 + m2, m1 - m2, m3 + m4, m3 - m4
+    return (
+        m0 + sums + sums_b,
+        a * differences + b * differences_b,
+        a * a * sums + b * b * sums_b,
+        a * a * a * differences + b * b * b * differences_b + m5,
+    )
 
 
-@intrinsic
-def _forward_tile(
-    typing: Any, source: Any, row_step: Any, column_step: Any, target: Any, target_step: Any, channels: Any
-) -> Any:
-    """Reads 6x6 inputs at `source`, writes 36 vectors per LANES channels, `target_step` bytes apart."""
+@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+def first_layer(x: np.ndarray, start: int, wide: int, taps: np.ndarray, limit: np.ndarray, out: np.ndarray) -> None:
+    """One row of a convolution of one channel, with its bias, rectified.
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source, row_step, column_step, target, target_step, channels = arguments
-        emit = _Emitter(builder)
-        with cgutils.for_range_slice(builder, emit.number(0), channels, emit.number(LANES), _I64, inc=True) as (c, _):
-            offset = builder.mul(c, emit.number(4))
-            base = builder.add(source, offset)
-            rows = [builder.add(base, builder.mul(row_step, emit.number(i))) for i in range(POINTS)]
-            columns = [builder.mul(column_step, emit.number(j)) for j in range(POINTS)]
-
-            def value(i: int, j: int, rows: list[ir.Value] = rows, columns: list[ir.Value] = columns) -> ir.Value:
-                return emit.load(builder.add(rows[i], columns[j]))
-
-            emit.forward_grid(value, builder.add(target, offset), target_step)
-        return context.get_dummy_value()
-
-    return types.void(*[types.int64] * 6), generate
-
-
-@intrinsic
-def _forward_two_layers(
-    typing: Any,
-    source: Any,
-    row_step: Any,
-    limit: Any,
-    limit_step: Any,
-    taps: Any,
-    taps_step: Any,
-    target: Any,
-    target_step: Any,
-    channels: Any,
-) -> Any:
-    """As `_forward_tile`, but the inputs are themselves a convolution of one channel, which is computed here.
-
-    Reads 8x8 numbers at `source`, and the nine taps and the bias of each channel. The 6x6 values are limited to
-    [0, limit]. The limit is zero in the padding.
+    Args:
+        x: flat input rows, `wide` columns each, of which three are read, the first from `start` on.
+        taps: nine weights and the bias `(10, channels)`. limit: `(columns,)`, zero where the output is zero.
+        out: flat, at least `columns * channels` long.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        source, row_step, limit, limit_step, taps, taps_step, target, target_step, channels = arguments
-        emit = _Emitter(builder)
-        zero = emit.constant(0.0)
-        with cgutils.for_range_slice(builder, emit.number(0), channels, emit.number(LANES), _I64, inc=True) as (c, _):
-            offset = builder.mul(c, emit.number(4))
-            base = builder.add(taps, offset)
-            *weights, bias = [emit.load(builder.add(base, builder.mul(taps_step, emit.number(n)))) for n in range(10)]
-
-            def value(i: int, j: int, weights: list[ir.Value] = weights, bias: ir.Value = bias) -> ir.Value:
-                total = bias
-                for n, weight in enumerate(weights):
-                    row = builder.add(source, builder.mul(row_step, emit.number(i + n // 3)))
-                    total = emit.fma(emit.broadcast(builder.add(row, emit.number(4 * (j + n % 3)))), weight, total)
-                row = builder.add(limit, builder.mul(limit_step, emit.number(i)))
-                return emit.minimum(emit.maximum(total, zero), emit.broadcast(builder.add(row, emit.number(4 * j))))
-
-            emit.forward_grid(value, builder.add(target, offset), target_step)
-        return context.get_dummy_value()
-
-    return types.void(*[types.int64] * 9), generate
+    weights, channels = taps.ravel(), _U(taps.shape[1])
+    for p in range(limit.size):
+        o, n = _U(p) * channels, start + p
+        if limit[p] == 0.0:
+            for c in range(channels):
+                out[o + c] = 0.0
+        else:
+            x0, x1, x2 = x[n], x[n + 1], x[n + 2]
+            x3, x4, x5 = x[n + wide], x[n + wide + 1], x[n + wide + 2]
+            x6, x7, x8 = x[n + 2 * wide], x[n + 2 * wide + 1], x[n + 2 * wide + 2]
+            for c in range(channels):
+                above = x0 * weights[c] + x1 * weights[channels + c] + x2 * weights[_U(2) * channels + c]
+                level = x3 * weights[_U(3) * channels + c] + x4 * weights[_U(4) * channels + c]
+                below = x6 * weights[_U(6) * channels + c] + x7 * weights[_U(7) * channels + c]
+                level += x5 * weights[_U(5) * channels + c]
+                below += x8 * weights[_U(8) * channels + c] + weights[_U(9) * channels + c]
+                out[o + c] = max(above + level + below, np.float32(0.0))
 
 
-def _inverse_tile(pool: bool) -> Callable[..., None]:
-    @intrinsic
-    def inverse_tile(
-        typing: Any,
-        source: Any,
-        source_step: Any,
-        bias: Any,
-        target: Any,
-        row_step: Any,
-        column_step: Any,
-        channels: Any,
-    ) -> Any:
-        """Turns 36 vectors per LANES channels into 4x4 outputs (2x2 after 2x2 maxima), plus bias, rectified."""
+@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size: int) -> None:
+    """The forward transform down each column: six rows of x, from `start` on and `step` apart, into six of the strip."""
+    s, d, r = _U(start), _U(step), _U(_STRIP)
+    for i in range(_U(size)):
+        values = _forward(
+            x[s + i], x[s + d + i], x[s + _U(2) * d + i], x[s + _U(3) * d + i], x[s + _U(4) * d + i], x[s + _U(5) * d + i]
+        )  # fmt: skip
+        strip[i], strip[r + i], strip[_U(2) * r + i] = values[0], values[1], values[2]
+        strip[_U(3) * r + i], strip[_U(4) * r + i], strip[_U(5) * r + i] = values[3], values[4], values[5]
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            source, source_step, bias, target, row_step, column_step, channels = arguments
-            emit = _Emitter(builder)
-            with cgutils.for_range_slice(builder, emit.number(0), channels, emit.number(LANES), _I64, inc=True) as (
-                c,
-                _,
-            ):
-                offset = builder.mul(c, emit.number(4))
-                base = builder.add(source, offset)
 
-                def value(i: int, j: int, base: ir.Value = base) -> ir.Value:
-                    return emit.load(builder.add(base, builder.mul(source_step, emit.number(i * POINTS + j))))
+@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+def _forward_tile(strip: np.ndarray, tile: int, channels: int, planes: np.ndarray) -> None:
+    """The forward transform along each row of a tile of the strip, into its place in the 36 planes."""
+    d, p = _U(channels), _U(_PLANE)
+    for row in range(_U(POINTS)):
+        s, o = row * _U(_STRIP) + _U(TILE) * _U(tile) * d, _U(POINTS) * row * p + _U(tile) * d
+        for c in range(d):
+            i, t = s + c, o + c
+            values = _forward(
+                strip[i], strip[i + d], strip[i + _U(2) * d], strip[i + _U(3) * d], strip[i + _U(4) * d],
+                strip[i + _U(5) * d],
+            )  # fmt: skip
+            planes[t], planes[t + p], planes[t + _U(2) * p] = values[0], values[1], values[2]
+            planes[t + _U(3) * p], planes[t + _U(4) * p], planes[t + _U(5) * p] = values[3], values[4], values[5]
 
-                out = [emit.inverse(row) for row in emit.down(value, emit.inverse)]
+
+@numba.njit(inline="always")
+def _product(left, start, right, top, out, target, rows, depth, columns):  # type: ignore[no-untyped-def]  # numba finds the types
+    """The product of the matrices at left[start] and right[top], to out[target]. Rows are rounded up to a multiple of four."""
+    for row in range(_U(0), rows, _U(_ROWS)):
+        a0, b0 = start + row * depth, target + row * columns
+        a1, a2, a3 = a0 + depth, a0 + _U(2) * depth, a0 + _U(3) * depth
+        b1, b2, b3 = b0 + columns, b0 + _U(2) * columns, b0 + _U(3) * columns
+        for c in range(_U(_ROWS) * columns):
+            out[b0 + c] = np.float32(0.0)
+        for k in range(_U(0), depth, _U(4)):
+            w0 = top + k * columns
+            w1, w2, w3 = w0 + columns, w0 + _U(2) * columns, w0 + _U(3) * columns
+            x00, x01, x02, x03 = left[a0 + k], left[a0 + k + _U(1)], left[a0 + k + _U(2)], left[a0 + k + _U(3)]
+            x10, x11, x12, x13 = left[a1 + k], left[a1 + k + _U(1)], left[a1 + k + _U(2)], left[a1 + k + _U(3)]
+            x20, x21, x22, x23 = left[a2 + k], left[a2 + k + _U(1)], left[a2 + k + _U(2)], left[a2 + k + _U(3)]
+            x30, x31, x32, x33 = left[a3 + k], left[a3 + k + _U(1)], left[a3 + k + _U(2)], left[a3 + k + _U(3)]
+            for c in range(columns):
+                y0, y1, y2, y3 = right[w0 + c], right[w1 + c], right[w2 + c], right[w3 + c]
+                out[b0 + c] = out[b0 + c] + x00 * y0 + x01 * y1 + x02 * y2 + x03 * y3
+                out[b1 + c] = out[b1 + c] + x10 * y0 + x11 * y1 + x12 * y2 + x13 * y3
+                out[b2 + c] = out[b2 + c] + x20 * y0 + x21 * y1 + x22 * y2 + x23 * y3
+                out[b3 + c] = out[b3 + c] + x30 * y0 + x31 * y1 + x32 * y2 + x33 * y3
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+def _products(v: np.ndarray, weights: np.ndarray, m: np.ndarray, tiles: int, depth: int, columns: int) -> None:
+    """The 36 products of the planes v with the flat weights, to the planes m.
+
+    The numbers of columns that the networks have are written as constants, so that the compiler can unroll their loops.
+    """
+    rows, d, n, p = _U(tiles), _U(depth), _U(columns), _U(_PLANE)
+    for q in range(_U(POINTS * POINTS)):
+        if columns == 64:
+            _product(v, q * p, weights, q * d * n, m, q * p, rows, d, _U(64))
+        elif columns == 32:
+            _product(v, q * p, weights, q * d * n, m, q * p, rows, d, _U(32))
+        else:
+            _product(v, q * p, weights, q * d * n, m, q * p, rows, d, n)
+
+
+@numba.njit(inline="always")
+def _inverse_at(planes, i, step):  # type: ignore[no-untyped-def]  # numba finds the types
+    """The inverse transform, in place, of six values `step` apart."""
+    values = _inverse(
+        planes[i], planes[i + step], planes[i + _U(2) * step], planes[i + _U(3) * step], planes[i + _U(4) * step],
+        planes[i + _U(5) * step],
+    )  # fmt: skip
+    planes[i], planes[i + step] = values[0], values[1]
+    planes[i + _U(2) * step], planes[i + _U(3) * step] = values[2], values[3]
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+def _inverse_tiles(planes: np.ndarray, size: int) -> None:
+    """The inverse transform of the first `size` floats of each plane, in place: output (i, j) is in plane 6 i + j."""
+    p, six = _U(_PLANE), _U(POINTS * _PLANE)
+    for row in range(_U(POINTS)):
+        for c in range(_U(size)):
+            _inverse_at(planes, row * six + c, p)
+    for column in range(_U(TILE)):
+        for c in range(_U(size)):
+            _inverse_at(planes, column * p + c, six)
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+def _write(planes: np.ndarray, tiles: int, bias: np.ndarray, y: np.ndarray, start: int, step: int, pool: bool) -> None:
+    """Outputs of tiles with bias, rectified, and pooled if asked for, into rows of y from `start` on, `step` apart."""
+    channels, p, six = _U(bias.size), _U(_PLANE), _U(POINTS) * _U(_PLANE)
+    size = _U(TILE // 2) if pool else _U(TILE)
+    for i in range(size):
+        for n in range(_U(tiles)):
+            for j in range(size):
+                o = _U(start) + i * _U(step) + (size * n + j) * channels
                 if pool:
-                    out = [
-                        [
-                            emit.maximum(emit.maximum(a, b), emit.maximum(c, d))
-                            for a, b, c, d in zip(above[::2], above[1::2], below[::2], below[1::2])
-                        ]
-                        for above, below in zip(out[::2], out[1::2])
-                    ]
-                shift, base = emit.load(builder.add(bias, offset)), builder.add(target, offset)
-                for i, values in enumerate(out):
-                    row = builder.add(base, builder.mul(row_step, emit.number(i)))
-                    for j, own in enumerate(values):
-                        rectified = emit.maximum(builder.fadd(own, shift), emit.constant(0.0))
-                        emit.store(rectified, builder.add(row, builder.mul(column_step, emit.number(j))))
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 7), generate
-
-    return inverse_tile
+                    s = _U(2) * i * six + _U(2) * j * p + n * channels
+                    for c in range(channels):
+                        highest = max(
+                            max(planes[s + c], planes[s + p + c]), max(planes[s + six + c], planes[s + six + p + c])
+                        )
+                        y[o + c] = max(highest + bias[c], np.float32(0.0))
+                else:
+                    s = i * six + j * p + n * channels
+                    for c in range(channels):
+                        y[o + c] = max(planes[s + c] + bias[c], np.float32(0.0))
 
 
-def _product_block(rows: int, vectors: int) -> Callable[..., None]:
-    @intrinsic
-    def product_block(
-        typing: Any, left: Any, left_step: Any, right: Any, right_step: Any, target: Any, target_step: Any, depth: Any
-    ) -> Any:
-        """One register block of left @ right: `rows` x (`vectors` * LANES) sums over `depth`, in rising order."""
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            left, left_step, right, right_step, target, target_step, depth = arguments
-            emit = _Emitter(builder)
-            starts = [builder.add(left, builder.mul(left_step, emit.number(r))) for r in range(rows)]
-            entry = builder.block
-            loop, done = builder.append_basic_block("depth"), builder.append_basic_block("done")
-            builder.branch(loop)
-            builder.position_at_end(loop)
-            k, address = builder.phi(_I64), builder.phi(_I64)
-            sums = [[builder.phi(_VECTOR) for _ in range(vectors)] for _ in range(rows)]
-            operands = [emit.load(builder.add(address, emit.number(4 * LANES * v))) for v in range(vectors)]
-            offset = builder.mul(k, emit.number(4))
-            totals = []
-            for r in range(rows):
-                scalar = emit.broadcast(builder.add(starts[r], offset))
-                totals.append([emit.fma(scalar, o, s) for o, s in zip(operands, sums[r])])
-            following, below = builder.add(k, emit.number(1)), builder.add(address, right_step)
-            for phi, first, later in (
-                (k, emit.number(0), following),
-                (address, right, below),
-                *((s, emit.constant(0.0), t) for a, b in zip(sums, totals) for s, t in zip(a, b)),
-            ):
-                phi.add_incoming(first, entry)
-                phi.add_incoming(later, loop)
-            builder.cbranch(builder.icmp_signed("<", following, depth), loop, done)
-            builder.position_at_end(done)
-            for r in range(rows):
-                base = builder.add(target, builder.mul(target_step, emit.number(r)))
-                for v in range(vectors):
-                    emit.store(totals[r][v], builder.add(base, emit.number(4 * LANES * v)))
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 7), generate
-
-    return product_block
-
-
-_inverse_plain, _inverse_pooled = _inverse_tile(False), _inverse_tile(True)
-_product_wide, _product_narrow = _product_block(*_WIDE), _product_block(*_NARROW)
-
-
-@numba.njit(nogil=True, cache=True)
-def product(left: int, left_step: int, right: int, target: int, rows: int, depth: int, columns: int) -> None:
-    """`target[r, n] = sum over k of left[r, k] * right[k, n]`, summed in the order of k with fused multiply-adds.
-
-    Args:
-        left: address of a float32 matrix whose row r starts `r * left_step` bytes further (rows may overlap).
-        right, target: addresses of float32 matrices with `columns` columns, a multiple of BLOCK.
-        rows: number of rows. It is rounded up to whole register blocks, so `target` and the readable memory at `left`
-            must have `rows + ROWS_OVER` rows.
-    """
-    if columns % _WIDE_BLOCK == 0:
-        for n in range(0, columns, _WIDE_BLOCK):
-            for r in range(0, rows, _WIDE_ROWS):
-                _product_wide(
-                    left + r * left_step, left_step, right + 4 * n, 4 * columns,
-                    target + 4 * (r * columns + n), 4 * columns, depth,
-                )  # fmt: skip
-    else:
-        for n in range(0, columns, BLOCK):
-            for r in range(0, rows, _NARROW_ROWS):
-                _product_narrow(
-                    left + r * left_step, left_step, right + 4 * n, 4 * columns,
-                    target + 4 * (r * columns + n), 4 * columns, depth,
-                )  # fmt: skip
-
-
-def workspace_size(channels_in: int, channels_out: int) -> int:
-    """Floats of working memory that `convolve` needs."""
-    return POINTS * POINTS * ((_TILES_AT_ONCE + _NARROW_ROWS) * (channels_in + channels_out) + 2 * _PAD)
-
-
-@numba.njit(nogil=True, cache=True)
-def _transform_tiles(
-    x: np.ndarray, limit: np.ndarray, taps: np.ndarray, row_in: int, tiles: tuple[int, int, int],
-    channels: int, target: int, step: int,
-) -> None:  # fmt: skip
-    """The forward transform of some tiles: each one's 36 values, `step` bytes apart.
-
-    Args:
-        x, limit, taps, row_in: see `convolve`. tiles: tiles in a row, number of the first tile, and how many they are.
-        channels: of the convolution's input. target: address of the first tile's values.
-    """
-    across, start, size = tiles
-    column_step = 4 * x.shape[2]
-    row_step, limit_step = x.shape[1] * column_step, 4 * limit.shape[1]
-    for n in range(size):
-        row, column = row_in + (start + n) // across * TILE, (start + n) % across * TILE
-        source, values = x.ctypes.data + row * row_step + column * column_step, target + 4 * n * channels
-        if taps.shape[0] > 0:
-            bounds = limit.ctypes.data + row * limit_step + 4 * column
-            _forward_two_layers(  # type: ignore[call-arg]  # numba gives the first argument itself
-                source, row_step, bounds, limit_step, taps.ctypes.data, 4 * channels, values, step, channels
-            )
-        else:
-            # numba gives the first argument itself
-            _forward_tile(source, row_step, column_step, values, step, channels)  # type: ignore[call-arg]
-
-
-@numba.njit(nogil=True, cache=True)
-def _write_tiles(
-    source: int, step: int, bias: np.ndarray, y: np.ndarray, row_out: int, tiles: tuple[int, int, int], pool: bool
-) -> None:
-    """The inverse transform of some tiles into rows of y, with bias, rectified, and pooled if asked for.
-
-    Args:
-        source: address of the first tile's 36 values, `step` bytes apart. tiles: see `_transform_tiles`.
-        bias, y, row_out, pool: see `convolve`.
-    """
-    across, start, size = tiles
-    size_out = TILE // 2 if pool else TILE
-    column_step = 4 * y.shape[2]
-    row_step = y.shape[1] * column_step
-    for n in range(size):
-        row, column = row_out + (start + n) // across * size_out, 1 + (start + n) % across * size_out
-        values, target = source + n * column_step, y.ctypes.data + row * row_step + column * column_step
-        if pool:
-            _inverse_pooled(values, step, bias.ctypes.data, target, row_step, column_step, y.shape[2])
-        else:
-            _inverse_plain(values, step, bias.ctypes.data, target, row_step, column_step, y.shape[2])
+WORKSPACE = 2 * POINTS * _STRIP + 2 * POINTS * POINTS * _PLANE
+"""Floats of working memory that `convolve` needs."""
 
 
 @numba.njit(nogil=True, cache=True)
@@ -448,12 +258,10 @@ def convolve(
         y: output `(rows, columns, out)`, written from row `row_out`, 4 rows (pooled: 2) for each tile row, and from
             column 1. Columns after those of the picture are set to zero.
         width: columns of the picture, before pooling.
-        work: float32 working memory of at least `workspace_size` elements, all finite.
+        work: float32 working memory of `WORKSPACE` elements, all finite.
     """
     channels_in, channels_out = weights.shape[1], weights.shape[2]
     across = (width + TILE - 1) // TILE
-    block = _WIDE_ROWS if channels_out % _WIDE_BLOCK == 0 else _NARROW_ROWS
-    at_once = _TILES_AT_ONCE // block * block
     size_out = TILE // 2 if pool else TILE
     reach = 4 if taps.shape[0] > 0 else 2
     if (
@@ -461,19 +269,35 @@ def convolve(
         or across * TILE + reach > x.shape[1]
         or row_out + count * size_out > y.shape[0]
         or 1 + across * size_out > y.shape[1]
-        or work.size < POINTS * POINTS * (at_once * (channels_in + channels_out) + 2 * _PAD)
+        or work.size < WORKSPACE
+        or across > _ACROSS
+        or max(channels_in, channels_out) > _CHANNELS
+        or channels_in % 4 > 0
     ):
         raise ValueError("an array is too small for its tiles")
-    # Each matrix gets one cache line more than it needs, so that they do not all use the same sets of the cache.
-    v_step, m_step = 4 * (at_once * channels_in + _PAD), 4 * (at_once * channels_out + _PAD)
-    v0 = work.ctypes.data
-    m0 = v0 + POINTS * POINTS * v_step
-    for start in range(0, across * count, at_once):
-        tiles = across, start, min(at_once, across * count - start)
-        _transform_tiles(x, limit, taps, row_in, tiles, channels_in, v0, v_step)
-        for q in range(POINTS * POINTS):
-            matrix = weights.ctypes.data + 4 * q * channels_in * channels_out
-            product(v0 + q * v_step, 4 * channels_in, matrix, m0 + q * m_step, tiles[2], channels_in, channels_out)
-        _write_tiles(m0, m_step, bias, y, row_out, tiles, pool)
+    strips, planes = POINTS * _STRIP, POINTS * POINTS * _PLANE
+    first, strip = work[:strips], work[strips : 2 * strips]
+    v, m = work[2 * strips : 2 * strips + planes], work[2 * strips + planes :]
+    x_flat, y_flat, flat = x.ravel(), y.ravel(), weights.ravel()
+    step, step_out = x.shape[1] * x.shape[2], y.shape[1] * channels_out
+    for n in range(count):
+        row = row_in + n * TILE
+        rows, start, apart = x_flat, row * step, step
+        if taps.shape[0] > 0:
+            known = 0 if n == 0 else 2  # the last two rows of the tiles above
+            first[: known * _STRIP] = first[TILE * _STRIP : (TILE + known) * _STRIP]
+            for i in range(known, POINTS):
+                bounds = limit[row + i, : TILE * across + 2]
+                first_layer(x_flat, (row + i) * step, step, taps, bounds, first[i * _STRIP : (i + 1) * _STRIP])
+            rows, start, apart = first, 0, _STRIP
+        for tile in range(0, across, _TILES):
+            tiles = min(_TILES, across - tile)
+            _forward_rows(rows, start + TILE * tile * channels_in, apart, strip, (TILE * tiles + 2) * channels_in)
+            for i in range(tiles):
+                _forward_tile(strip, i, channels_in, v)
+            _products(v, flat, m, tiles, channels_in, channels_out)
+            _inverse_tiles(m, tiles * channels_out)
+            target = (row_out + n * size_out) * step_out + (1 + tile * size_out) * channels_out
+            _write(m, tiles, bias, y_flat, target, step_out, pool)
     kept = width // 2 if pool else width
     y[row_out : row_out + count * size_out, 1 + kept : 1 + size_out * across] = 0.0
