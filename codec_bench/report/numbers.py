@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from codec_bench.stats.intervals import EQUAL
 from codec_bench.stats.summary_types import BITRATE, Counted, Ends, MetricSummary, Summary, SystemSummary
 
 UNPROCESSED = "unprocessed"
@@ -183,7 +184,8 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
         if entry.value is None and not entry.n:
             continue
         every.setdefault(plain(metric), []).append(plain(system))
-        if entry.note:
+        # The rate of a codec with a fixed one is known, however few items there are.
+        if entry.note and not (metric == BITRATE and entry.note == EQUAL):
             lacks = "no value" if entry.value is None else "* interval" if entry.ci95 else "no interval"
             about = told.setdefault((lacks, entry.note), {})
             about.setdefault(plain(metric), []).append(plain(system))

@@ -64,7 +64,7 @@ def questions_of(mirror):
 
 
 def test_every_entry_of_ultraeval_audio_is_defined_once():
-    named = [upstream for name in NAMES if (upstream := load_benchmark(name).upstream) is not None]
+    named = [upstream for name in NAMES if (upstream := load_benchmark(name).spec.upstream) is not None]
     assert sorted(named) == sorted(row["name"] for row in UPSTREAM)
     assert len(set(named)) == 160
 
