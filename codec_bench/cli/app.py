@@ -13,7 +13,7 @@ import typer.main
 
 from codec_bench.cli.commands import COMMANDS, GROUPS
 from codec_bench.registry import Command, added, load_attribute
-from codec_bench.terminal.groups import command_group
+from codec_bench.terminal.groups import StrictCommand, command_group
 
 
 @cache
@@ -30,7 +30,7 @@ def built(name: str) -> Any:
     if isinstance(made, typer.Typer):
         return typer.main.get_command(made)
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name, context_settings=getattr(made, "context_settings", None))(made)
+    alone.command(name, cls=StrictCommand, context_settings=getattr(made, "context_settings", None))(made)
     return typer.main.get_command(alone)
 
 

@@ -63,6 +63,7 @@ class Option:
         instead_of: the options that name the same thing in another way. If one of them is typed, this one's value in a file
             does not count.
         positional: whether it is typed without its name.
+        alone: the value that it has where it is typed without one; empty if it needs one.
         least, over: a number must be at least the one, or larger than the other.
         name, type, kind, default: of the field. The default of an option that must be given is `...`.
     """
@@ -73,6 +74,7 @@ class Option:
     named: str = ""
     instead_of: tuple[str, ...] = ()
     positional: bool = False
+    alone: str = ""
     least: float | None = None
     over: float | None = None
     name: str = ""

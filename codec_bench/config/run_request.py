@@ -95,7 +95,12 @@ class RunRequest(Request):
         of="running",
     )
     cache: Flag = option(True, "Keep answers and computed features for other runs.", of="running")
-    save_audio: Kept | None = option(None, "all, none, or the number of questions whose sound is kept.", of="running")
+    save_audio: Kept | None = option(
+        None,
+        "all, none, or the number of questions whose sound is kept. Without a value: all.",
+        alone="all",
+        of="running",
+    )
     set: Settings | None = option(
         None,
         "NAME.OPTION=VALUE for a model, benchmark or feature.",

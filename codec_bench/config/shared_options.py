@@ -87,7 +87,8 @@ class RunningOptions:
     )
     save_audio: Kept | None = option(
         None,
-        "all, none, or the number of samples whose audio is kept.",
+        "all, none, or the number of samples whose audio is kept. Without a value: all.",
+        alone="all",
         of="running",
         python="`all`, `none`, or how many samples' audio to keep; None keeps all of a small run and 24 of a large one.",
     )

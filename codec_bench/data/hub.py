@@ -115,10 +115,14 @@ class Place:
         Args:
             named: the path as written in the row. beside: the path of the table that holds the row.
         """
-        if os.path.isabs(named):
+        if os.path.isabs(named) and self.repo is None:
             return named
         folder = os.path.dirname(beside)
         candidates = [os.path.normpath(os.path.join(above, named)).replace(os.sep, "/") for above in (folder, "")]
+        if self.repo is not None:
+            candidates = [path for path in candidates if not path.startswith(("../", "/"))]
+            if not candidates:
+                return f"{named} of {self.name}, which leads out of the data set"
         found = next((path for path in candidates if self.has(path)), None)
         # A file that is not there also gets a path. Reading it fails, and only that row is affected.
         return self.local(found) if found is not None else os.path.join(self.root or str(self.repo), candidates[0])

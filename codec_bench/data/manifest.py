@@ -16,6 +16,7 @@ import json
 import math
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TextIO
 
@@ -27,6 +28,8 @@ from codec_bench.errors import UserError
 Cells = tuple[int, tuple[str, ...], Sequence[Any], str | None]  # number, column names, values, problem
 _ROWS_AT_ONCE = 16_384
 _LAYOUTS_KEPT = 256
+MOST_COLUMNS = 10_000
+"""Of a table. One with more is no list of samples."""
 
 
 class Columns:
@@ -103,6 +106,8 @@ def make_row(
                 cells[field], stems[field] = value
             else:
                 cells[field] = stems[field] = _text(value, field)
+                if field in ("audio", "estimate") and (path := cells[field]):
+                    cells[field] = joined(folder, path)
         except _BadCell as bad:
             problem = problem or str(bad)
     if problem is None and all(not cells.get(field) for field in needed):
@@ -114,11 +119,11 @@ def make_row(
         number,
         cells.get("id") or None,
         None if problem else stems.get("audio") or stems.get("estimate") or None,
-        joined(folder, audio) if (audio := cells.get("audio")) else None,
+        cells.get("audio") or None,
         cells.get("text"),
         sys.intern(speaker) if speaker else None,
         sys.intern(language) if language else None,
-        joined(folder, estimate) if (estimate := cells.get("estimate")) else None,
+        cells.get("estimate") or None,
         extra or NOTHING,
         problem,
     )
@@ -164,10 +169,12 @@ def unit_of(path: str) -> str:
 
 
 def _check_header(path: str, names: Sequence[str], needed: Sequence[str]) -> None:
+    if len(names) > MOST_COLUMNS:
+        raise UserError(f"'{path}' has {len(names)} columns; expected up to {MOST_COLUMNS}")
     plain = [name.strip().lower() for name in names]
-    for name in plain:
-        if plain.count(name) > 1:
-            raise UserError(f"'{path}' has two columns called '{name}'")
+    twice = next((name for name, count in Counter(plain).items() if count > 1), None)
+    if twice is not None:
+        raise UserError(f"'{path}' has two columns called '{twice}'")
     if needed and not any(alias in plain for field in needed for alias in ALIASES[field]):
         wanted = ", ".join(alias for field in needed for alias in ALIASES[field])
         raise UserError(

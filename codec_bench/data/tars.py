@@ -4,7 +4,8 @@ Conventions
     The name of a member up to the first dot of its last part is its key, and the rest its extension. Members that follow each other and
     have one key are one sample: `a/0001.flac`, `a/0001.json`, `a/0001.txt`. The sound is the member whose extension ends like a sound
     file's; `.json` holds the sample's further fields, with the names that columns of a manifest have; `.txt` its text. Other members
-    are left out. The id of the sample is the key.
+    are left out. The id of the sample is the key. A member is read by its place in the file and never by its name; a sample is refused
+    if a member of it is no ordinary file, or has a name that leads out of the tar file.
     The files of a data set are named by braces: `train-{0000..0099}.tar`.
     The places of all members are found once and kept in the cache, under the file's name, size and time. A file that has changed is
     looked through again.
@@ -17,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import posixpath
 import re
 import tarfile
 from collections.abc import Iterator
@@ -38,7 +40,7 @@ MOST_FILES = 100_000
 MOST_TEXT_BYTES = 1 << 20
 _BLOCK_BYTES = 128 << 10
 """So much of a remote file is read at a time while its members are looked for; sound between them is left out if it is longer."""
-_VERSION = 1
+_VERSION = 2
 _BRACES = re.compile(r"\{(\d+)\.\.(\d+)\}")
 _NAME = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)")
 _PACKED = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar.zst")
@@ -208,7 +210,7 @@ def _samples_of(opened: Any) -> list[_Entry]:
     with tarfile.open(fileobj=opened, mode="r:") as tar:
         for member in tar:
             tar.members = []  # type: ignore[attr-defined]  # tarfile keeps all of them otherwise
-            match = _NAME.fullmatch(member.name) if member.isreg() else None
+            match = None if member.isdir() else _NAME.fullmatch(member.name)
             if match is None:
                 continue
             if match[1] != key and parts:
@@ -216,7 +218,9 @@ def _samples_of(opened: Any) -> list[_Entry]:
                 parts = {}
             key = match[1]
             kind = match[2].lower()
-            if os.path.splitext(f".{kind}")[1] in SUFFIXES or f".{kind.rpartition('.')[2]}" in SUFFIXES:
+            if (wrong := _wrong(member)) is not None:
+                parts.setdefault("wrong", wrong)
+            elif os.path.splitext(f".{kind}")[1] in SUFFIXES or f".{kind.rpartition('.')[2]}" in SUFFIXES:
                 parts.setdefault("sound", (member.name, member.offset_data, member.size))
             elif kind in ("json", "txt") and member.size <= MOST_TEXT_BYTES:
                 body = tar.extractfile(member)
@@ -231,9 +235,20 @@ def _samples_of(opened: Any) -> list[_Entry]:
     return found
 
 
+def _wrong(member: tarfile.TarInfo) -> str | None:
+    """Why a sample with this member is refused, or None."""
+    if not member.isreg() or member.issparse():
+        return f"has a member '{member.name}' that is a link, a device or sparse; expected an ordinary file"
+    if posixpath.isabs(member.name) or posixpath.normpath(member.name).startswith("../"):
+        return f"has a member '{member.name}', whose name leads out of the tar file"
+    return None
+
+
 def _entry(key: str, parts: dict[str, Any]) -> _Entry:
     name, begin, size = parts.get("sound", ("", 0, 0))
     fields: dict[str, Any] = {}
+    if "wrong" in parts:
+        return _Entry(key, problem=parts["wrong"])
     try:
         if "json" in parts:
             fields = json.loads(parts["json"])

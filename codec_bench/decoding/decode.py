@@ -11,28 +11,35 @@ from __future__ import annotations
 
 import io
 import itertools
+import mmap
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from codec_bench.decoding.joined import second_file
 from codec_bench.errors import AudioError
 
 if TYPE_CHECKING:
     import soundfile
+    from av.container import InputContainer
 
 SUFFIXES = frozenset(
     ".wav .flac .ogg .oga .opus .mp3 .m4a .mp4 .aac .amr .wma .aif .aiff .au .caf .w64 .webm .mka .sph".split()
 )
+FFMPEG_FORMATS = "wav,w64,flac,ogg,mp3,mp4,aac,amr,amrnb,amrwb,asf,aiff,au,caf,matroska,nistsphere"
+"""What FFmpeg may take bytes for, by its names. Others of its formats are lists, which make it open files, hosts or sockets."""
 LOWEST_HZ, HIGHEST_HZ = 1_000, 768_000
 """The sample rates of sound. Another one in a file is a damaged header."""
 LOUDEST = 1e4
 """Samples are nominally in [-1, 1]. Beyond this they are not samples of sound, such as integers that were taken for floats."""
-MOST_BYTES = 4 << 30
-"""Memory for the samples of one sound: about six hours at 48 kHz in one channel."""
-_AT_ONCE = 4 << 20
+MOST_BYTES = 7 << 28
+"""Memory for the samples of one sound: eight hours at 16 kHz in one channel. A process that reads it stays below 2 GiB."""
+_AT_ONCE = 16 << 20
+"""Samples of a block. The allocator gives 64 MiB back to the system when they are let go; it keeps blocks of less than 32 MiB."""
 _DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
 _Made = TypeVar("_Made")
 _MENDED_SIZE = re.compile(r"^\s*data\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
@@ -108,9 +115,22 @@ def decode_bytes(data: bytes, name: str) -> Decoded:
 
 
 def _decode(source: str | bytes, name: str) -> Decoded:
-    audio = guarded(name, lambda: _read_libsndfile(source, name) or _read_ffmpeg(source, name))
+    audio = guarded(name, lambda: _read_whole(source, name))
     check_audio(audio, name)
     return audio
+
+
+def _read_whole(source: str | bytes, name: str) -> Decoded:
+    if isinstance(source, bytes):
+        place = second_file(source)
+    else:
+        with open(source, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            place = second_file(content)
+    if place is not None:
+        raise AudioError(
+            f"'{name}' is several sound files joined, of which only the first would be read: cut it at byte {place}"
+        )
+    return _read_libsndfile(source, name) or _read_ffmpeg(source, name)
 
 
 def guarded(name: str, decode: Callable[[], _Made]) -> _Made:
@@ -160,20 +180,22 @@ def _read_libsndfile(source: str | bytes, name: str) -> Decoded | None:
         with soundfile.SoundFile(source if isinstance(source, str) else _Bytes(source)) as file:
             expected, rate, log, kind = file.frames, file.samplerate, file.extra_info, file.format
             _check_rate(rate, name)
-            samples = _samples_of(file, name)
+            samples = _gathered(_pieces_of(file), name)
+            held = samples.shape[1]
     except soundfile.LibsndfileError as error:
-        if "flac" in str(error).lower() or "psf" in str(error).lower():
+        said = error.error_string.lower()  # without the file's name
+        if "flac" in said or "psf" in said:
             raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
         return None
     # A compressed stream may declare no length (2**63 - 1). A file with fewer samples than it declares was cut off.
     # libsndfile corrects the declared size of a WAV file, and only its log says so. It also logs the size of a file that
     # was written to a pipe (0 or 2**32 - 1), which is whole.
-    if len(samples) < expected < 2**62 and kind in _DECLARES_LENGTH:
-        raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {len(samples)}")
+    if held < expected < 2**62 and kind in _DECLARES_LENGTH:
+        raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {held}")
     mended = _MENDED_SIZE.search(log)
     if mended and int(mended[2]) < int(mended[1]) < 2**32 - 256:
         raise AudioError(f"'{name}' is truncated: it declares {mended[1]} bytes of sound and holds {mended[2]}")
-    return decoded(samples.T, rate)
+    return decoded(samples, rate)
 
 
 class _Bytes(io.BytesIO):
@@ -187,23 +209,41 @@ class _Bytes(io.BytesIO):
             return self.tell()
 
 
-def _samples_of(file: soundfile.SoundFile, name: str) -> np.ndarray:
-    """All samples `(samples, channels)`. What a file declares is only believed where it costs little memory."""
+def _pieces_of(file: soundfile.SoundFile) -> Iterator[np.ndarray]:
     at_once = max(1, _AT_ONCE // file.channels)
-    if 0 <= file.frames <= at_once:
-        whole: np.ndarray = file.read(dtype="float32", always_2d=True)
-        return whole
-    parts, size = [], 0
-    while len(part := file.read(at_once, dtype="float32", always_2d=True)):
-        parts.append(part)
-        size = _grown(size, part.nbytes, name)
-    return np.concatenate(parts) if parts else np.zeros((0, file.channels), np.float32)
+    while len(piece := file.read(at_once, dtype="float32", always_2d=True)):
+        yield piece.T
 
 
-def _grown(size: int, more: int, name: str) -> int:
-    if size + more > MOST_BYTES:
-        raise AudioError(f"'{name}' holds more than {MOST_BYTES / 2**30:g} GiB of samples; cut it into parts")
-    return size + more
+def _gathered(pieces: Iterable[np.ndarray], name: str) -> np.ndarray:
+    """The pieces `(channels, samples)` of a sound as one array, `(0, 0)` if there are none. Memory is taken for what comes and not
+    for what was declared, and never holds the sound twice.
+    """
+    blocks: list[np.ndarray] = []
+    waiting: list[np.ndarray] = []
+    size = waits = 0
+    for piece in pieces:
+        size, waits = size + piece.nbytes, waits + piece.size
+        if size > MOST_BYTES:
+            raise AudioError(f"'{name}' holds more than {MOST_BYTES / 2**30:g} GiB of samples; cut it into parts")
+        waiting.append(piece)
+        if waits >= _AT_ONCE:
+            blocks.append(_together(waiting))
+            waiting, waits = [], 0
+    blocks += [_together(waiting)] if waiting else []
+    if len(blocks) < 2:
+        return blocks[0] if blocks else np.zeros((0, 0), np.float32)
+    end = sum(block.shape[1] for block in blocks)
+    whole = np.empty((len(blocks[0]), end), np.float32)
+    while blocks:
+        block = blocks.pop()
+        whole[:, end - block.shape[1] : end] = block
+        end -= block.shape[1]
+    return whole
+
+
+def _together(pieces: list[np.ndarray]) -> np.ndarray:
+    return pieces[0] if len(pieces) == 1 else np.concatenate(pieces, axis=1)
 
 
 def _check_rate(rate: int, name: str) -> None:
@@ -215,7 +255,7 @@ def _read_ffmpeg(source: str | bytes, name: str) -> Decoded:
     import av
 
     try:
-        with av.open(source if isinstance(source, str) else io.BytesIO(source), "r") as container:
+        with _opened(source) as container:
             if not container.streams.audio:
                 raise AudioError(f"'{name}' holds no audio stream")
             stream = container.streams.audio[0]
@@ -224,13 +264,26 @@ def _read_ffmpeg(source: str | bytes, name: str) -> Decoded:
             rate = stream.codec_context.sample_rate
             _check_rate(rate, name)
             resampler = av.AudioResampler(format="fltp", rate=rate)
-            parts, size = [], 0
-            for frame in itertools.chain(container.decode(stream), [None]):
-                for piece in resampler.resample(frame):
-                    parts.append(piece.to_ndarray())
-                    size = _grown(size, parts[-1].nbytes, name)
+            frames = itertools.chain(container.decode(stream), [None])
+            samples = _gathered((piece.to_ndarray() for frame in frames for piece in resampler.resample(frame)), name)
     except (av.error.FFmpegError, ValueError, IndexError) as error:
         raise AudioError(f"'{name}' is not a sound file that libsndfile or FFmpeg can read ({error})") from error
-    if not parts:
-        raise AudioError(f"'{name}' holds no samples")
-    return decoded(np.concatenate(parts, axis=1), rate)
+    return decoded(samples, rate)
+
+
+class _Nameless(io.BufferedReader):
+    """A file whose name says nothing to FFmpeg, which would otherwise take bytes for what the suffix says."""
+
+    name = ""
+
+
+@contextmanager
+def _opened(source: str | bytes) -> Iterator[InputContainer]:
+    """The only way to FFmpeg's formats: it sees the bytes and no path, takes them for sound alone, and may open nothing else."""
+    import av
+
+    with (
+        _Nameless(io.FileIO(source)) if isinstance(source, str) else io.BytesIO(source) as file,
+        av.open(file, "r", options={"format_whitelist": FFMPEG_FORMATS, "protocol_whitelist": ""}) as container,
+    ):
+        yield container

@@ -26,6 +26,8 @@ PAUSES_S = (0.5, 2.0, 5.0)
 STALL_S = 30.0
 """A connection that brings nothing for so long has stalled."""
 EXTRA = "remote"
+STORES = frozenset(("http", "https", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "oss", "hf", "memory"))
+"""The protocols of stores. Others that fsspec knows reach files of this machine, run commands, or end with a traceback."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 _WEB = ("http", "https")
 _REFUSED = (401, 403)
@@ -71,6 +73,11 @@ def filesystem(url: str) -> Any:
         raise UserError(
             f"the URL '{shown(url)}' was given with a user's name or password, which would be recorded",
             hint="leave it out; fsspec takes credentials from the environment",
+        )
+    if protocol not in STORES and protocol in fsspec.available_protocols():
+        raise UserError(
+            f"'{shown(url)}' has the protocol '{protocol}', from which nothing is read",
+            hint="s3, gs, http and https are known; fetch other files first and name them by their path",
         )
     try:
         fsspec.get_filesystem_class(protocol)

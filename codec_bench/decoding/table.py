@@ -15,6 +15,7 @@ If rows are read in order, by any number of threads, each row group is decoded o
 from __future__ import annotations
 
 import os
+import re
 import threading
 from bisect import bisect_right
 from collections import OrderedDict, deque
@@ -40,6 +41,8 @@ KEPT_BYTES = 128 << 20
 _BATCH_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 _FOLDERS_ABOVE = 3
+_OF_THE_HUB = re.compile(r".*/snapshots/[0-9a-f]{40}/")
+"""The root of a data set in the cache of the hub."""
 _FILES_KEPT = 16
 
 
@@ -131,6 +134,9 @@ def _beside(file: str, path: str) -> str:
     """The file that a cell names by its path: relative to the table's folder, or to a folder above it (the data set's root)."""
     folder = os.path.dirname(file)
     first = os.path.join(folder, path)
+    root = _OF_THE_HUB.match(file)
+    if root is not None and not os.path.normpath(first).startswith(root[0]):
+        raise AudioError(f"'{path}' is named by '{file}', and leads out of the data set")
     for _ in range(_FOLDERS_ABOVE):
         if os.path.exists(found := os.path.join(folder, path)):
             return found

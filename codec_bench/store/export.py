@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -101,23 +101,28 @@ def drop_output() -> None:
         os.close(nowhere)
 
 
-def write_csv(file: IO[str], head: Sequence[str], rows: Iterable[Sequence[Any]], *, safe: bool = False) -> None:
+def write_csv(file: IO[str], head: Sequence[str], rows: Iterable[Sequence[Any]], *, safe: bool = True) -> None:
     """Writes a CSV whose numbers read back exactly. Lines end with a line feed.
 
     Args:
         file: where to.
         head: the names of the columns.
         rows: texts, numbers, and None for an empty cell.
-        safe: whether a text that a spreadsheet would take for a formula gets an apostrophe in front.
+        safe: whether a text that a spreadsheet would take for a formula gets an apostrophe in front. Only what is read back by
+            programs, such as the rows of a run, is written as it is.
     """
     # Before Python 3.13 a carriage return inside a text is quoted only if lines end with one as well.
     writer = csv.writer(_Lines(file), lineterminator="\r\n")
-    writer.writerow(head)
-    writer.writerows(map(_harmless, rows) if safe else rows)
+    writer.writerows(map(_harmless, chain([head], rows)) if safe else chain([head], rows))
 
 
 def _harmless(row: Sequence[Any]) -> list[Any]:
     return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row]
+
+
+def without_apostrophe(cell: str) -> str:
+    """The text of a cell that was written safe for spreadsheets."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
 class _Lines:

@@ -52,6 +52,7 @@ def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Call
         place = next(n for n, one in enumerate(options.values()) if one.default is not ... and not one.positional)
         config = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, annotation=Config, default=None)
         parameters.insert(place, config)
+        run.alone = {one.flag: one.alone for one in options.values() if one.alone}  # type: ignore[attr-defined]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         run.__name__, run.__module__, run.__doc__ = act.__name__, act.__module__, act.__doc__

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 import soundfile
 
+from codec_bench.cli.app import built
 from codec_bench.data import open_source
+from codec_bench.errors import UserError
 from codec_bench.report.opened import open_run
 from codec_bench.types import Audio
 
@@ -218,3 +220,25 @@ def test_mistakes_on_the_command_line_exit_with_2_and_one_sentence(command, args
     assert code == 2
     assert says in err
     assert out == ""
+
+
+@pytest.mark.parametrize("option", ["--out", "--metrics", "--limit", "--set", "--seed", "--shard", "--by"])
+def test_an_option_does_not_take_the_next_one_for_its_value(option, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=f"{option} needs a value, and '--device' follows") as found:
+        built("eval").main(["--codec", "g722", option, "--device", "cpu"], standalone_mode=False)
+    assert found.value.hint == f"write {option}=--device if that is the value"
+    with pytest.raises(UserError, match="--from needs a value, and '--to' follows"):
+        built("weights").main(["fetch", "utmos", "--from", "--to", "x"], standalone_mode=False)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("typed", [["--save-audio"], ["--save-audio", "--out", "x"], ["--save-audio", "all"]])
+def test_save_audio_alone_means_all(typed, tmp_path, monkeypatch):
+    seen = []
+    for name in ("eval", "run"):
+        monkeypatch.setattr(built(name), "invoke", lambda context: seen.append(context.params["save_audio"]))
+    built("eval").main(["--codec", "g722", "--data", "embedded", *typed], standalone_mode=False)
+    built("run").main(["a", "--model", "m", *typed], standalone_mode=False)
+    built("eval").main(["--codec", "g722", "--data", "embedded", "--save-audio", "3"], standalone_mode=False)
+    assert seen == ["all", "all", "3"]

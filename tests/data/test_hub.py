@@ -8,14 +8,18 @@ import subprocess
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import soundfile
 
 from codec_bench.audio.clip import Clip
 from codec_bench.data import open_source
-from codec_bench.data.hub import parse_hub_name
+from codec_bench.data.hub import Place, parse_hub_name
 from codec_bench.data.layout import _with_missing
 from codec_bench.data.table import open_table
-from codec_bench.errors import UserError
+from codec_bench.errors import AudioError, UserError
+from codec_bench.types import Audio
 
 from .conftest import COMMIT, CONVERTED, encoded, into_cache, rows, shards, write_parquet
 
@@ -225,3 +229,23 @@ def test_the_mirror_in_the_environment_stands_before_the_hub(layout, cache, monk
     assert open_table("hf:OWNER/NAME").total == 31
     shards(tmp_path / "own" / "OWNER" / "NAME", "test", rows(0, 2), [2])
     assert open_table("hf:OWNER/NAME", mirror=tmp_path / "own").total == 2
+
+
+@pytest.mark.parametrize("named", ["{elsewhere}", "../../priv.wav", "../../../priv.wav", "../../../../priv.wav"])
+def test_a_data_set_of_the_hub_names_no_file_outside_of_itself(tmp_path, named):
+    """Its tables are other people's; a local table may name files anywhere."""
+    root = tmp_path / "a" / "snapshots" / COMMIT
+    (root / "data" / "deep").mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "a", root.parent):
+        soundfile.write(folder / "priv.wav", np.zeros(800, np.float32), 16_000)
+    soundfile.write(root / "mine.wav", np.ones(400, np.float32), 16_000)
+    place = Place("o/n", str(root), "o/n", COMMIT, True)
+    named = named.format(elsewhere=tmp_path / "priv.wav")
+    assert Audio.read(place.sound("../../mine.wav", "data/deep/t.parquet")).num_samples == 400
+    with pytest.raises(AudioError, match="no file"):
+        Audio.read(place.sound(named, "data/deep/t.parquet" if named.startswith("../../../") else "data/t.parquet"))
+    cells = [{"bytes": None, "path": name} for name in ("../../mine.wav", f"../{named}" if named[0] == "." else named)]
+    pq.write_table(pa.table({"audio": cells}), root / "data" / "deep" / "t.parquet")
+    assert Audio.read(f"{root}/data/deep/t.parquet::audio::0").num_samples == 400
+    with pytest.raises(AudioError, match="leads out of the data set"):
+        Audio.read(f"{root}/data/deep/t.parquet::audio::1")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -220,3 +221,13 @@ def test_what_was_written_is_read(tmp_path_factory, texts, kind):
     rows = [{"id": f"r{i}", "audio": f"{i}.wav", "text": text} for i, text in enumerate(texts)]
     path = write(tmp_path_factory.mktemp("written") / f"set.{kind}", rows)
     assert [(s.id, s.text) for s in open_source(path)] == [(row["id"], row["text"]) for row in rows]
+
+
+@pytest.mark.parametrize("kind, between", [("csv", ","), ("tsv", "\t")])
+def test_a_table_of_too_many_columns_is_refused_at_once(tmp_path, kind, between):
+    names = ["audio", *(f"c{n}" for n in range(300_000))]
+    (tmp_path / f"wide.{kind}").write_text(between.join(names) + "\n" + between.join(names) + "\n")
+    begun = time.process_time()
+    with pytest.raises(UserError, match="has 300001 columns; expected up to 10000"):
+        open_source(str(tmp_path / f"wide.{kind}"))
+    assert time.process_time() - begun < 1

@@ -130,3 +130,28 @@ def test_braces():
     for wrong in ("a-{3..1}.tar", "a-{0..100000}.tar"):
         with pytest.raises(UserError, match="in rising order"):
             expanded(wrong)
+
+
+def test_a_member_is_read_by_its_place_and_never_by_its_name(tmp_path):
+    """The name of a member may be a path to a file of this machine, or only hold `..` inside the tar file."""
+    clip, other = CLIPS[0].read_bytes(), CLIPS[1]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "priv.flac").write_bytes(other.read_bytes())
+    whole = packed([("x/../ok.flac", clip), ("../../priv.flac", clip), (str(tmp_path / "priv.flac"), clip)])
+    (tmp_path / "data" / "x.tar").write_bytes(whole)
+    source = open_source(str(tmp_path / "data" / "x.tar"))
+    assert np.array_equal(Audio.read(source.samples[0].audio).samples, Audio.read(CLIPS[0]).samples)
+    assert len(source.problems) == 2
+    assert all("whose name leads out of the tar file" in said for said in source.problems.values())
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
+def test_links_and_devices_are_refused_by_name(tmp_path, kind):
+    with tarfile.open(tmp_path / "x.tar", "w") as tar:
+        tar.add(CLIPS[0], "a.flac")
+        info = tarfile.TarInfo("b.flac")
+        info.type, info.linkname = kind, str(CLIPS[1])
+        tar.addfile(info)
+    source = open_source(str(tmp_path / "x.tar"))
+    assert [sample.id for sample in source.samples if sample.id not in source.problems] == ["a"]
+    assert "has a member 'b.flac' that is a link, a device or sparse" in source.problems["b"]

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import io
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
 import numpy as np
 import pytest
 import soundfile
 
+import codec_bench
+from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import AudioError
 from codec_bench.types import Audio
 
@@ -157,3 +168,89 @@ def test_whatever_a_decoder_raises_is_told_with_the_name(tmp_path, tone, monkeyp
     monkeypatch.setattr(soundfile, "SoundFile", decode)
     with pytest.raises(AudioError, match=r"a\.wav' cannot be decoded"):
         Audio.read(path)
+
+
+PLAYLISTS = {
+    "ffconcat": "ffconcat version 1.0\nfile secret.wav\n",
+    "sdp": "v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio 18098 RTP/AVP 0\n",
+    "hls": "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nsecret.wav\n#EXT-X-ENDLIST\n",
+    "dash": '<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011"><Period/></MPD>',
+    "meta": ";FFMETADATA1\ntitle=x\n",
+}
+
+
+@pytest.mark.parametrize("kind", sorted(PLAYLISTS))
+@pytest.mark.parametrize("suffix", [".wav", ".mp3", ".flac"])
+def test_text_that_names_other_files_or_hosts_is_no_sound(tmp_path, tone, monkeypatch, kind, suffix):
+    soundfile.write(tmp_path / "secret.wav", tone, 16000)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(socket, "socket", lambda *_a, **_k: pytest.fail("a socket was opened"))
+    (tmp_path / f"a{suffix}").write_text(PLAYLISTS[kind])
+    begun = time.monotonic()
+    with pytest.raises(AudioError, match="is not a sound file"):
+        Audio.read(tmp_path / f"a{suffix}")
+    with pytest.raises(AudioError, match="is not a sound file"):
+        decode_bytes(PLAYLISTS[kind].encode(), "a")
+    assert time.monotonic() - begun < 10  # FFmpeg waits 20 s at a socket
+
+
+def test_there_is_no_other_way_to_ffmpegs_formats():
+    """Every other way would take what a stranger wrote for whatever FFmpeg knows, with the network and all files open to it."""
+    ways = re.compile(
+        r"\bav\.open\(|\bav\.container\.open\(|torchaudio\.load|torchcodec\.|librosa\.load|[\"']ffmpeg[\"']|decode_audio\("
+    )
+    package = Path(codec_bench.__file__).parent
+    folders = [package, package.parent / "kernels", package.parent / "examples"]
+    found = {
+        f"{path.relative_to(package.parent)}: {line.strip()}"
+        for folder in folders
+        for path in folder.rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if ways.search(line)
+    }
+    (only,) = found
+    assert only.startswith("codec_bench/decoding/decode.py: ") and "format_whitelist" in only
+
+
+def _written(kind, subtype, tone):
+    file = io.BytesIO()
+    soundfile.write(file, tone, 16000, format=kind, subtype=subtype)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    "kind, subtype",
+    [("WAV", "PCM_16"), ("RF64", "PCM_16"), ("W64", "PCM_16"), ("FLAC", "PCM_16"), ("AIFF", "PCM_16"), ("AU", "PCM_16"), ("CAF", "PCM_16"),
+     ("NIST", "PCM_16"), ("OGG", "VORBIS"), ("OGG", "OPUS"), ("MP3", "MPEG_LAYER_III")],
+)  # fmt: skip
+def test_joined_files_and_chained_streams_are_refused_and_not_cut(tmp_path, tone, kind, subtype):
+    one = _written(kind, subtype, tone)
+    assert abs(decode_bytes(one, "one").samples.shape[1] - len(tone)) < 200
+    path = tmp_path / "two.wav"
+    path.write_bytes(one + one)
+    for read in (lambda: decode_bytes(one + one, "two"), lambda: Audio.read(path)):
+        with pytest.raises(AudioError, match=r"two.* is several sound files joined.* cut it at byte \d+"):
+            read()
+
+
+def test_wav_files_of_telephones_are_read(tone):
+    assert abs(decode_bytes(_written("WAV", "GSM610", tone), "gsm").samples.shape[1] - len(tone)) <= 320
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_sound_of_hours_is_in_memory_once(tmp_path, channels):
+    """A sparse file, which holds eight hours of samples and next to no bytes on the disk."""
+    frames = 8 * 3600 * 16_000 // channels
+    soundfile.write(path := tmp_path / "sparse.wav", np.zeros((1, channels), np.float32), 16_000, subtype="PCM_16")
+    size = frames * channels * 2
+    head = bytearray(path.read_bytes()[:44])
+    head[4:8], head[40:44] = (size + 36).to_bytes(4, "little"), size.to_bytes(4, "little")
+    path.write_bytes(head)
+    os.truncate(path, 44 + size)
+    program = (
+        "import resource, sys; from codec_bench.types import Audio; print(Audio.read(sys.argv[1]).num_samples, "
+        "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10)"
+    )
+    said = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    read, mebibytes = map(int, said.stdout.split())
+    assert read == frames and mebibytes < 2048

@@ -116,6 +116,9 @@ def test_urls_that_cannot_be_read_are_one_sentence(monkeypatch):
     assert "word@" not in str(found.value)
     with pytest.raises(UserError, match="protocol 'abc', which fsspec does not know"):
         read_remote("abc://x/y.flac")
+    for protocol in ("ftp", "sftp", "file", "local", "smb", "zip", "simplecache", "reference", "git"):
+        with pytest.raises(UserError, match=f"protocol '{protocol}', from which nothing is read"):
+            read_remote(f"{protocol}://127.0.0.1/x.wav")
 
     def missing(protocol):
         raise ImportError("Install s3fs to access S3", name="s3fs")

@@ -9,9 +9,10 @@ import math
 import os
 import random
 import shutil
+import tarfile
 import types
 from collections.abc import Sequence
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,8 @@ class Sounds(Target):
             encoded("WAV", subtype="PCM_16"), encoded("WAV", subtype="FLOAT"), encoded("WAV", subtype="ULAW"), encoded("WAVEX"),
             encoded("FLAC"), encoded("OGG", subtype="VORBIS"), encoded("OGG", subtype="OPUS"), encoded("MP3"), encoded("AIFF"),
             encoded("AU"), encoded("CAF"), encoded("W64"), *map(self._through_ffmpeg, ("mp4", "mka", "adts")),
+            encoded("FLAC") * 2, b"ffconcat version 1.0\nfile 0.wav\n", b"#EXTM3U\n#EXTINF:1,\n0.wav\n#EXT-X-ENDLIST\n",
+            b"v=0\no=- 0 0 IN IP4 127.0.0.1\ns=x\nc=IN IP4 127.0.0.1\nt=0 0\nm=audio 18098 RTP/AVP 0\n",
         ]  # fmt: skip
 
     def _through_ffmpeg(self, kind: str) -> bytes:
@@ -96,6 +99,48 @@ class Sounds(Target):
             is_sound(decode_bytes(data, "fuzzed"))
         else:
             is_sound(read_file(str(self.written("fuzzed.wav", data))))
+
+
+class Tars(Target):
+    """Tar files of samples, whose members have names that lead to another file of this machine."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.inner = folder / "inner"
+        self.inner.mkdir()
+        self.foreign = np.ones(4321, np.float32)
+        soundfile.write(folder / "foreign.wav", self.foreign / 2, RATE)
+        outside = str(folder / "foreign.wav")
+        self.seeds = [
+            self._tar([("a.wav", encoded("WAV")), ("a.json", b'{"text": "x", "speaker": 3}'), ("b.flac", encoded("FLAC")), ("b.txt", b"y")]),
+            self._tar([("../foreign.wav", encoded("WAV")), (outside, encoded("WAV")), ("c/../d.wav", encoded("WAV"))]),
+            self._tar([("e.json", json.dumps({"audio": outside, "estimate": outside}).encode()), ("e.wav", encoded("WAV"))]),
+            self._tar([("f.wav", b"ffconcat version 1.0\nfile ../foreign.wav\n"), ("g.wav", encoded("WAV") * 2)]),
+        ]  # fmt: skip
+
+    @staticmethod
+    def _tar(members: Sequence[tuple[str, bytes]]) -> bytes:
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w") as tar:
+            for name, content in members:
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+        return file.getvalue()
+
+    def run(self, data: bytes, rng: random.Random) -> None:
+        """Opens the file as data and reads its sounds: none of them is the file outside."""
+        from codec_bench.data import open_source
+
+        path = self.written("inner/fuzzed.tar", data)
+        os.utime(path, ns=(0, rng.randrange(2**60)))  # another file for whoever remembers the last one
+        for sample in open_source(str(path)):
+            assert sample.estimate is None
+            if sample.audio is not None:
+                with suppress(UserError):
+                    audio = Audio.read(sample.audio)
+                    is_sound(audio)
+                    assert audio.num_samples != len(self.foreign)
 
 
 class Tables(Target):
@@ -196,6 +241,8 @@ class Configs(Target):
         files = [sorted((ROOT / kind).glob("*.yaml"))[:3] for kind in kinds]
         files.append(sorted((ROOT / "benchmarks").glob("*/*/benchmark.yaml"))[:6])
         self.seeds = [file.read_bytes() for some in files for file in some if file.stat().st_size < 20_000]
+        shared = "".join(f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join([f'*{chr(97 + n)}'] * 9)}]\n" for n in range(12))
+        self.seeds += [f"a: &a [x, x]\n{shared}{seed.decode()}".encode() for seed in self.seeds[:2]]
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Reads the file, and takes it for a model, a codec or a benchmark."""
@@ -736,5 +783,5 @@ class Sites(Target):
 TARGETS: dict[str, type[Target]] = {
     "alignments": Alignments, "answers": Answers, "bitstreams": Bitstreams, "caches": Caches, "clusters": Clusters, "frames": Frames, "listening": Listening, "manifests": Manifests,
     "ratings": Ratings, "records": Records,
-    "replies": Replies, "services": Services, "sites": Sites, "sounds": Sounds, "tables": Tables, "weights": Weights, "yaml": Configs,
+    "replies": Replies, "services": Services, "sites": Sites, "sounds": Sounds, "tables": Tables, "tars": Tars, "weights": Weights, "yaml": Configs,
 }  # fmt: skip

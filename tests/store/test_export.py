@@ -19,11 +19,12 @@ import numpy as np
 import pytest
 import soundfile
 
+import codec_bench
 from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError
 from codec_bench.report.opened import Run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
-from codec_bench.store.export import COLUMNS, export_run, write_csv
+from codec_bench.store.export import COLUMNS, export_run, without_apostrophe, write_csv
 from codec_bench.store.rows import NUMBERS, ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score
@@ -450,3 +451,26 @@ def test_a_reader_that_has_read_enough_is_no_error(tmp_path):
         assert export.stdout.readline() == ASKED + "\n"
         export.stdout.close()
         assert export.stderr.read() == ""
+
+
+def test_no_csv_holds_a_formula_unless_it_is_read_back_by_programs(tmp_path):
+    file = io.StringIO()
+    write_csv(file, ["=a", "b"], [["+1", -1.5], ["＝x", None], ["a=b", 2]])
+    assert file.getvalue() == "'=a,b\n'+1,-1.5\n'＝x,\na=b,2\n"
+    for cell in HOSTILE:
+        assert without_apostrophe(cell) == cell
+        file = io.StringIO()
+        write_csv(file, ["a"], [[cell]])
+        ((written,),) = list(csv.reader(io.StringIO(file.getvalue(), newline="")))[1:]
+        assert without_apostrophe(written) == cell
+    package = Path(codec_bench.__file__).parent
+    writers = [path for path in package.rglob("*.py") if "csv.writer(" in path.read_text("utf-8")]
+    exact = [
+        path
+        for path in package.rglob("*.py")
+        if "write_csv(" in path.read_text("utf-8") and "safe=" in path.read_text("utf-8")
+    ]
+    assert [path.name for path in writers] == ["export.py"] and {path.name for path in exact} == {
+        "export.py",
+        "paper.py",
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from typing import Any
 
@@ -11,6 +10,7 @@ from codec_bench.apps.agreement.metric_correlations import COEFFICIENTS, MetricA
 from codec_bench.apps.agreement.words import NAMES, PLACES, Rows
 from codec_bench.report.numbers import interval_notes, number, plain, spread
 from codec_bench.stats.summary_types import Counted
+from codec_bench.store.export import write_csv
 
 _ENDS = ("", "_low", "_high")
 
@@ -74,14 +74,14 @@ def metric_agreement_csv(found: MetricAgreement) -> str:
     """One line for each two metrics, in the order of the clusters."""
     out = io.StringIO()
     columns = [f"{name}_{what}{end}" for what in ("items", "systems") for name in COEFFICIENTS for end in _ENDS]
-    written = csv.writer(out, lineterminator="\n")
-    written.writerow(["first", "second", "same", "items", "units", "left_out", "systems", *columns])
+    rows = []
     for pair in found.pairs:
         numbers = [_ends(held[name]) for held in (pair.items.coefficients, pair.of_systems) for name in COEFFICIENTS]
         counts = (int(pair.is_same), pair.items.n, pair.items.units, pair.left_out, pair.systems)
-        written.writerow([pair.first, pair.second, *counts, *(value for three in numbers for value in three)])
+        rows.append([pair.first, pair.second, *counts, *(value for three in numbers for value in three)])
+    write_csv(out, ["first", "second", "same", "items", "units", "left_out", "systems", *columns], rows)
     return out.getvalue()
 
 
 def _ends(found: Coefficient) -> tuple[Any, ...]:
-    return tuple("" if value is None else repr(value) for value in (found.value, found.low, found.high))
+    return found.value, found.low, found.high

@@ -28,6 +28,7 @@ from typing import Any, Literal
 
 from codec_bench.data.columns import number_of
 from codec_bench.errors import UserError
+from codec_bench.store.export import without_apostrophe
 
 Kind = Literal["rating", "preference", "option"]
 KINDS: tuple[Kind, ...] = ("rating", "preference", "option")
@@ -231,7 +232,7 @@ def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, s
             if any(cell.strip() for cell in cells[len(names) :]):
                 problems.add(WIDTH, f"line {reader.line_num}: {len(cells)} cells for {len(names)} columns")
                 continue
-            found = dict(zip(names, (cell.strip() for cell in cells)))
+            found = dict(zip(names, (without_apostrophe(cell.strip()) for cell in cells)))
             score = found.get("score", "")
             if separator == ";" and "." not in score:  # where cells are parted by semicolons, 3,5 is three and a half
                 found["score"] = score.replace(",", ".")

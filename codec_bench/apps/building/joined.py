@@ -5,7 +5,6 @@ The script sheet has every line that readers are to read, with the name of the f
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import os
@@ -28,6 +27,7 @@ from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash
 from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.errors import AudioError, UserError
+from codec_bench.store.export import write_csv
 from codec_bench.types import Audio
 
 COLUMNS = ("file", "reader", "item", "option", "line")
@@ -112,10 +112,7 @@ def write_script(
     check_line(recipe)
     texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
     readers, left_out = readers_of(texts, recipe), Counter[str]()
-    sheet = io.StringIO()
-    writer = csv.writer(sheet, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    count = 0
+    said: list[tuple[str, ...]] = []
     for key, text in texts.rows.items():
         try:
             lines = [] if isinstance(text, str) else lines_of(key, text, recipe)
@@ -125,11 +122,12 @@ def write_script(
         if isinstance(text, str):
             left_out["the row cannot be used"] += 1
         for line in lines:
-            writer.writerow((f"{line.file}.wav", readers[key], key, line.letter, line.said))
-        count += len(lines)
+            said.append((f"{line.file}.wav", readers[key], key, line.letter, line.said))
+    sheet = io.StringIO()
+    write_csv(sheet, COLUMNS, said)
     # Spreadsheets take a CSV file for UTF-8 only if it begins with this mark.
     write_text(Path(file), "\ufeff" + sheet.getvalue())
-    return count, dict(left_out)
+    return len(said), dict(left_out)
 
 
 ENDINGS = (".wav", ".flac", ".mp3", ".ogg", ".m4a")

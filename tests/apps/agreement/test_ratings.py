@@ -87,6 +87,8 @@ def test_the_table_of_listen_import_is_read(read):
 def test_files_of_spreadsheets(read):
     assert read("\ufeffID; Rater ;SCORE\nq1;ann;3,5\n").rows[0].value == 3.5
     assert read("id\trater\tscore\nq1\tann\t3\n").rows[0].value == 3.0
+    (safe,) = read("id,rater,score\n'-q1,'=ann(),3\n").rows
+    assert (safe.id, safe.rater) == ("-q1", "=ann()"), "as listen import writes them"
     assert read("id,rater,score\r\nq1,ann,3\r\n").rows[0].value == 3.0
 
 
