@@ -181,6 +181,8 @@ def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: An
 
 def _told(answers: Answers) -> str:
     """How many answers there are, and what asking cost, in one line."""
+    from codec_bench.report.answers import cost_text
+
     usage = {name: amount for name, amount in answers.usage.items() if amount}
     rotated = (answers.choices or {}).get("how") == "all-rotations"
     each = f" ({'up to ' if rotated else ''}{answers.draws} to each question)" if answers.draws > 1 else ""
@@ -190,7 +192,7 @@ def _told(answers: Answers) -> str:
         f"{sum(answers.failed.values())} failed" if answers.failed else "",
         f"{seconds.p50:.3g} s each (p95 {seconds.p95:.3g} s)" if seconds else "",
         ", ".join(f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in usage.items()),
-        f"{answers.cost_usd:.4g} USD" if answers.cost_usd else "",
+        cost_text(answers),
     ]
     return "; ".join(part for part in parts if part)
 

@@ -2,11 +2,13 @@
 
 Conventions
     If a price is unknown, the cost is unknown (None), not 0. An answer from the cache costs nothing.
+    A service may count the tokens of sound and of text together, although their prices differ. The cost is then at most
+    `cost`, and lower by at most `unsure`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date as Date
 from typing import Any
@@ -62,6 +64,37 @@ class Prices:
         """Whether there is a price of this part."""
         return getattr(self, part) is not None
 
+    def unsplit(self, usage: Mapping[str, float], *, sent: bool, came: bool) -> tuple[str, ...]:
+        """The sides whose tokens may be sound or text, because sound passed there and none of its tokens were reported.
+
+        Args:
+            usage: as for `cost`. sent, came: whether the request and the answer held sound.
+
+        Returns:
+            `input`, `output` or both, where the two prices differ and both are known.
+        """
+        sides = (("input", sent, self.input, self.audio_input), ("output", came, self.output, self.audio_output))
+        return tuple(
+            side
+            for side, sounded, price, audio_price in sides
+            if sounded
+            and not usage.get(f"audio_{side}_tokens")
+            and usage.get(f"{side}_tokens")
+            and None not in (price, audio_price)
+            and price != audio_price
+        )
+
+    def unsure(self, usage: Mapping[str, float], unsplit: Sequence[str]) -> float:
+        """By how many US dollars `cost` with the same arguments may be too high.
+
+        Args:
+            usage: as for `cost`. unsplit: as `unsplit` gives it.
+        """
+        return sum(
+            usage[f"{side}_tokens"] * abs((getattr(self, side) or 0.0) - (getattr(self, f"audio_{side}") or 0.0)) / 1e6
+            for side in unsplit
+        )
+
     def sent(self, request: Request) -> dict[str, float]:
         """What was sent, as far as it has a price: `sent_audio_s` and `characters`."""
         out = {}
@@ -71,12 +104,15 @@ class Prices:
             out["characters"] = float(len(str(request.fields.get("text") or "")))
         return out
 
-    def cost(self, usage: Mapping[str, float], *, today: Date | None = None) -> float | None:
+    def cost(
+        self, usage: Mapping[str, float], *, unsplit: Sequence[str] = (), today: Date | None = None
+    ) -> float | None:
         """Cost of one answer in US dollars; None if a count or its price is unknown.
 
         Args:
             usage: `input_tokens` and `output_tokens`. `audio_input_tokens` and `audio_output_tokens` are the parts of these
                 that are audio. `sent_audio_s` and `characters` are what was sent.
+            unsplit: the sides whose tokens may be sound or text; all of them count at the higher of the two prices.
             today: None for the day on which it is called.
         """
         if self.missing(usage, today=today):
@@ -90,6 +126,8 @@ class Prices:
             tokens = usage.get(f"{side}_tokens", 0.0)
             audio = min(tokens, usage.get(f"audio_{side}_tokens", 0.0))
             each_audio = audio_price if audio_price is not None else price
+            if side in unsplit:
+                price = each_audio = max(price or 0.0, each_audio or 0.0)
             total += ((tokens - audio) * (price or 0.0) + audio * (each_audio or 0.0)) / 1e6
         return total
 
