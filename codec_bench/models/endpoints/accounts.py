@@ -19,6 +19,7 @@ from codec_bench.types import Request
 
 TOKENS = ("input", "output", "audio_input", "audio_output")
 PARTS = (*TOKENS, "audio_minute", "characters")
+NUMBERS = (*PARTS, "audio_tokens_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Prices:
         input, output: a million text tokens, and audio tokens that have no separate price.
         audio_input, audio_output: a million audio tokens.
         audio_minute: a minute of the sound that is sent. characters: a million characters of the text that is spoken.
+        audio_tokens_s: how many tokens a second of sent sound counts as; only estimates use it.
         date: the day on which the prices were looked up. source: where.
         until: the last day on which they hold, or None; after it they are unknown.
     """
@@ -39,6 +41,7 @@ class Prices:
     audio_output: float | None = None
     audio_minute: float | None = None
     characters: float | None = None
+    audio_tokens_s: float | None = None
     date: Date | None = None
     source: str | None = None
     until: Date | None = None
@@ -54,8 +57,8 @@ class Prices:
         source = None if not given or given.get("source") is None else str(given["source"])
         given = {part: price for part, price in (given or {}).items() if part not in ("date", "until", "source")}
         for part, price in given.items():
-            if part not in PARTS:
-                raise UserError(f"there is no price of '{part}'", hint=f"known: {', '.join(PARTS)}")
+            if part not in NUMBERS:
+                raise UserError(f"there is no price of '{part}'", hint=f"known: {', '.join(NUMBERS)}")
             if price is not None and (isinstance(price, bool) or not isinstance(price, (int, float)) or price < 0):
                 raise UserError(f"the price of '{part}' is {price!r}; expected a number of at least 0, in US dollars")
         return cls(**given, date=day, until=until, source=source)
@@ -63,6 +66,66 @@ class Prices:
     def counts(self, part: str) -> bool:
         """Whether there is a price of this part."""
         return getattr(self, part) is not None
+
+    @property
+    def words(self) -> str:
+        """Every price with its unit, when they were looked up, and where."""
+        units = {
+            "audio_minute": "USD a minute of sent sound",
+            "characters": "USD a million characters",
+            "audio_tokens_s": "tokens a second of sent sound",
+        }
+        told = [
+            f"{part.replace('_', ' ')} {getattr(self, part):g} USD a million tokens"
+            if part in TOKENS
+            else f"{getattr(self, part):g} {units[part]}"
+            for part in NUMBERS
+            if self.counts(part)
+        ]
+        looked_up = f"looked up on {self.date}" if self.date is not None else "of an unknown day"
+        until = f"until {self.until}" if self.until is not None else ""
+        return "; ".join(filter(None, (*told, looked_up, until, self.source)))
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a price of anything."""
+        return any(map(self.counts, PARTS))
+
+    def bounds(
+        self, *, sound_s: float, text_bytes: int, characters: int, most_tokens: int | None, speaks: bool
+    ) -> tuple[float, float, list[str]]:
+        """What an answer will cost in US dollars: at least, at most as far as it is known, and what is not known of it.
+
+        Args:
+            sound_s: seconds of sound that are sent. text_bytes: of the text that is sent; a token is at least one byte.
+            characters: of the text that is spoken. most_tokens: the limit of the answer; None for none.
+            speaks: whether the answer may hold sound.
+        """
+        least = (self.audio_minute or 0.0) * sound_s / 60 + (self.characters or 0.0) * characters / 1e6
+        if self.until is not None and Date.today() > self.until:
+            return 0.0, 0.0, ["the prices of today"]
+        if not any(map(self.counts, TOKENS)):
+            return least, least, []
+        unknown, most = [], least
+        sounding = self.input if self.audio_input is None else self.audio_input
+        if sound_s and sounding is None:
+            unknown.append("the price of sound that is sent")
+        elif sound_s and self.audio_tokens_s is None:
+            unknown.append("how many tokens a second of sound is")
+        elif sound_s:
+            most += (cost := sound_s * (self.audio_tokens_s or 0.0) * (sounding or 0.0) / 1e6)
+            least += cost
+        if text_bytes and self.input is None:
+            unknown.append("the price of text that is sent")
+        most += text_bytes * (self.input or 0.0) / 1e6
+        written = max(
+            (price for price in (self.output, self.audio_output if speaks else None) if price is not None), default=None
+        )
+        if written is None:
+            unknown.append("the price of answers")
+        elif most_tokens is None and written:
+            unknown.append("how long answers are")
+        return least, most + (most_tokens or 0) * (written or 0.0) / 1e6, unknown
 
     def unsplit(self, usage: Mapping[str, float], *, sent: bool, came: bool) -> tuple[str, ...]:
         """The sides whose tokens may be sound or text, because sound passed there and none of its tokens were reported.

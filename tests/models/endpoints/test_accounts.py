@@ -100,3 +100,23 @@ def test_a_cost_without_a_split_is_a_range():
     most = prices.cost(usage, unsplit=("input",))
     assert most == pytest.approx((117 * 32 + 7 * 10) / 1e6)
     assert most - prices.unsure(usage, ("input",)) == pytest.approx((117 * 2.5 + 7 * 10) / 1e6) == prices.cost(usage)
+
+
+def test_what_an_answer_will_cost():
+    asked = {"sound_s": 10.0, "text_bytes": 40, "characters": 0, "most_tokens": 256, "speaks": False}
+    gemini = Prices.parse({"input": 0.3, "audio_input": 1.0, "output": 2.5, "audio_tokens_s": 32})
+    least, most, unknown = gemini.bounds(**asked)
+    assert least == pytest.approx(320e-6) and most == pytest.approx((320 * 1 + 40 * 0.3 + 256 * 2.5) * 1e-6)
+    assert unknown == []
+    unsaid = Prices.parse({"input": 2.5, "audio_input": 32, "output": 10})
+    assert unsaid.bounds(**asked)[2] == ["how many tokens a second of sound is"]
+    assert unsaid.bounds(**asked | {"most_tokens": None, "sound_s": 0.0})[2] == ["how long answers are"]
+    assert Prices.parse({"audio_minute": 0.006}).bounds(**asked) == (pytest.approx(0.001), pytest.approx(0.001), [])
+
+
+def test_prices_in_words():
+    prices = Prices.parse({"input": 2.5, "audio_minute": 0.006, "date": "2026-11-22", "source": "a page"})
+    assert (
+        prices.words
+        == "input 2.5 USD a million tokens; 0.006 USD a minute of sent sound; looked up on 2026-11-22; a page"
+    )
