@@ -59,6 +59,7 @@ class RemoteModel(Model):
     """
 
     client: Persistence
+    charges = True
     changes_answers: ClassVar[tuple[str, ...]] = ()
     """The options of this kind of model that change an answer; `identity` holds them beside those that all kinds share."""
     words: ClassVar[Mapping[str, str | None]] = {"reasoning_tokens": None}
