@@ -315,7 +315,8 @@ class Response(Answered[Audio]):
         reason: one sentence for every status except `ok`.
         text: the written answer, or None.
         audio: the spoken answer, or None.
-        usage: counts that were reported or derived: `input_tokens`, `output_tokens`, `cost_usd`.
+        usage: counts that were reported or derived: `input_tokens`, `output_tokens`, `cost_usd`. Where a service does not
+            say which tokens were sound, `cost_usd` is the most that the answer cost, and `cost_unsure_usd` by how much it may be less.
         latency_s: seconds from the request to the complete answer. In a batch: the time of the batch divided by its
             number of items. None if the answer came from the cache.
         first_s: seconds from the request to the first piece of a streamed answer, or None.

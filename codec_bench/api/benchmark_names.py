@@ -104,7 +104,7 @@ def describe(name: str) -> dict[str, Any] | None:
     if name in suite_names():
         return {"suite": name, "benchmarks": list(suite(name))}
     if name in model_names() or is_own_file(name):
-        return {"model": name, **asdict(model_info(name)), **_how(name)}
+        return {"model": name, **asdict(model_info(name)), **_how(name), "prices": _prices_of(name)}
     if name in prompt_names():
         return {"prompt": name, **load_prompt(name).model_dump(exclude_none=True)}
     if name in rubric_names():
@@ -117,6 +117,15 @@ def describe(name: str) -> dict[str, Any] | None:
 def _prompt_of(one: Any) -> str | None:
     prompt = one.spec.prompt
     return prompt if prompt is None or isinstance(prompt, str) else json.dumps(prompt.model_dump(exclude_none=True))
+
+
+def _prices_of(name: str) -> str | None:
+    """The prices of a model in words, with the day on which they were looked up; None if its config has none."""
+    from codec_bench.models import model_prices
+    from codec_bench.models.endpoints.accounts import Prices
+
+    given = model_prices(name)
+    return None if given is None else Prices.parse(given).words
 
 
 def _how(name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
-from codec_bench.benchmark.asking.benchmarks import ask
+from codec_bench.benchmark.asking.benchmarks import ask, preview
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import check_orders, check_repeats
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
@@ -59,6 +59,7 @@ def run_benchmark(
     prompts: str = SEEDED,
     choices: str = GIVEN,
     rescore: bool = False,
+    dry_run: bool = False,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
     terms: Terms | None = None,
@@ -159,6 +160,8 @@ def run_benchmark(
     runs: dict[tuple[str, str], Run] = {}
     left_out: list[tuple[str, str, UserError]] = []
     purse = Purse(request.terms.max_cost_usd, request.terms.max_hours)
+    if dry_run:
+        return _previewed(wanted, models, request, Path(out or "."))
     with _place(out, known, rescore or phase == "scores", request.running) as place:
         for name in models:
             done, why = _of_model(name, wanted, place.path, request, purse)
@@ -237,6 +240,26 @@ def _of_model(
         except UserError as error:  # such as missing weights of a metric; the other benchmarks may not need them
             left_out.append((one.name, info.name, error))
     return runs, left_out
+
+
+def _previewed(wanted: Sequence[Benchmark], models: Sequence[str], request: RunRequest, folder: Path) -> Outcome:
+    """What each model would be asked of each benchmark.
+
+    Raises:
+        UserError: none of the benchmarks can run.
+    """
+    previews, left_out = [], []
+    for name in models:
+        fitting, why = _fitting(wanted, _info(name, request), "answers")
+        left_out += [(one, name, error) for one, error in why.items()]
+        for one in fitting:
+            try:
+                previews.append(preview(one, name, request))
+            except UserError as error:
+                left_out.append((one.name, name, error))
+    if not previews:
+        raise left_out[0][2]
+    return Outcome(folder, {}, tuple((one, name, str(error)) for one, name, error in left_out), tuple(previews))
 
 
 def _scored(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: Purse) -> Run:

@@ -81,12 +81,13 @@ class _Verdicts:
         self._ready: dict[int, Score] = {}
         self._last_write = perf_counter()
         self._done = self._failed = self._total = 0
+        self._charges = False
 
     async def run(self, judge: Model, ask_all: AskAll) -> None:
         """Asks for the verdicts that are missing."""
         answered = self._writer.answered()
         there = self._writer.scored(self._name)
-        self._done, self._total = len(there), len(answered)
+        self._done, self._total, self._charges = len(there), len(answered), judge.charges
         try:
             async with aclosing(ask_all(judge, self._requests(set(answered) - there))) as replies:
                 async for request, response in replies:
@@ -134,7 +135,7 @@ class _Verdicts:
                 score = score.counting_wrong(self._metric.worst(answer_of(exchange, self._reading(exchange))))
         self._ready[exchange.question.number] = score
         self._done += 1
-        self._write(force=False)
+        self._write(force=self._charges)
 
     def _write(self, force: bool) -> None:
         due = force or len(self._ready) >= WRITE_VERDICTS or perf_counter() - self._last_write >= WRITE_S
@@ -157,7 +158,7 @@ class AskedAgain(Model):
     """
 
     def __init__(self, judge: Model, unreadable: Callable[[str], bool], most: int) -> None:
-        self.info, self.concurrency = judge.info, judge.concurrency
+        self.info, self.concurrency, self.charges = judge.info, judge.concurrency, judge.charges
         self._judge, self._unreadable, self._most = judge, unreadable, most
 
     @property

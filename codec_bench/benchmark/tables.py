@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.errors import UserError
 from codec_bench.stats.summary_types import Answers, Failures, MetricSummary
 from codec_bench.stats.told import UNTOLD
@@ -24,11 +25,13 @@ class Outcome:
         folder: holds a run folder for each benchmark and model, and `summary.json`.
         runs: the runs, by benchmark and model.
         left_out: (benchmark, model, reason) for every pair that could not run.
+        previews: with `dry_run`, what each model would be asked; there is no folder then, and no run.
     """
 
     folder: Path
     runs: Mapping[tuple[str, str], Run]
     left_out: tuple[tuple[str, str, str], ...] = ()
+    previews: tuple[Preview, ...] = ()
 
 
 def _failures(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

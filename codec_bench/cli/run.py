@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -49,16 +49,23 @@ def run(request: RunRequest) -> None:
     if request.codec:
         if request.repeats != 1:
             raise UserError("--repeats is for models: a codec gives the same output each time", hint="leave it out")
+        if request.dry_run:
+            raise UserError("--dry-run is for models: a codec costs nothing and is asked nothing", hint="leave it out")
         arguments = {name: value for name, value in arguments.items() if name in signature(run_codecs).parameters}
     else:
         arguments.pop("codec", None)
     with (
         stopping() as stop,
         progress_line() as progress,
-        tracked(request.log, replace(plain, progress=progress.tell, on_folder=stop.on_folder), talk) as running,
+        tracked(
+            request.log, replace(plain, progress=progress.tell, on_folder=stop.on_folder, on_estimate=talk), talk
+        ) as running,
     ):
         verb = run_codecs if request.codec else run_benchmark
         outcome = verb(**arguments, running=running)
+    if request.dry_run:
+        _print_previews(outcome, request.json)
+        return
     if print_outcome(outcome, request.json, broken_down=request.by is not None):
         raise typer.Exit(3)
 
@@ -91,6 +98,17 @@ def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool
         for row in overview["benchmarks"]
     )
     return failed or bool(outcome.left_out)
+
+
+def _print_previews(outcome: Outcome, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps([asdict(one) for one in outcome.previews], ensure_ascii=False) + "\n")
+    for one in outcome.previews if not as_json else ():
+        sys.stdout.write(f"{one.benchmark} with {one.model}: {one.cost}\n")
+        for number, asked in enumerate(one.requests, 1):
+            sys.stdout.write(f"\nrequest {number}\n{asked}\n")
+    for benchmark, model, reason in outcome.left_out:
+        talk(f"left out: {benchmark} with {model}: {reason}")
 
 
 def _print_breakdowns(outcome: Outcome) -> None:
@@ -180,6 +198,8 @@ def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: An
 
 def _told(answers: Answers) -> str:
     """How many answers there are, and what asking cost, in one line."""
+    from codec_bench.report.answers import cost_text
+
     usage = {name: amount for name, amount in answers.usage.items() if amount}
     rotated = (answers.choices or {}).get("how") == "all-rotations"
     each = f" ({'up to ' if rotated else ''}{answers.draws} to each question)" if answers.draws > 1 else ""
@@ -189,7 +209,7 @@ def _told(answers: Answers) -> str:
         f"{sum(answers.failed.values())} failed" if answers.failed else "",
         f"{seconds.p50:.3g} s each (p95 {seconds.p95:.3g} s)" if seconds else "",
         ", ".join(f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in usage.items()),
-        f"{answers.cost_usd:.4g} USD" if answers.cost_usd else "",
+        cost_text(answers),
     ]
     return "; ".join(part for part in parts if part)
 

@@ -148,6 +148,12 @@ class RunRequest(Request):
         of="terms",
         python="hours after which nothing more is asked; None for no limit.",
     )
+    dry_run: Flag = option(
+        False,
+        "Ask nothing: show what the questions would cost, and the first three requests.",
+        python="whether nothing is asked: the outcome then holds `previews`, with what the questions would cost and the first three "
+        "requests.",
+    )
     rescore: Flag = option(
         False,
         "Make the scores again, from the recorded answers.",

@@ -45,6 +45,7 @@ class Running(RunningOptions):
         page: whether to write `report.html` at the end. The run of a shard gets none.
         progress: called with (what is happening, items finished, items in all, items failed, seconds of audio finished).
         on_folder: called with the run folder and a sentence on it, such as whether it is new, before anything is loaded.
+        on_estimate: called with a sentence on what the questions of a benchmark will cost, before the first is asked.
     """
 
     impatient: bool = False
@@ -52,6 +53,7 @@ class Running(RunningOptions):
     executor: str | OnRay = "local"
     progress: Progress = quiet
     on_folder: OnFolder = lambda folder, words: None
+    on_estimate: Callable[[str], None] = lambda words: None
 
     @property
     def on_ray(self) -> OnRay | None:

@@ -153,6 +153,18 @@ def model_info(name: str) -> ModelInfo:
     return _config(name).info(own_name(name))
 
 
+def model_prices(name: str) -> Mapping[str, Any] | None:
+    """The prices in a model's config, as `endpoints.accounts.Prices` names them; None if it has none.
+
+    Raises:
+        UnknownName: as `load_model`.
+        UserError: the config does not follow the layout.
+    """
+    if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
+        return None
+    return _config(name).prices
+
+
 def list_models() -> list[ModelRow]:
     """Every model that has a name: first those of codec-bench, then those of other packages."""
     rows = []

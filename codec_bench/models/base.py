@@ -58,6 +58,7 @@ class Model(ABC):
         concurrency: how many requests to keep in flight.
         identity: everything that changes an answer (checkpoint and revision, endpoint, parameters), as JSON values.
         reasons: whether the model writes its reasoning before an answer, so that it is given tokens for it.
+        charges: whether an answer may cost money, so that each one is kept before the next is asked for in its place.
         tells_apart: whether `identity` differs between any two checkpoints; without it, answers are reused within a run alone.
         untold: parameters of requests that the model could not be told, each with the reason; known once it has answered.
     """
@@ -65,6 +66,7 @@ class Model(ABC):
     info: ModelInfo
     concurrency: int = 1
     reasons: bool = False
+    charges: bool = False
 
     @property
     def tells_apart(self) -> bool:

@@ -83,6 +83,11 @@ class Cascade(Model):
         return self.answers.reasons
 
     @property
+    def charges(self) -> bool:  # type: ignore[override]
+        """Whether either model may cost money."""
+        return self.hears.charges or self.answers.charges
+
+    @property
     def tells_apart(self) -> bool:
         """Whether both identities tell checkpoints apart."""
         return self.hears.tells_apart and self.answers.tells_apart

@@ -161,6 +161,8 @@ def join(answers: Sequence[Response], heard: Heard) -> Response:
     if count == 1:
         return replace(last, cut_s=last.cut_s + cut, sound_s=heard.sound_s)
     usage = {k: sum(a.usage.get(k, 0.0) for a in answers) for a in answers for k in a.usage}
+    if any("cost_usd" not in a.usage for a in answers if a.status == "ok"):
+        usage = {k: value for k, value in usage.items() if k not in ("cost_usd", "cost_unsure_usd")}
     times = [a.latency_s for a in answers if a.latency_s is not None]
     latency_s, attempts = sum(times) if times else None, sum(a.attempts for a in answers)
     whole = replace(last, usage=usage, latency_s=latency_s, attempts=attempts, cut_s=cut, sound_s=heard.sound_s)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from codec_bench.report.numbers import Entries, plain
 from codec_bench.report.robustness.rows import WAYS
-from codec_bench.stats.summary_types import Answers, Part
+from codec_bench.stats.summary_types import Answers, Judging, Part
 
 _MANY = 0.05
 """The share of answers that are none from which it is said."""
@@ -38,6 +38,14 @@ def answer_notes(answers: Answers) -> list[str]:
     return [plain(note) for note in notes]
 
 
+def cost_text(done: Answers | Judging) -> str:
+    """What was spent, in words; empty if it is not known or nothing."""
+    if done.cost_range_usd:
+        least, most = done.cost_range_usd
+        return f"{least:.4g} to {most:.4g} USD (the service does not say which tokens were sound)"
+    return f"{done.cost_usd:.4g} USD" if done.cost_usd else ""
+
+
 def judge_notes(entries: Entries) -> list[str]:
     """What each judge was asked and what that cost, one sentence each.
 
@@ -54,7 +62,7 @@ def judge_notes(entries: Entries) -> list[str]:
             f"{done.asked - done.failed:,} verdicts on {done.asked:,} answers",
             f"{done.calls:,} calls, {done.cached:,} of them from the cache",
             *used,
-            f"{done.cost_usd:.4g} USD" if done.cost_usd else "",
+            cost_text(done),
             f"the service named {' and '.join(done.served)}" if done.served else "",
         ]
         notes.append(plain(f"{metric} of {system}: the judge {done.judge} gave {'; '.join(filter(None, told))}"))

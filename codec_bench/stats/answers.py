@@ -29,11 +29,11 @@ def answers_of(run: Run) -> Answers | None:
     known = "SELECT TOTAL(cut_s), TOTAL(sound_s) FROM answers WHERE sound_s IS NOT NULL"
     unheard_s, sound_s = run.query(known)[0]
     usage = run.query(
-        "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key != 'cost_usd' GROUP BY j.key ORDER BY j.key"
+        "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key NOT IN ('cost_usd', 'cost_unsure_usd') GROUP BY j.key ORDER BY j.key"
     )
-    spent, unpriced = run.query(
-        "SELECT TOTAL(json_extract(usage, '$.cost_usd')), TOTAL(json_extract(usage, '$.cost_usd') IS NULL) FROM answers "
-        "WHERE status = 'ok' AND NOT cached"
+    spent, unsure, unpriced = run.query(
+        "SELECT TOTAL(json_extract(usage, '$.cost_usd')), TOTAL(json_extract(usage, '$.cost_unsure_usd')), "
+        "TOTAL(json_extract(usage, '$.cost_usd') IS NULL) FROM answers WHERE status = 'ok' AND NOT cached"
     )[0]
     part = lambda n: Part(int(n), n / asked if asked else 0.0)  # noqa: E731
     return Answers(
@@ -52,10 +52,21 @@ def answers_of(run: Run) -> Answers | None:
         too_long=part(too_long),
         usage=dict(usage),
         # If the price of one answer is not known, the sum of the others is not the cost of all.
-        cost_usd=spent if not unpriced else None,
+        **cost_of(None if unpriced else spent, unsure),
         latency_s=_spread(run, "latency_s"),
         first_s=_spread(run, "first_s"),
     )
+
+
+def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:
+    """The fields of a summary that say what answers cost; both arguments are sums over the answers.
+
+    Args:
+        most_usd: what they cost at most; None if that is not known. unsure_usd: by how much it may have been less.
+    """
+    if most_usd is None or not unsure_usd:
+        return {"cost_usd": most_usd}
+    return {"cost_usd": None, "cost_range_usd": (most_usd - unsure_usd, most_usd)}
 
 
 def ways_of(items: Items) -> dict[str, Any]:

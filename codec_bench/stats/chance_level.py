@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.stats.answers import cost_of
 from codec_bench.stats.breakdown import Parts, Subsets
 from codec_bench.stats.intervals import folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import Scores
@@ -128,10 +129,11 @@ def judging_of(scores: Scores, facts: Mapping[str, Any]) -> Judging | None:
         sums.update({name: calls.get(name, 0) for name in ("n", "cached", "unpriced")})
         usage.update(calls.get("usage", {}))
         served.update(calls.get("served", ()))
-    cost = usage.pop("cost_usd", 0.0)
+    cost, unsure = (usage.pop(name, 0.0) for name in ("cost_usd", "cost_unsure_usd"))
     return Judging(
         judge=facts["judge"], rubric=facts.get("rubric"), asked=asked, failed=failed, share=failed / asked if asked else 0.0,
-        calls=sums["n"], cached=sums["cached"], usage=dict(usage), cost_usd=None if sums["unpriced"] else cost, served=sorted(served),
+        calls=sums["n"], cached=sums["cached"], usage=dict(usage), served=sorted(served),
+        **cost_of(None if sums["unpriced"] else cost, unsure),
     )  # fmt: skip
 
 

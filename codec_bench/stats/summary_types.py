@@ -77,7 +77,7 @@ class Judging(Told):
     """What the judge of a metric did: of the answers that it was asked about, `failed` got no verdict that could be read (`share`).
 
     `usage` sums what was reported for the calls that no cache answered; `cost_usd` is None if the price of one is not known;
-    `served` is what the service called the models that replied.
+    `cost_range_usd` is as in `Answers`; `served` is what the service called the models that replied.
     """
 
     judge: str
@@ -90,6 +90,7 @@ class Judging(Told):
     usage: Mapping[str, float]
     cost_usd: float | None
     served: Sequence[str]
+    cost_range_usd: tuple[float, float] = UNTOLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +350,7 @@ class Answers(Told):
         canary: of how many questions asked again the answer was the `same`, and the comparisons that `changed`.
         cut, too_long: questions whose audio was cut for the model, and those that were not asked because it is too long.
         usage, cost_usd, latency_s, first_s: of the answers that were not cached; the cost is None if the price of one is not known.
+        cost_range_usd: the least and the most that they cost, where a service did not say which tokens were sound.
         no_answer, ways: how many answers are none, and in which ways; an answer may be none in several ways.
     """
 
@@ -367,6 +369,7 @@ class Answers(Told):
     too_long: Part = UNTOLD
     usage: Mapping[str, float] = field(default_factory=dict)
     cost_usd: float | None = None
+    cost_range_usd: tuple[float, float] = UNTOLD
     latency_s: Quantiles | None = None
     first_s: Quantiles | None = None
     no_answer: int = UNTOLD

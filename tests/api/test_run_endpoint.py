@@ -507,3 +507,41 @@ def test_what_the_judge_refuses_to_be_told_stands_beside_the_score(rated, server
         note.startswith("'temperature' was not told to the judge: ")
         for note in answer_notes(Answers.from_dict(answers))
     )
+
+
+def test_a_run_that_costs_says_before_it_asks_what_it_will_cost(ask, server):
+    served, _ = server
+    priced = {"prices": {"input": 5.0, "output": 10.0, "date": "2026-11-22"}}
+    told_before = []
+
+    def note(words):
+        told_before.append((words, len(served.seen)))
+
+    ask(options=priced, on_estimate=note)
+    ((words, asked),) = told_before
+    # An answer is at most 256 tokens, and the question "say | 0" at most 7.
+    assert asked == 0 and "mine with openai-chat: 6 questions with 0 s of sound will cost 0 to 0.016 USD" in words
+    assert "by the prices of 2026-11-22, as the first 6 are" in words
+    ask(options=priced, on_estimate=note)
+    assert len(told_before) == 1, "nothing is left to ask"
+    ask(out="other", on_estimate=note)
+    assert len(told_before) == 1, "a model without prices"
+
+
+def test_a_dry_run_shows_requests_and_asks_nothing(ask, server, tmp_path):
+    served, url = server
+    folder = ask()  # writes the definition
+    asked = len(served.seen)
+    options = {"openai-chat": {"base_url": url, "model": "m", "prices": {"input": 5.0, "output": 10.0}}}
+    outcome = run_benchmark(
+        benchmark=str(tmp_path / "mine"), model="openai-chat", out=tmp_path / "dry", options=options, dry_run=True
+    )
+    (seen,) = outcome.previews
+    assert seen.requests == ("user: say | 0", "user: say | 1", "user: say | 2") and "6 questions" in seen.cost
+    assert len(served.seen) == asked and outcome.runs == {}
+    assert not (tmp_path / "dry").exists() and folder.is_dir()
+    del options["openai-chat"]["prices"]
+    (seen,) = run_benchmark(
+        benchmark=str(tmp_path / "mine"), model="openai-chat", options=options, dry_run=True
+    ).previews
+    assert seen.cost == "what that costs is not known: the model has no prices"

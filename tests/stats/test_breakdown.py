@@ -278,6 +278,9 @@ def test_what_answering_took(tmp_path):
 def test_a_cost_that_is_not_known_of_all_is_not_known(tmp_path):
     priced, unpriced = AnswerRecord("ok", text="x", usage={"cost_usd": 0.5}), AnswerRecord("ok", text="x")
     assert answered(tmp_path / "a", priced, unpriced)["cost_usd"] is None
+    ranged = AnswerRecord("ok", text="x", usage={"cost_usd": 0.5, "cost_unsure_usd": 0.25})
+    took = answered(tmp_path / "e", priced, ranged)
+    assert (took["cost_usd"], took["cost_range_usd"], took["usage"]) == (None, [0.75, 1.0], {})
     assert answered(tmp_path / "b", priced, AnswerRecord("failed", "down"))["cost_usd"] == 0.5
     assert answered(tmp_path / "c")["cut"] == {"n": 0, "share": 0.0, "s": 0.0, "unheard": None}
     told = [AnswerRecord("ok", text="x", sound_s=s, cut_s=cut) for s, cut in ((40.0, 10.0), (20.0, 0.0), (20.0, 10.0))]

@@ -8,4 +8,5 @@ Which file to open
     `batches.py`        the batch interface of a service (`--batch`); `batch_files.py` writes and reads its files.
     `canaries.py`       questions that are asked again, to see whether another model answers under the same name.
     `spending.py`       limits of cost and of time.
+    `estimate.py`       what the questions will cost, before the first is asked.
 """

@@ -74,9 +74,12 @@ class Batched:
         self._stopped: dict[str, str] = {}
 
     async def ask_some(
-        self, _: Model, requests: Iterable[Request]
+        self, _: Model, requests: Iterable[Request], *, kept: Callable[[], None]
     ) -> AsyncGenerator[tuple[Request, Response | None], None]:
         """Yields every request with its answer, or with None if it waits for one. New requests are submitted.
+
+        Args:
+            requests: to be asked. kept: writes what was yielded; called after an answer that was asked for by itself.
 
         Raises:
             UserError: the service denies what is asked, or what became of a submission is not known. What was answered
@@ -117,6 +120,8 @@ class Batched:
                 if lookup is not None and key is not None and response is not None and not response.cached:
                     await lookup.put(key, request, response)
                 yield request, None if response is None else checked(response)
+                if entry is None and response is not None:
+                    kept()
             await self._submit(next_batch)
 
     def finish(self) -> None:

@@ -11,18 +11,20 @@ Conventions
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
-from dataclasses import asdict, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.batches import Batched, check_no_batches
 from codec_bench.benchmark.asking.canaries import Watch
-from codec_bench.benchmark.asking.question_loop import Asking, check_length, plain_fields
+from codec_bench.benchmark.asking.estimate import Estimate, estimate_of
+from codec_bench.benchmark.asking.question_loop import Asking, check_length, plain_fields, shown
 from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import Draws, arranged, check_drawn, with_seed
@@ -36,6 +38,7 @@ from codec_bench.errors import AnswersPending, MissingExtra, RunMismatch, UserEr
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
+from codec_bench.models.endpoints.batches import BatchableModel
 from codec_bench.models.windows import window_of
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter, Place, content_of
@@ -46,6 +49,9 @@ from codec_bench.types import Request
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.definition.questions import QuestionStream
+
+_SHOWN = 3
+"""How many requests a preview shows."""
 
 
 async def ask(
@@ -118,6 +124,91 @@ async def _ended(wanted: Sequence[Benchmark], broken: dict[str, UserError]) -> l
     return ended
 
 
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What one model is asked of one benchmark, and how: the questions, in `drawn` each as often as it is asked."""
+
+    questions: QuestionStream
+    prompt: Prompt
+    decoding: dict[str, Any]
+    repeats: int
+    choices: str
+    drawn: Draws
+
+    @property
+    def rotated(self) -> bool:
+        """Whether every question is asked in every rotation of its options."""
+        return self.choices == ALL_ROTATIONS
+
+
+def _planned(one: Benchmark, model: Model, request: RunRequest) -> _Plan:
+    questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
+    prompt, decoding = _decoded(one, model, request)
+    repeats, choices = _how_often(one, prompt, model, request)
+    window_of(one.windows, model.info)
+    orders = partial(arranged, how=choices, seed=request.seed) if choices != GIVEN else None
+    drawn = Draws(questions, repeats, prompt.wording_of, orders, rotated=choices == ALL_ROTATIONS)
+    return _Plan(questions, prompt, decoding, repeats, choices, drawn)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a model would be asked of a benchmark.
+
+    Args:
+        benchmark, model: their names.
+        cost: what that would cost, as a sentence.
+        requests: the first of them, as text.
+    """
+
+    benchmark: str
+    model: str
+    cost: str
+    requests: tuple[str, ...]
+
+
+def preview(one: Benchmark, name: str, request: RunRequest) -> Preview:
+    """What a model would be asked of a benchmark. Nothing is asked, and no record is opened.
+
+    Args:
+        one: the benchmark. name: name of the model. request: what the command asked for.
+
+    Raises:
+        UserError: the benchmark or the model cannot be used as the command says.
+    """
+    model = load_model(name, request.options.get(name), device=request.running.device)
+    plan = _planned(one, model, request)
+    estimate = _estimate(one, model, plan, request, {})
+    cost = "what that costs is not known: the model has no prices" if estimate is None else estimate.words
+    first = tuple(shown(r) for r in islice(_renderable(one, model, plan, request, {}), _SHOWN))
+    return Preview(one.name, model.info.name, cost, first)
+
+
+def _estimate(
+    one: Benchmark, model: Model, plan: _Plan, request: RunRequest, answered: Mapping[int, str]
+) -> Estimate | None:
+    """What the questions without an answer will cost; None for a model without prices."""
+    whole = plan.questions.total or min((n for n in (one.size, request.limit) if n is not None), default=None)
+    if plan.rotated or request.shard is not None:  # how many there are is known when they are read
+        whole = None
+    left = None if whole is None else max(0, whole * plan.repeats - len(answered))
+    share = model.batches().share if request.terms.batch and isinstance(model, BatchableModel) else 1.0
+    return estimate_of(model, _renderable(one, model, plan, request, answered), left, share)
+
+
+def _renderable(
+    one: Benchmark, model: Model, plan: _Plan, request: RunRequest, answered: Mapping[int, str]
+) -> Iterator[Request]:
+    """The requests of the questions without an answer; those that cannot be asked are left out."""
+    render = _renders(one, plan.prompt, model, request.seed)
+    for number, question in enumerate(plan.drawn):
+        other = request.shard is not None and not request.shard.holds(question.draw_of or question.id)
+        if number in answered or other or question.problem is not None:
+            continue
+        with suppress(UserError):
+            yield render(question)
+
+
 async def _ask_one(
     one: Benchmark,
     model: Model,
@@ -126,12 +217,10 @@ async def _ask_one(
     folder: Path,
     request: RunRequest,
 ) -> None:
-    questions = one.questions(limit=request.limit, seed=request.seed, mirror=request.data)
     begun = _fingerprint_of(folder)
-    prompt, decoding = _decoded(one, model, request)
-    repeats, choices = _how_often(one, prompt, model, request)
-    rotated = choices == ALL_ROTATIONS
-    window_of(one.windows, model.info)
+    plan = _planned(one, model, request)
+    questions, prompt, decoding, repeats = plan.questions, plan.prompt, plan.decoding, plan.repeats
+    choices, drawn, rotated = plan.choices, plan.drawn, plan.rotated
     scheme = _scheme(one, prompt.process, request)
     rules = scored(one, scheme, request) if scheme is not None else begun.get("scored", {})
     asked = {
@@ -139,8 +228,6 @@ async def _ask_one(
         **({"choices": choices} if choices != GIVEN else {}),
     }  # fmt: skip
     before = as_begun(asked, begun.get("asked", {}), folder)
-    orders = partial(arranged, how=choices, seed=request.seed) if choices != GIVEN else None
-    drawn = Draws(questions, repeats, prompt.wording_of, orders, rotated=rotated)
     shard = None if request.shard is None else str(request.shard)
     with writing(folder, before, rules, shard=shard, rescore=request.rescore) as writer:
         if before != asked:
@@ -154,6 +241,8 @@ async def _ask_one(
         told = _Told(request.running.progress, f"{one.name}: asking", len(answered), total)
         model.set_waiting(told.waits, patient=request.terms.wait)
         told(0, 0, 0.0)
+        if (estimate := _estimate(one, model, plan, request, answered)) is not None:
+            request.running.on_estimate(f"{one.name} with {model.info.name}: {estimate.words}")
         answering = opened(writer=writer)
         batched = Batched(answering, told.waits, anew=request.running.retry_failed) if request.terms.batch else None
         if batched is None:

@@ -106,7 +106,9 @@ class Asking:
                 self._progress(0, 0, 0.0)  # the model is ready, and its first answer may take long
                 if self._watch is not None:
                     await self._watch.look_back(questions, self._render)
-                async with aclosing(self._ask_all(self._model, chain((first,), requests))) as answers:
+                async with aclosing(
+                    self._ask_all(self._model, chain((first,), requests), kept=self._keep_paid)
+                ) as answers:
                     async for request, response in answers:
                         number, question = self._waiting.pop(request.id)
                         if response is None:
@@ -197,6 +199,10 @@ class Asking:
                 hint="everything answered so far is kept; free some disk space and run the same command again",
             ) from error
         return name, None
+
+    def _keep_paid(self) -> None:
+        """Writes answers that may have cost money, so that no kill makes them be paid again."""
+        self._write(force=self._proven and self._model.charges)
 
     def _write(self, force: bool) -> None:
         due = (

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from codec_bench.models.cache import ResponseCache
 
 Pair = tuple[Request, Response]
-AskAll = Callable[[Model, Iterable[Request]], AsyncGenerator[Pair, None]]
+AskAll = Callable[..., AsyncGenerator[Pair, None]]
 """Sends requests to a model and yields each with its response, as `ask_all` does."""
-AskSome = Callable[[Model, Iterable[Request]], AsyncGenerator[tuple[Request, Response | None], None]]
+AskSome = Callable[..., AsyncGenerator[tuple[Request, Response | None], None]]
 """As `AskAll`, but a request that is answered later is yielded with None."""
 
 # How many requests are looked up in the cache at once, and for how many seconds at most they are gathered.
@@ -42,6 +42,8 @@ BATCH = 256
 AHEAD = 512
 """How many requests may be read and not yet answered, at least."""
 GATHER_S = 0.05
+TOGETHER_S = 0.005
+"""For how many seconds the answers of a model that charges wait for others, so that they are written together."""
 
 
 async def ask_all(
@@ -52,6 +54,7 @@ async def ask_all(
     identity: Mapping[str, Any] | None = None,
     alias: Mapping[str, Any] | None = None,
     spending: Spending | None = None,
+    kept: Callable[[], None] | None = None,
 ) -> AsyncGenerator[Pair, None]:
     """Yields every request with its response, in the order in which they are finished.
 
@@ -63,6 +66,8 @@ async def ask_all(
         identity: of the model, under which the cache keeps its answers; None for `model.identity`.
         alias: a further identity, under which other callers find these answers; None for none.
         spending: what is spent; once it says so, nothing more is sent, and what is in flight is still yielded.
+        kept: called once what a model that charges has answered is yielded, and before it is asked for more in the same places; it
+            writes what was yielded. Answers that come within `TOGETHER_S` are written together.
 
     Iterate within `contextlib.aclosing`: leaving early then cancels what is in flight, and no job is left behind.
 
@@ -74,11 +79,17 @@ async def ask_all(
     flight = _Flight(model, lookup, spending)
     running = asyncio.create_task(flight.run(_batches(requests, room, BATCH if lookup is not None else 1)))
     try:
-        while (item := await flight.finished.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-            room.release()
+        while (items := await flight.some())[0] is not None:
+            for item in items:
+                if item is None:
+                    return
+                if isinstance(item, BaseException):
+                    raise item
+                yield item[0]
+                room.release()
+            if kept is not None:
+                kept()
+            flight.go_on(items)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -130,13 +141,14 @@ class _Flight:
         spending: what is spent, or None.
 
     Attributes:
-        finished: answered requests; then the error that ended the flight, if any; then None.
+        finished: answered requests, each with what is set once the caller has taken it; then the error that ended the
+            flight, if any; then None.
     """
 
     def __init__(self, model: Model, lookup: Lookup | None, spending: Spending | None) -> None:
         self._model, self._lookup, self._spending = model, lookup, spending
         self._waiting: asyncio.Queue[tuple[str | None, Request] | None] = asyncio.Queue()
-        self.finished: asyncio.Queue[Pair | BaseException | None] = asyncio.Queue()
+        self.finished: asyncio.Queue[tuple[Pair, asyncio.Event] | BaseException | None] = asyncio.Queue()
 
     async def run(self, batches: AsyncGenerator[list[Request], None]) -> None:
         """Asks everything; an error is put into `finished` and not raised."""
@@ -153,13 +165,28 @@ class _Flight:
         finally:
             self.finished.put_nowait(None)
 
+    async def some(self) -> list[tuple[Pair, asyncio.Event] | BaseException | None]:
+        """What has finished: all of it for a model that charges, else the next."""
+        items = [await self.finished.get()]
+        if self._model.charges and items[0] is not None:
+            await asyncio.sleep(TOGETHER_S)
+            while not self.finished.empty():
+                items.append(self.finished.get_nowait())
+        return items
+
+    def go_on(self, items: Iterable[tuple[Pair, asyncio.Event] | BaseException | None]) -> None:
+        """Lets the jobs go on whose answers are taken."""
+        for item in items:
+            if isinstance(item, tuple):
+                item[1].set()
+
     async def _feed(self, batches: AsyncGenerator[list[Request], None]) -> None:
         async with aclosing(batches):
             async for batch in batches:
                 found = await self._lookup.find(batch) if self._lookup is not None else [(None, None)] * len(batch)
                 for request, (key, response) in zip(batch, found):
                     if response is not None:
-                        self.finished.put_nowait((request, checked(response)))
+                        self.finished.put_nowait(((request, checked(response)), asyncio.Event()))
                     else:
                         self._waiting.put_nowait((key, request))
         for _ in range(self._model.concurrency):
@@ -175,8 +202,12 @@ class _Flight:
                 self._spending.end(response)
             if self._lookup is not None and key is not None and response.status == "ok":
                 await self._lookup.put(key, request, response)
-            self.finished.put_nowait((request, response))
-            await asyncio.sleep(0)  # a model that never waits must not keep its answers from the reader
+            taken = asyncio.Event()
+            self.finished.put_nowait(((request, response), taken))
+            if self._model.charges:
+                await taken.wait()  # the caller has written the answer before another is asked for in its place
+            else:
+                await asyncio.sleep(0)  # a model that never waits must not keep its answers from the reader
 
 
 async def asked(model: Model, request: Request) -> Response:
@@ -305,7 +336,9 @@ class Answering:
         """The answers that are kept for this model; None if none are. The caller closes it."""
         return None if self._cache is None else Lookup(self._cache, self.model, self._identity, self._alias)
 
-    async def ask_all(self, model: Model, requests: Iterable[Request]) -> AsyncGenerator[Pair, None]:
+    async def ask_all(
+        self, model: Model, requests: Iterable[Request], *, kept: Callable[[], None] | None = None
+    ) -> AsyncGenerator[Pair, None]:
         """As the function `ask_all`, with the answers that are kept for this model.
 
         Raises:
@@ -313,7 +346,7 @@ class Answering:
         """
         spending = self.spending
         pairs = ask_all(
-            model, requests, cache=self._cache, identity=self._identity, alias=self._alias, spending=spending
+            model, requests, cache=self._cache, identity=self._identity, alias=self._alias, spending=spending, kept=kept
         )
         async with aclosing(pairs):
             async for pair in pairs:

@@ -2,11 +2,13 @@
 
 Conventions
     If a price is unknown, the cost is unknown (None), not 0. An answer from the cache costs nothing.
+    A service may count the tokens of sound and of text together, although their prices differ. The cost is then at most
+    `cost`, and lower by at most `unsure`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date as Date
 from typing import Any
@@ -17,6 +19,7 @@ from codec_bench.types import Request
 
 TOKENS = ("input", "output", "audio_input", "audio_output")
 PARTS = (*TOKENS, "audio_minute", "characters")
+NUMBERS = (*PARTS, "audio_tokens_s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class Prices:
         input, output: a million text tokens, and audio tokens that have no separate price.
         audio_input, audio_output: a million audio tokens.
         audio_minute: a minute of the sound that is sent. characters: a million characters of the text that is spoken.
+        audio_tokens_s: how many tokens a second of sent sound counts as; only estimates use it.
         date: the day on which the prices were looked up. source: where.
         until: the last day on which they hold, or None; after it they are unknown.
     """
@@ -37,6 +41,7 @@ class Prices:
     audio_output: float | None = None
     audio_minute: float | None = None
     characters: float | None = None
+    audio_tokens_s: float | None = None
     date: Date | None = None
     source: str | None = None
     until: Date | None = None
@@ -52,8 +57,8 @@ class Prices:
         source = None if not given or given.get("source") is None else str(given["source"])
         given = {part: price for part, price in (given or {}).items() if part not in ("date", "until", "source")}
         for part, price in given.items():
-            if part not in PARTS:
-                raise UserError(f"there is no price of '{part}'", hint=f"known: {', '.join(PARTS)}")
+            if part not in NUMBERS:
+                raise UserError(f"there is no price of '{part}'", hint=f"known: {', '.join(NUMBERS)}")
             if price is not None and (isinstance(price, bool) or not isinstance(price, (int, float)) or price < 0):
                 raise UserError(f"the price of '{part}' is {price!r}; expected a number of at least 0, in US dollars")
         return cls(**given, date=day, until=until, source=source)
@@ -61,6 +66,97 @@ class Prices:
     def counts(self, part: str) -> bool:
         """Whether there is a price of this part."""
         return getattr(self, part) is not None
+
+    @property
+    def words(self) -> str:
+        """Every price with its unit, when they were looked up, and where."""
+        units = {
+            "audio_minute": "USD a minute of sent sound",
+            "characters": "USD a million characters",
+            "audio_tokens_s": "tokens a second of sent sound",
+        }
+        told = [
+            f"{part.replace('_', ' ')} {getattr(self, part):g} USD a million tokens"
+            if part in TOKENS
+            else f"{getattr(self, part):g} {units[part]}"
+            for part in NUMBERS
+            if self.counts(part)
+        ]
+        looked_up = f"looked up on {self.date}" if self.date is not None else "of an unknown day"
+        until = f"until {self.until}" if self.until is not None else ""
+        return "; ".join(filter(None, (*told, looked_up, until, self.source)))
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a price of anything."""
+        return any(map(self.counts, PARTS))
+
+    def bounds(
+        self, *, sound_s: float, text_bytes: int, characters: int, most_tokens: int | None, speaks: bool
+    ) -> tuple[float, float, list[str]]:
+        """What an answer will cost in US dollars: at least, at most as far as it is known, and what is not known of it.
+
+        Args:
+            sound_s: seconds of sound that are sent. text_bytes: of the text that is sent; a token is at least one byte.
+            characters: of the text that is spoken. most_tokens: the limit of the answer; None for none.
+            speaks: whether the answer may hold sound.
+        """
+        least = (self.audio_minute or 0.0) * sound_s / 60 + (self.characters or 0.0) * characters / 1e6
+        if self.until is not None and Date.today() > self.until:
+            return 0.0, 0.0, ["the prices of today"]
+        if not any(map(self.counts, TOKENS)):
+            return least, least, []
+        unknown, most = [], least
+        sounding = self.input if self.audio_input is None else self.audio_input
+        if sound_s and sounding is None:
+            unknown.append("the price of sound that is sent")
+        elif sound_s and self.audio_tokens_s is None:
+            unknown.append("how many tokens a second of sound is")
+        elif sound_s:
+            most += (cost := sound_s * (self.audio_tokens_s or 0.0) * (sounding or 0.0) / 1e6)
+            least += cost
+        if text_bytes and self.input is None:
+            unknown.append("the price of text that is sent")
+        most += text_bytes * (self.input or 0.0) / 1e6
+        written = max(
+            (price for price in (self.output, self.audio_output if speaks else None) if price is not None), default=None
+        )
+        if written is None:
+            unknown.append("the price of answers")
+        elif most_tokens is None and written:
+            unknown.append("how long answers are")
+        return least, most + (most_tokens or 0) * (written or 0.0) / 1e6, unknown
+
+    def unsplit(self, usage: Mapping[str, float], *, sent: bool, came: bool) -> tuple[str, ...]:
+        """The sides whose tokens may be sound or text, because sound passed there and none of its tokens were reported.
+
+        Args:
+            usage: as for `cost`. sent, came: whether the request and the answer held sound.
+
+        Returns:
+            `input`, `output` or both, where the two prices differ and both are known.
+        """
+        sides = (("input", sent, self.input, self.audio_input), ("output", came, self.output, self.audio_output))
+        return tuple(
+            side
+            for side, sounded, price, audio_price in sides
+            if sounded
+            and not usage.get(f"audio_{side}_tokens")
+            and usage.get(f"{side}_tokens")
+            and None not in (price, audio_price)
+            and price != audio_price
+        )
+
+    def unsure(self, usage: Mapping[str, float], unsplit: Sequence[str]) -> float:
+        """By how many US dollars `cost` with the same arguments may be too high.
+
+        Args:
+            usage: as for `cost`. unsplit: as `unsplit` gives it.
+        """
+        return sum(
+            usage[f"{side}_tokens"] * abs((getattr(self, side) or 0.0) - (getattr(self, f"audio_{side}") or 0.0)) / 1e6
+            for side in unsplit
+        )
 
     def sent(self, request: Request) -> dict[str, float]:
         """What was sent, as far as it has a price: `sent_audio_s` and `characters`."""
@@ -71,12 +167,15 @@ class Prices:
             out["characters"] = float(len(str(request.fields.get("text") or "")))
         return out
 
-    def cost(self, usage: Mapping[str, float], *, today: Date | None = None) -> float | None:
+    def cost(
+        self, usage: Mapping[str, float], *, unsplit: Sequence[str] = (), today: Date | None = None
+    ) -> float | None:
         """Cost of one answer in US dollars; None if a count or its price is unknown.
 
         Args:
             usage: `input_tokens` and `output_tokens`. `audio_input_tokens` and `audio_output_tokens` are the parts of these
                 that are audio. `sent_audio_s` and `characters` are what was sent.
+            unsplit: the sides whose tokens may be sound or text; all of them count at the higher of the two prices.
             today: None for the day on which it is called.
         """
         if self.missing(usage, today=today):
@@ -90,6 +189,8 @@ class Prices:
             tokens = usage.get(f"{side}_tokens", 0.0)
             audio = min(tokens, usage.get(f"audio_{side}_tokens", 0.0))
             each_audio = audio_price if audio_price is not None else price
+            if side in unsplit:
+                price = each_audio = max(price or 0.0, each_audio or 0.0)
             total += ((tokens - audio) * (price or 0.0) + audio * (each_audio or 0.0)) / 1e6
         return total
 

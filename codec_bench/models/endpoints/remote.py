@@ -59,6 +59,7 @@ class RemoteModel(Model):
     """
 
     client: Persistence
+    charges = True
     changes_answers: ClassVar[tuple[str, ...]] = ()
     """The options of this kind of model that change an answer; `identity` holds them beside those that all kinds share."""
     words: ClassVar[Mapping[str, str | None]] = {"reasoning_tokens": None}
@@ -330,8 +331,14 @@ class RemoteModel(Model):
 
     def _priced(self, request: Request, response: Response, share: float) -> Response:
         usage = {**response.usage, **(self.prices.sent(request) if response.status == "ok" else {})}
-        cost = self.prices.cost(usage)
-        return replace(response, usage=usage if cost is None else {**usage, "cost_usd": share * cost})
+        sent = next(clips_of(request), None) is not None
+        unsplit = self.prices.unsplit(usage, sent=sent, came=response.audio is not None)
+        cost = self.prices.cost(usage, unsplit=unsplit)
+        if cost is not None:
+            usage["cost_usd"] = share * cost
+            if unsplit:
+                usage["cost_unsure_usd"] = share * self.prices.unsure(usage, unsplit)
+        return replace(response, usage=usage)
 
     def unpriced(self, response: Response) -> tuple[str, ...]:
         """As `Model.unpriced`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sqlite3
 from contextlib import closing
 
 import numpy as np
@@ -17,7 +18,7 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
 from codec_bench.report.opened import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges
-from codec_bench.store.record import Run
+from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Audio, Message, Request, Response
 
 SPEECH = Audio(0.1 * np.sin(np.arange(1600) / 9, dtype=np.float32), 16000)
@@ -69,6 +70,26 @@ def test_many_at_once_are_not_mixed_up(tmp_path):
 
     ask_everything(tmp_path, Slow(lambda r: f"to {r.id}", concurrency=16), questions(300))
     assert all(e.answer.text == f"to {id}" for id, e in held(tmp_path).items())
+
+
+@pytest.mark.parametrize("concurrency", [1, 4, 32])
+def test_what_costs_is_in_the_record_before_its_slot_asks_the_next(tmp_path, concurrency):
+    given, lost = [], []
+
+    class Paid(Told):
+        charges = True
+
+        async def ask(self, request):
+            with closing(sqlite3.connect(tmp_path / DATABASE)) as db:  # as a command that is killed now would leave it
+                lost.append(len(given) - db.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
+            for _ in range(hash(request.id) % 7):
+                await asyncio.sleep(0)
+            given.append(request.id)
+            return await super().ask(request)
+
+    ask_everything(tmp_path, Paid(lambda r: f"to {r.id}", concurrency=concurrency), questions(150))
+    assert len(held(tmp_path)) == len(given) == 150
+    assert max(lost) < concurrency, "answers that came and are not written are at most those in the other slots"
 
 
 def test_what_cannot_be_asked_is_a_failure_that_counts(tmp_path):

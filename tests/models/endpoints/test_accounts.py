@@ -69,3 +69,54 @@ def test_what_is_missing_has_a_name():
     prices = Prices.parse({"input": 1.0})
     assert prices.missing({"input_tokens": 5.0, "output_tokens": 2.0, "audio_output_tokens": 2.0}) == ("audio_output",)
     assert prices.missing({"input_tokens": 5.0}) == ("output_tokens",)
+
+
+SOUNDING = {"input": 2.5, "audio_input": 32.0, "output": 10.0, "audio_output": 64.0}
+
+
+@pytest.mark.parametrize(
+    "usage, sent, came, unsplit",
+    [
+        ({"input_tokens": 117.0}, True, False, ("input",)),
+        (
+            {"input_tokens": 117.0, "audio_input_tokens": 0.0},
+            True,
+            False,
+            ("input",),
+        ),  # sound was sent, so 0 is no count
+        ({"input_tokens": 117.0, "audio_input_tokens": 90.0}, True, False, ()),
+        ({"input_tokens": 117.0}, False, False, ()),
+        ({"input_tokens": 117.0, "output_tokens": 20.0}, True, True, ("input", "output")),
+        ({"output_tokens": 20.0}, False, True, ("output",)),
+    ],
+)
+def test_tokens_that_may_be_sound_or_text(usage, sent, came, unsplit):
+    assert Prices.parse(SOUNDING).unsplit(usage, sent=sent, came=came) == unsplit
+    assert Prices.parse({"input": 1.0, "output": 1.0}).unsplit(usage, sent=sent, came=came) == ()
+
+
+def test_a_cost_without_a_split_is_a_range():
+    prices, usage = Prices.parse(SOUNDING), {"input_tokens": 117.0, "output_tokens": 7.0}
+    most = prices.cost(usage, unsplit=("input",))
+    assert most == pytest.approx((117 * 32 + 7 * 10) / 1e6)
+    assert most - prices.unsure(usage, ("input",)) == pytest.approx((117 * 2.5 + 7 * 10) / 1e6) == prices.cost(usage)
+
+
+def test_what_an_answer_will_cost():
+    asked = {"sound_s": 10.0, "text_bytes": 40, "characters": 0, "most_tokens": 256, "speaks": False}
+    gemini = Prices.parse({"input": 0.3, "audio_input": 1.0, "output": 2.5, "audio_tokens_s": 32})
+    least, most, unknown = gemini.bounds(**asked)
+    assert least == pytest.approx(320e-6) and most == pytest.approx((320 * 1 + 40 * 0.3 + 256 * 2.5) * 1e-6)
+    assert unknown == []
+    unsaid = Prices.parse({"input": 2.5, "audio_input": 32, "output": 10})
+    assert unsaid.bounds(**asked)[2] == ["how many tokens a second of sound is"]
+    assert unsaid.bounds(**asked | {"most_tokens": None, "sound_s": 0.0})[2] == ["how long answers are"]
+    assert Prices.parse({"audio_minute": 0.006}).bounds(**asked) == (pytest.approx(0.001), pytest.approx(0.001), [])
+
+
+def test_prices_in_words():
+    prices = Prices.parse({"input": 2.5, "audio_minute": 0.006, "date": "2026-11-22", "source": "a page"})
+    assert (
+        prices.words
+        == "input 2.5 USD a million tokens; 0.006 USD a minute of sent sound; looked up on 2026-11-22; a page"
+    )

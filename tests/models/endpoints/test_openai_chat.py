@@ -286,6 +286,16 @@ def test_cost(kit):
     assert "cost_usd" not in response.usage
 
 
+def test_a_cost_where_the_service_does_not_say_which_tokens_were_sound(kit):
+    prices = {"input": 2.5, "output": 10.0, "audio_input": 32.0}
+    body = kit.chat() | {"usage": {"prompt_tokens": 117, "completion_tokens": 0}}
+    response, _, _ = answered(kit, always(kit.reply(body)), kit.question("?", kit.tone()), prices=prices)
+    assert response.usage["cost_usd"] == pytest.approx(117 * 32e-6), "the upper end, which limits hold for"
+    assert response.usage["cost_unsure_usd"] == pytest.approx(117 * (32 - 2.5) * 1e-6)
+    response, _, _ = answered(kit, always(kit.reply(body)), kit.question(), prices=prices)
+    assert response.usage["cost_usd"] == pytest.approx(117 * 2.5e-6) and "cost_unsure_usd" not in response.usage
+
+
 def test_windows_are_asked_one_after_the_other_and_joined(kit):
     texts = iter(["one two", "three", "four"])
 
