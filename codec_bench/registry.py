@@ -20,18 +20,20 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, cast, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
 
 from codec_bench.errors import UnknownName, UserError
 
 if TYPE_CHECKING:
     from codec_bench.types import GraphMode
 
+Lent = TypeVar("Lent")
 ENTRY_POINT_GROUP = "codec_bench"
 TABLES = ("CODECS", "FEATURES", "METRICS", "ANSWER_METRICS", "MODELS")
 _SPEC = re.compile(r"^(?P<name>[^\[\]@]+)(\[(?P<argument>[^\[\]]+)\])?(@(?P<point>[^@\[\]]+))?$")
@@ -247,6 +249,18 @@ def use_graphs(built: Any, mode: str) -> None:
     """
     if checked_graphs(mode) != "off" and hasattr(built, "graphs"):
         built.graphs = mode
+
+
+def lent(to: Any, what: Lent) -> Lent:
+    """What a feature or a metric is given: the thing itself if it is ours, and a copy if it is somebody else's code.
+
+    Others read the same memory, also in other processes. Ours write into nothing, which a test shows; the copy costs little
+    beside what a scorer does.
+
+    Args:
+        to: what gets it. what: signals or inputs.
+    """
+    return what if type(to).__module__.partition(".")[0] == __package__ else deepcopy(what)
 
 
 def declared_methods(name: str) -> frozenset[str]:

@@ -10,6 +10,7 @@ import io
 import wave
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
@@ -37,12 +38,34 @@ class Clip:
     source: str | bytes | Audio
     name: str = "the audio in memory"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Clip:
+        """The clip itself: nothing of it can be changed, and `read` gives copies."""
+        return self
+
     def read(self) -> Audio:
         """Decodes the sound: all channels, at its own rate.
 
         Raises:
             AudioError: the sound cannot be read, holds no samples, or holds samples that are not finite.
         """
+        audio = self._held()
+        return deepcopy(audio) if self._is_kept else audio  # a model may write into it, and others read the same sound
+
+    @property
+    def _is_kept(self) -> bool:
+        return isinstance(self.source, Audio)
+
+    @property
+    def duration_s(self) -> float:
+        """Its length in seconds.
+
+        Raises:
+            AudioError: as `read`.
+        """
+        return self._held().duration_s
+
+    def _held(self) -> Audio:
+        """As `read`, but it may be the sound that others read too."""
         if isinstance(self.source, Audio):
             check_audio(self.source, self.name)
             return self.source
@@ -163,10 +186,14 @@ class _Shared(Clip):
     sounds: SharedSounds = field(default_factory=SharedSounds)
     key: tuple[Hashable, ...] = ()
 
-    def read(self) -> Audio:
-        """As `Clip.read`; the sound is decoded once."""
+    @property
+    def _is_kept(self) -> bool:
+        return True
+
+    def _held(self) -> Audio:
+        """As `Clip._held`; the sound is decoded once."""
         plain = Clip(self.source, self.name)
-        return plain.read() if isinstance(self.source, Audio) else self.once("audio", plain.read)
+        return plain._held() if isinstance(self.source, Audio) else self.once("audio", plain._held)
 
     def made(self, audio: Audio, how: Hashable) -> Clip:
         """As `Clip.made`."""

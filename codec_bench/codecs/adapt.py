@@ -5,11 +5,13 @@ Conventions
     If the codec does not take the audio's channel count, each channel is coded by itself, and the bits are added up.
     For a codec that takes only two channels, each channel is doubled first, and the two results are averaged.
     The decoded audio is not resampled: metrics score it at the codec's rate.
+    What a codec is given is its own: it may write into it, and nothing else changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -134,10 +136,13 @@ def reconstruct_given(codec: Any, given: Given) -> CodedBatch:
 def encode(codec: Any, pieces: Sequence[Audio]) -> list[Codes]:
     """The codes of a batch.
 
+    The codec gets copies: other systems and the metrics read the same memory, also in other processes, and a codec may write
+    into what it is given.
+
     Raises:
         CodecFault: the codec gave another number of items, or codes out of range.
     """
-    codes = codec.encode(list(pieces))
+    codes = codec.encode(deepcopy(list(pieces)))
     check_encoded(codec.info.name, codes, len(pieces))
     return codes
 

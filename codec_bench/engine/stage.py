@@ -24,7 +24,7 @@ from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
 from codec_bench.errors import UserError, describe
 from codec_bench.features.base import PreparedFeature
-from codec_bench.registry import load_attribute
+from codec_bench.registry import lent, load_attribute
 from codec_bench.store.rows import CUT, SILENT
 from codec_bench.types import Audio, Score
 
@@ -285,6 +285,7 @@ def compute_features(feature: Any, signals: Sequence[np.ndarray], languages: Seq
 
 def of_signals(feature: Any, call: Any, signals: Sequence[np.ndarray], languages: Sequence[str | None]) -> Any:
     """Calls a method of a feature with signals, and with their languages if the feature reads them."""
+    signals = lent(feature, signals)
     return call(signals, languages=languages) if feature.reads_language else call(signals)
 
 
@@ -332,7 +333,7 @@ def compute_scores(metric: Any, batch: Sequence[Any]) -> list[Score]:
     if not batch:
         return []
     try:
-        scores = metric.compute(batch)
+        scores = metric.compute(lent(metric, batch))
         if len(scores) != len(batch):
             raise RuntimeError(f"{metric.name} returned {len(scores)} scores for {len(batch)} items")
         return [s if isinstance(s, Score) else Score.ok(s, metric.protocol) for s in scores]

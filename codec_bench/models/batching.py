@@ -259,7 +259,7 @@ def length_s(request: Request) -> float:
     """The length of a request in a batch, in seconds. Its sounds are in memory."""
     texts = [part for message in request.messages for part in message.content if isinstance(part, str)]
     texts += [value for value in request.fields.values() if isinstance(value, str)]
-    return REQUEST_S + sum(clip.read().duration_s for clip in clips_of(request)) + TEXT_S * sum(map(len, texts))
+    return REQUEST_S + sum(clip.duration_s for clip in clips_of(request)) + TEXT_S * sum(map(len, texts))
 
 
 def refusal(request: Request, info: ModelInfo) -> str | None:

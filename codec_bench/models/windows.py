@@ -82,7 +82,7 @@ def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
 
     ready = replace_sounds(request, fit)
     sounds = list(clips_of(ready))
-    sound_s = cut + sum(clip.read().duration_s for clip in sounds) if sounds else None
+    sound_s = cut + sum(clip.duration_s for clip in sounds) if sounds else None
     if window_s is None or limit_s is None:
         return Heard((ready,), cut, sound_s)
     whole_clip = next(_cuttable(ready))

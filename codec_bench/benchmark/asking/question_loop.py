@@ -280,7 +280,7 @@ def check_length(request: Request, info: ModelInfo) -> Request:
         return request
     for clip in clips_of(request):
         try:
-            seconds = clip.read().duration_s
+            seconds = clip.duration_s
         except AudioError:
             continue
         if seconds > info.limit_s:

@@ -67,7 +67,7 @@ def data_statistics(
         if question.audio is None:
             continue
         try:
-            lengths_s.append(question.audio.read().duration_s)
+            lengths_s.append(question.audio.duration_s)
         except AudioError as error:
             problems[_QUOTED.sub("'…'", error.message)] += 1
     total_s = math.fsum(lengths_s)

@@ -24,6 +24,7 @@ from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.engine.run import Engine
 from codec_bench.engine.timings import RUNNING
+from codec_bench.registry import lent
 from codec_bench.store.answers import SOUND, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER, ItemRecord
@@ -233,7 +234,7 @@ def _compute(metric: AnswerMetric, answers: Sequence[Answer]) -> list[Score]:
     if not answers:
         return []
     try:
-        scores = metric.compute(answers)
+        scores = metric.compute(lent(metric, answers))
         if len(scores) != len(answers):
             raise ValueError(f"it gave {len(scores)} scores for {len(answers)} answers")
         return scores

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -46,17 +47,18 @@ def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
 def settled(
     codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Codes, Audio]], batches: Sequence[Sequence[int]]
 ) -> list[dict[str, Any]]:
-    """The findings of two runs of one input, and of batches.
+    """The findings of what becomes of the input, of two runs of one input, and of batches.
 
     Args:
         codec: the codec. clips: as it takes them, chosen to disagree. alone: what `one_by_one` gave for them.
         batches: the places of the clips in each batch.
     """
     shortest = min(range(len(clips)), key=lambda place: clips[place].num_samples)
+    kept = tried("input", lambda: _kept(codec, clips))
     again = tried("repeatable", lambda: _repeated(codec, clips[shortest], alone[shortest][1]))
     if again["state"] != "ok":
-        return [again, finding("batch", "not applicable", "the same input does not give the same output")]
-    return [again, tried("batch", lambda: _batch(codec, clips, alone, batches))]
+        return [kept, again, finding("batch", "not applicable", "the same input does not give the same output")]
+    return [kept, again, tried("batch", lambda: _batch(codec, clips, alone, batches))]
 
 
 def tried(check: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -103,6 +105,18 @@ def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
     db = 20 * np.log10(max(level, 1e-10))
     text = f"silence comes back at {db:.0f} dB of full scale" if level > 0 else "silence comes back as silence"
     return finding("digital silence", "suspect" if db > _QUIET_DB else "ok", text, float(db))
+
+
+def _kept(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
+    """Whether the codec leaves the audio that it is given as it is."""
+    clip = max(clips, key=lambda clip: clip.num_samples)
+    given = deepcopy(clip)
+    codec.encode([given])
+    if not np.array_equal(given.samples, clip.samples):
+        worst = float(np.abs(given.samples - clip.samples).max())
+        does = f"encode writes into the audio that it is given, and changes it by up to {worst:.2g}"
+        return finding("input", "suspect", f"{does}; it is given copies here, so no other row changes", worst)
+    return finding("input", "ok", "encode leaves the audio that it is given as it is", 0.0)
 
 
 def _repeated(codec: Any, clip: Audio, before: Audio) -> dict[str, Any]:

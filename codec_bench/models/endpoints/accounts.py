@@ -162,7 +162,7 @@ class Prices:
         """What was sent, as far as it has a price: `sent_audio_s` and `characters`."""
         out = {}
         if self.counts("audio_minute"):
-            out["sent_audio_s"] = sum(clip.read().duration_s for clip in clips_of(request))
+            out["sent_audio_s"] = sum(clip.duration_s for clip in clips_of(request))
         if self.counts("characters"):
             out["characters"] = float(len(str(request.fields.get("text") or "")))
         return out

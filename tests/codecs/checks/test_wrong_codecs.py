@@ -33,6 +33,7 @@ NAMED = {
     "LeaksItsBatch": ({"batch"}, {"batch"}),
     "LeaksAFrame": ({"batch"}, {"batch"}),
     "Reverses": ({"batch"}, {"batch"}),
+    "WritesIntoItsInput": ({"input"}, {"input"}),
     "NeverTheSame": ({"repeatable", "digital silence", CHECK}, {"repeatable", CHECK}),
 }
 RIGHT = ("opus-6k", "amr-nb-4.75k", "g723.1", "g722", "g726-16k", "mp3-16k", "aac-24k", "sbc-64k", "aptx-44k")

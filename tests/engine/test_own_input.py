@@ -1,0 +1,100 @@
+"""What code of one's own writes into its input changes no other row: codecs, metrics, features and models get copies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codec_bench import Audio, load_codec
+from codec_bench.audio.clip import Clip, SharedSounds
+from codec_bench.data import open_source
+from codec_bench.engine.stage import compute_scores, of_signals
+from codec_bench.features import load_feature
+from codec_bench.metrics import build_metric
+from codec_bench.metrics.base import Inputs
+from codec_bench.registry import load_attribute
+
+OWN = Path(__file__).parent / "assets" / "own_writers.py"
+METRICS = "si_sdr,stoi,pesq_wb,sim[ge2e],dnsmos_sig"
+
+
+@pytest.fixture(scope="module")
+def samples():
+    return list(open_source("embedded"))[:2]
+
+
+def scores_of(run, systems):
+    """The scores of some systems in every metric that does not write."""
+    rows = {(r.system, r.id, r.metric): r.value for r in run.scores() if r.system in systems and "writ" not in r.metric}
+    assert rows
+    return rows
+
+
+@pytest.mark.parametrize("here", [False, True], ids=["in a worker", "in this process"])
+def test_a_codec_that_writes_into_its_input_changes_no_other_row(run_it, samples, here):
+    writer = load_codec(f"{OWN}:Writer") if here else f"{OWN}:Writer"
+    innocent = {"g722": "g722", "unprocessed": "unprocessed", "opus-12k": "opus-12k"}
+    asked = {"data": samples, "metrics": METRICS, "workers": 1, "cache": False}
+    clean = run_it(codec=list(innocent), out="clean", **asked)
+    beside = run_it(codec=[writer, *innocent], out="beside", **asked)
+    assert scores_of(beside, innocent) == scores_of(clean, innocent)
+    findings = beside.meta["checks"]["writer"]["findings"]
+    assert [f["check"] for f in findings] == ["input"] and "writes into the audio" in findings[0]["found"]
+    alone = run_it(codec=[writer], out="alone", **asked)
+    assert scores_of(alone, {"writer"}) == scores_of(beside, {"writer"})
+
+
+def test_metrics_that_write_into_their_input_change_no_other_score(run_it, samples):
+    asked = {"codec": ["g722", "unprocessed"], "data": samples, "workers": 1, "cache": False}
+    clean = run_it(metrics=METRICS, out="clean", **asked)
+    own = f"{OWN}:WritingMetric,{OWN}:WritesIntoFeatures"
+    beside = run_it(metrics=f"{own},{METRICS}", out="beside", **asked)
+    assert scores_of(beside, {"g722", "unprocessed"}) == scores_of(clean, {"g722", "unprocessed"})
+    assert beside.counts()["failed_scores"] == 0
+
+
+def test_a_feature_that_writes_gets_copies():
+    signals = [np.linspace(-0.5, 0.5, 1600, dtype=np.float32)]
+    before = signals[0].copy()
+    feature = load_attribute(f"{OWN}:WritingFeature")()
+    of_signals(feature, feature.compute, signals, [None])
+    assert np.array_equal(signals[0], before)
+
+
+def test_a_model_that_writes_into_a_shared_sound_changes_it_for_nobody(samples):
+    for source in (samples[0].audio, Audio.read(samples[0].audio)):
+        clip = SharedSounds().share(Clip(source), "a sound")
+        before = clip.read().samples.copy()
+        fitted = clip.fitted(clip.read().sample_rate_hz)[0]
+        for sound in (clip.read(), fitted.read(), clip.signal(clip.read().sample_rate_hz)[0]):
+            sound.samples[...] = 0
+        assert np.array_equal(clip.read().samples, before) and fitted.read().samples.any()
+
+
+def test_our_own_metrics_and_features_write_into_nothing(samples):
+    """They get the signals themselves and no copies. An array that is marked as read-only shows who writes."""
+    sound = Audio.read(samples[0].audio)
+    assert sound.sample_rate_hz == 16000
+    signal = sound.samples[0]
+    signal.setflags(write=False)
+    for name in (
+        "si_sdr",
+        "snr",
+        "snr_seg",
+        "stoi",
+        "pesq_wb",
+        "lsd",
+        "mel_distance",
+        "stft_distance",
+        "warpq",
+        "energy_corr",
+    ):
+        (score,) = compute_scores(build_metric(name), [Inputs("a", 16000, signal, signal)])
+        assert "read-only" not in (score.reason or ""), name
+    for name in ("level", "pitch", "mel_cepstrum", "ge2e", "dnsmos", "speech-activity", "pocketsphinx"):
+        feature = load_feature(name)
+        feature.load()
+        if feature.rate_hz == 16000:
+            of_signals(feature, feature.compute, [signal], ["en"])
