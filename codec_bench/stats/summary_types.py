@@ -71,6 +71,11 @@ class CountingFailures(Told):
     n: int
     uncounted: int = UNTOLD
 
+    @property
+    def of_all(self) -> float | None:
+        """The value; None if it does not count every failure, since it would be called what it is not."""
+        return None if self.uncounted else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Judging(Told):
