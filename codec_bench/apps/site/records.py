@@ -94,7 +94,7 @@ def describe_run(run: Run) -> dict[str, Any]:
         },
         "failures": replace(summary.failures, reasons=summary.failures.reasons[:_MOST_REASONS]).as_dict(),
         "answers": {k: v for k, v in written.get("answers", {}).items() if k in ("served", "cut", "canary")},
-        "notes": numbers.system_notes(summary.systems),
+        "notes": [*numbers.rows_notes(summary.rows), *numbers.system_notes(summary.systems)],
         "chunk": CHUNK,
         "summary": written,
     }
