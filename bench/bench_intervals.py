@@ -2,21 +2,25 @@
 
     python bench/bench_intervals.py [--repetitions 1000]
 
-Each repetition draws speakers and items of equal variance, and two systems that do not differ. Drawn are
+The first study draws speakers with as many items each, of equal variance, and two systems that do not differ. Drawn are
     mean          one number per item, normal
     bounded mean  one number per item between 0 and 1, 0.9 on average, as of a similarity (beta)
     ratio         the same normal numbers as errors per word, over 3 to 40 words an item
-    difference    of two systems' error rates: Poisson errors over 3 to 40 words, and one item in twenty wrong as a whole
+    difference    of two systems' means per word, as the ratios
     share         items that are right or wrong, nine in ten right
-    error rate    of one such system; no method holds below a few hundred items, and the package marks these intervals
-Counted too is how many of the package's intervals carry a note. Beside the package's own method stand those that are in use
-elsewhere: the percentile bootstrap, the paired bootstrap's p, and the sign test over items.
+    error rate    Poisson errors over 3 to 40 words, and one item in twenty lost; at worst an item is lost, as the bounds say
+Beside the package's own method stand those that are in use elsewhere: the percentile bootstrap, the paired bootstrap's p, and
+the sign test over items.
+
+The second study draws what is ordinary and unequal (`ORDINARY`): few speakers with most of the items, scores at a ceiling, error
+rates of which rare items are lost or looped, the mean of such rates, differences where one system alone fails, and
+shares of speakers of unequal size. Counted is in how many runs there is an interval, and how many of these hold the truth.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -46,21 +50,23 @@ class Case:
         ones = np.ones(shape)
         self.b: np.ndarray | None = None
         self.truth = 0.0
-        if kind in ("mean", "ratio"):
+        self.bounds: tuple[float, float | None] | None = None
+        if kind in ("mean", "ratio", "difference"):
             below = ones if kind == "mean" else words
             self.a = self._table(_spoken(speakers, each, rng) * below, below)
             self.b = self._table(_spoken(speakers, each, rng) * below, below)
         elif kind == "bounded mean":
             self.a = self._table(_bounded(0.9, speakers, each, rng), ones)
             self.truth = 0.9
+            self.bounds = (0.0, 1.0)
         elif kind == "share":
             chance = _shares(0.9, speakers, each, rng)
             self.a = self._table((rng.random(shape) < chance).astype(float), ones)
             self.truth = 0.9
         else:
             self.a = self._table(_errors(words, speakers, rng, each), words)
-            self.b = self._table(_errors(words, speakers, rng, each), words) if kind == "difference" else None
-            self.truth = 0.0 if kind == "difference" else 0.05 * 0.95 + 0.05
+            self.bounds = (0.0, 1.0)
+            self.truth = 0.05 * 0.95 + 0.05
 
     @staticmethod
     def _table(above: np.ndarray, below: np.ndarray) -> np.ndarray:
@@ -99,13 +105,13 @@ Ends = tuple[float, float] | None
 def own(case: Case, marked: list[bool] | None = None) -> tuple[Ends, float | None]:
     """The package's interval and p; whether the interval is marked is added to `marked`."""
     if case.b is None:
-        found = interval_of(ratios, case.a, case.codes, share=True)
+        found = interval_of(ratios, case.a, case.codes, share=True, bounds=case.bounds)
         if found.low is None or found.high is None:
             return None, None
         if marked is not None:
             marked.append(found.note is not None)
         return (found.low, found.high), None
-    test = paired_parts(ratios, case.a, case.b, case.codes, seed=1)
+    test = paired_parts(ratios, case.a, case.b, case.codes, seed=1, bounds=case.bounds)
     return (None if test.low is None or test.high is None else (test.low, test.high)), test.p
 
 
@@ -180,10 +186,170 @@ def study(
 
 def _alone(case: Case) -> Case:
     other = Case.__new__(Case)
-    other.a, other.b, other.codes, other.truth = case.a, None, case.codes, case.truth
+    other.a, other.b, other.codes, other.truth, other.bounds = case.a, None, case.codes, case.truth, case.bounds
     return other
 
 
+Drawn = tuple[np.ndarray, np.ndarray | None, np.ndarray | None, float]
+"""The parts of one or two systems' items, the units, and the truth."""
+
+
+def _unequal(sizes: Sequence[int], alike: float, *, two: bool = False) -> Callable[[np.random.Generator], Drawn]:
+    """Speakers with these numbers of items, of whose variance a share is between speakers; one system, or two that are equal."""
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        sides = [
+            rng.normal(0, alike**0.5, len(sizes))[codes] + rng.normal(0, (1 - alike) ** 0.5, len(codes))
+            for _ in range(1 + two)
+        ]
+        tables = [np.stack([side, np.ones(len(codes))], axis=1) for side in sides]
+        return tables[0], tables[1] if two else None, codes, 0.0
+
+    return draw
+
+
+def _ceiling(items: int, below: float) -> Callable[[np.random.Generator], Drawn]:
+    """PESQ of 4.644, but for a share of items between 1.5 and 4.5."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        values = np.where(rng.random(items) < below, rng.uniform(1.5, 4.5, items), 4.644)
+        return np.stack([values, np.ones(items)], axis=1), None, None, 4.644 - below * 1.644
+
+    return draw
+
+
+def _deficit(items: int, spread: float) -> Callable[[np.random.Generator], Drawn]:
+    """STOI near 1: what is missing is lognormal, 0.01 in the middle."""
+    grid = stats.norm.ppf((np.arange(200_000) + 0.5) / 200_000)
+    truth = float((1 - np.minimum(1, 0.01 * np.exp(spread * grid))).mean())
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        values = 1 - np.minimum(1, 0.01 * np.exp(spread * rng.normal(size=items)))
+        return np.stack([values, np.ones(items)], axis=1), None, None, truth
+
+    return draw
+
+
+def _rare(
+    items: int, usual: float, rare: float, times: float, *, macro: bool = False, two: bool = False
+) -> Callable[[np.random.Generator], Drawn]:
+    """Error rates of which rare items have as many errors as words, or many times as many; of two systems the first alone."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        words = rng.integers(3, 41, items).astype(float)
+        usually = [np.minimum(rng.poisson(usual * words), words).astype(float) for _ in range(1 + two)]
+        errors = np.where(rng.random(items) < rare, times * words, usually[0])
+        below = np.ones(items) if macro else words
+        tables = [np.stack([side / words if macro else side, below], axis=1) for side in (errors, *usually[1:])]
+        truth = rare * (times - usual) + (0 if two else usual)
+        return tables[0], tables[1] if two else None, None, truth
+
+    return draw
+
+
+def _unequal_shares(speakers: int, most: int, right: float, alike: float) -> Callable[[np.random.Generator], Drawn]:
+    """Answers of speakers with 1 to `most` questions each, whose chances to be right differ."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        codes = np.repeat(np.arange(speakers), rng.integers(1, most + 1, speakers))
+        apart = 1 / alike - 1
+        chance = rng.beta(right * apart, (1 - right) * apart, speakers)[codes]
+        return (
+            np.stack([rng.random(len(codes)) < chance, np.ones(len(codes))], axis=1).astype(float),
+            None,
+            codes,
+            right,
+        )
+
+    return draw
+
+
+_RATE, _LOST = (0.0, None), (0.0, 1.0)
+_SPEAKERS = {
+    "2 x 40, 8 x 2": (40,) * 2 + (2,) * 8,
+    "1 x 40, 7 x 1": (40,) + (1,) * 7,
+    "3 x 40, 12 x 2": (40,) * 3 + (2,) * 12,
+    "4 x 40, 16 x 2": (40,) * 4 + (2,) * 16,
+    "1 x 40, 39 x 1": (40,) + (1,) * 39,
+    "32, 16, 8, 4, 2, 1": (32, 16, 8, 4, 2, 1),
+    "40, 20, 10, 5": (40, 20, 10, 5),
+}
+ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, float | None] | None]] = {
+    **{
+        f"{'difference' if two else 'mean'}, speakers {name}, {alike:g} between them": (_unequal(sizes, alike, two=two), None)
+        for two in (False, True)
+        for name, sizes in _SPEAKERS.items()
+        for alike in (0.1, 0.5, 0.95)
+        if not two or len(sizes) >= 6
+    },
+    **{
+        f"PESQ at the ceiling, {below:.0%} below, {items} items": (_ceiling(items, below), (1.0, 4.65))
+        for below in (0.01, 0.05, 0.2)
+        for items in (8, 20, 50, 100, 300, 1000)
+    },
+    **{
+        f"STOI near 1, spread {spread:g}, {items} items": (_deficit(items, spread), (-1.0, 1.0))
+        for spread in (1.0, 1.5)
+        for items in (20, 50, 100, 300)
+    },
+    **{
+        f"error rate, {usual:.1%}, {rare:.1%} {'lost' if times == 1 else f'looping {times:g}x'}, {items} items": (
+            _rare(items, usual, rare, times),
+            bounds,
+        )
+        for usual, rare, times, bounds in (
+            (0.02, 0.002, 1, _LOST), (0.005, 0.001, 1, _LOST), (0.03, 0.002, 20, _RATE), (0.03, 0.005, 5, _RATE), (0.02, 0.001, 10, _RATE),
+        )
+        for items in (20, 50, 100, 300, 500, 1000, 2000, 3000, 5000)
+    },
+    **{
+        f"mean of error rates, 2.0%, 0.2% lost, {items} items": (_rare(items, 0.02, 0.002, 1, macro=True), _LOST)
+        for items in (20, 100, 300, 1000)
+    },
+    **{
+        f"difference of error rates, one system {rare:.1%} {'lost' if times == 1 else f'looping {times:g}x'}, {items} items": (
+            _rare(items, 0.03, rare, times, two=True),
+            bounds,
+        )
+        for rare, times, bounds in ((0.01, 1, _LOST), (0.003, 10, _RATE))
+        for items in (50, 100, 300, 500, 1000, 3000)
+    },
+    **{
+        f"share, {speakers} speakers with 1 to {most} questions, {right:g} right, {alike:g} alike": (
+            _unequal_shares(speakers, most, right, alike),
+            None,
+        )
+        for speakers, most, right, alike in (
+            (10, 80, 0.9, 0.8), (20, 39, 0.98, 0.3), (10, 80, 0.9, 0.3), (20, 80, 0.9, 0.8), (40, 80, 0.95, 0.5), (6, 80, 0.7, 0.3),
+        )
+    },
+}  # fmt: skip
+"""The designs of the second study: what draws a run, and the bounds that are declared."""
+
+
+def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict[str, object]]:
+    """One row per design: in how many runs there is an interval, how many of these hold the truth, and how many are marked."""
+    for name in names:
+        draw, bounds = ORDINARY[name]
+        rng = np.random.default_rng(list(name.encode()))
+        given = held = marked = 0
+        for _ in range(repetitions):
+            a, b, codes, truth = draw(rng)
+            if b is None:
+                found = interval_of(ratios, a, codes, share=name.startswith("share"), bounds=bounds)
+                ends, noted = found.ends, found.note is not None
+            else:
+                test = paired_parts(ratios, a, b, codes, seed=1, bounds=bounds)
+                ends, noted = (None if test.low is None else [test.low, test.high]), False
+            if ends is not None:
+                given, marked = given + 1, marked + noted
+                held += ends[0] - 1e-12 <= truth <= ends[1] + 1e-12
+        coverage = held / given if given else None
+        yield {"design": name, "coverage": coverage, "given": given / repetitions, "marked": marked / given if given else None, "repetitions": repetitions}  # fmt: skip
+
+
+GIVEN = "share of runs with an interval"
 UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals"}  # fmt: skip
 
 
@@ -197,6 +363,15 @@ def main() -> None:
         note = "speakers x items; no difference between the systems"
         values = {unit: found[name] for name, unit in UNITS.items() if found[name] is not None}
         rows += [{**about, "unit": unit, "p50": f"{value:.4f}", "note": note} for unit, value in values.items()]
+    for found in ordinary(options.repetitions):
+        sys.stdout.write("{design}  {coverage}  {given}  {marked}\n".format_map(found))
+        about = {"case": f"ordinary: {found['design']}", "variant": "codec-bench", "n": found["repetitions"]}
+        values = {UNITS["coverage"]: found["coverage"], GIVEN: found["given"], UNITS["marked"]: found["marked"]}
+        rows += [
+            {**about, "unit": unit, "p50": f"{value:.4f}", "note": ""}
+            for unit, value in values.items()
+            if value is not None
+        ]
     append_rows("intervals", rows)
 
 

@@ -44,7 +44,7 @@ class Audio:
     Raises:
         ValueError: the array has neither one nor two dimensions, or the rate is not positive.
 
-    Example:
+    Examples:
         >>> sound = Audio(np.zeros(8000), 16000)
         >>> sound.samples.shape, sound.channels, sound.duration_s
         ((1, 8000), 1, 0.5)
@@ -109,7 +109,7 @@ class CodeStream:
         frame_rate_hz: frames per second of audio; 0 for codes that are sent once per utterance.
         name: what the stream carries; shown in reports.
 
-    Example:
+    Examples:
         >>> stream = CodeStream(np.zeros((8, 75), int), cardinality=1024, frame_rate_hz=75.0)
         >>> stream.bits, stream.nominal_bitrate_bps
         (6000.0, 6000.0)
@@ -143,7 +143,7 @@ class Codes:
         side_bits: bits sent in addition to the streams and packets (scales, loudness, headers).
         side: the values that those bits carry, for the decoder; numbers and arrays only.
 
-    Example:
+    Examples:
         >>> stream = CodeStream(np.zeros((8, 75), int), cardinality=1024, frame_rate_hz=75.0)
         >>> sent = Codes((stream,), num_samples=24000, sample_rate_hz=24000, side_bits=64)
         >>> sent.bits, sent.duration_s, sent.nominal_bitrate_bps
@@ -186,6 +186,11 @@ class Sample:
         language: a code such as `en`; None if unknown.
         estimate: path of audio that was made elsewhere, for `score`.
         extra: the other columns of the manifest.
+
+    Examples:
+        >>> sample = Sample("a", "a.flac", text="a cat sat", speaker="ann", language="en")
+        >>> sample.speaker, sample.estimate is None
+        ('ann', True)
     """
 
     id: str
@@ -348,6 +353,11 @@ class Score:
         numerator, denominator: what this item adds to a corpus ratio (errors and words, bits and seconds);
             for a plain mean, the value and 1, which a score with a value has if neither is given.
         detail: further numbers about this item (hits, substitutions, ...), kept in the run record.
+
+    Examples:
+        >>> score = Score.ok(0.2, "wer/mine-1", numerator=1, denominator=5)
+        >>> score.value, score.status, Score.failed("the line was down", "wer/mine-1").value
+        (0.2, 'ok', None)
     """
 
     value: float | None

@@ -2,8 +2,8 @@
 
 `python scripts/write_docs.py` writes them; `--check` writes nothing and exits 1 when a page is not as it should be.
 
-Written are the pages of docs/reference, the table of codec families in docs/codecs/names.md and that of the study in
-docs/design/intervals.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other page there mentions. The first line of a written page says
+Written are the pages of docs/reference, the table of codec families in docs/codecs/names.md, that of the study in
+docs/design/intervals.md, those of columns in docs/export.md and docs/report.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other page there mentions. The first line of a written page says
 that it is written; a page without that line belongs to a person and is never changed.
 """
 
@@ -37,11 +37,11 @@ from codec_bench.errors import UserError
 from codec_bench.models import KINDS, ModelRow, list_models
 from codec_bench.models.endpoints.accounts import PARTS
 from codec_bench.registry import Spec, load_attribute
+from codec_bench.report.result_columns import CSV_COLUMNS, SYSTEM_COLUMNS
+from codec_bench.store.rows import TABLE_COLUMNS
 
 DOCS = Path(__file__).parents[1] / "docs"
 WRITTEN = "<!-- Written by scripts/write_docs.py from the registries. Do not edit: run the script. -->\n"
-BEGIN, END = "<!-- families: begin -->\n", "<!-- families: end -->\n"
-STUDY_BEGIN, STUDY_END = "<!-- study: begin -->\n", "<!-- study: end -->\n"
 STUDY_ROWS = DOCS.parent / "bench" / "data" / "intervals.csv"
 # With which weights a test compares a metric with its reference, and the head of that column.
 WEIGHTS, COMPARISON = ("published", "stand-in"), "weights in the comparison"
@@ -68,8 +68,15 @@ def pages() -> dict[Path, str]:
         "api": api_page(),
     }
     found = {DOCS / "reference" / f"{name}.md": WRITTEN + text for name, text in reference.items()}
-    found[DOCS / "codecs" / "names.md"] = names_page()
-    found[DOCS / "design" / "intervals.md"] = intervals_page()
+    found[DOCS / "codecs" / "names.md"] = marked("codecs/names.md", families=families_table())
+    found[DOCS / "design" / "intervals.md"] = marked("design/intervals.md", study=study_table())
+    columns = [(code(name), column.means) for name, column in TABLE_COLUMNS.items()]
+    of_summary = [(code(column.name), column.means) for column in CSV_COLUMNS]
+    head = ("column", "what it holds")
+    tables = {"columns": table(head, columns), "summary": table(head, of_summary)}
+    found[DOCS / "export.md"] = marked("export.md", **tables)
+    beside = [(code(column.name), ", ".join(column.places), column.means) for column in SYSTEM_COLUMNS]
+    found[DOCS / "report.md"] = marked("report.md", beside=table(("column", "stands in", "what it holds"), beside))
     found.update(family_pages())
     return found
 
@@ -117,6 +124,17 @@ def plain(text: Any) -> str:
     return "`".join(parts).replace("|", "\\|")
 
 
+def marked(page: str, **tables: str) -> str:
+    """A page that a person writes, with its tables made anew; each stands between two marks with its name."""
+    text = (DOCS / page).read_text("utf-8")
+    for name, made in tables.items():
+        begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+        before, rest = text.split(begin)
+        _, after = rest.split(end)
+        text = before + begin + made + end + after
+    return text
+
+
 def code(*texts: Any) -> str:
     """Names in the type of code, joined by commas."""
     return ", ".join("`" + str(text).replace("|", "\\|") + "`" for text in texts if text not in (None, ""))
@@ -159,34 +177,29 @@ def families_table() -> str:
     return table(head, rows)
 
 
-def names_page() -> str:
-    """docs/codecs/names.md with its table made anew."""
-    before, rest = (DOCS / "codecs" / "names.md").read_text("utf-8").split(BEGIN)
-    _, after = rest.split(END)
-    return before + BEGIN + families_table() + END + after
-
-
-def intervals_page() -> str:
-    """The page about intervals with the table of the study in its place."""
-    text = (DOCS / "design" / "intervals.md").read_text("utf-8")
-    before, _, rest = text.partition(STUDY_BEGIN)
-    return before + STUDY_BEGIN + study_table() + STUDY_END + rest.partition(STUDY_END)[2]
-
-
 def study_table() -> str:
     """The study of the intervals, from the newest row of each case."""
     with STUDY_ROWS.open(encoding="utf-8", newline="") as file:
         rows = {
-            (r["case"], r["variant"], r["unit"].split()[2]): r for r in csv.DictReader(file) if "share" in r["unit"]
+            (r["case"], r["variant"], r["unit"].removeprefix("share of ").partition(" with")[0]): r
+            for r in csv.DictReader(file)
+            if "share" in r["unit"]
         }
-    designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows)
+    mark = "ordinary: "
+    designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows if not case.startswith(mark))
+    unequal = dict.fromkeys(case for case, _, _ in rows if case.startswith(mark))
 
     def share(kind: str, design: str, variant: str, what: str) -> str:
         row = rows.get((f"{kind}, {design}", variant, what))
         return f"{float(row['p50']):.2f}" if row else "–"
 
+    alarm = "p below 0.05"
     ours, bootstrap, signs = "codec-bench", "percentile bootstrap", "sign test of items"
     kinds = ("mean", "bounded mean", "ratio", "difference", "share", "error rate")
+
+    def ordinary(case: str, what: str) -> str:
+        row = rows.get((case, ours, what))
+        return f"{float(row['p50']):.2f}" if row else "–"
 
     def most(variant: str) -> int:
         return max(int(row["n"]) for (_, name, _), row in rows.items() if name == variant)
@@ -196,16 +209,16 @@ def study_table() -> str:
             design,
             *(share(kind, design, ours, "intervals") for kind in kinds),
             *(share(kind, design, bootstrap, "intervals") for kind in ("mean", "difference")),
-            *(share(kind, design, ours, "marked") for kind in ("bounded mean", "error rate")),
+            *(share(kind, design, ours, "marked intervals") for kind in ("bounded mean", "error rate")),
         ]
         for design in designs
     ]
     alarms = [
         [
             design,
-            *(share(kind, design, ours, "p") for kind in ("mean", "ratio", "difference")),
-            *(share(kind, design, bootstrap, "p") for kind in ("mean", "difference")),
-            share("mean", design, signs, "p"),
+            *(share(kind, design, ours, alarm) for kind in ("mean", "ratio", "difference")),
+            *(share(kind, design, bootstrap, alarm) for kind in ("mean", "difference")),
+            share("mean", design, signs, alarm),
         ]
         for design in designs
     ]
@@ -226,6 +239,14 @@ def study_table() -> str:
                 "sign test: mean",
             ],
             alarms,
+        )
+        + "\nRuns as they ordinarily are, unequal; 0.92 is promised of the intervals that there are:\n\n"
+        + table(
+            ["what is drawn", "runs with an interval", "intervals that hold the truth", "marked"],
+            [
+                [case.removeprefix(mark), *(ordinary(case, what) for what in ("runs", "intervals", "marked intervals"))]
+                for case in unequal
+            ],
         )
     )
 

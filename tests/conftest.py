@@ -1,6 +1,6 @@
 """Fixtures for all tests: speech (embedded, and real recordings if there are any) and seeded noise.
 
-A run ends with the number of skipped tests by reason.
+A run ends with the number of skipped tests by reason, and with the most memory that a process of tests took.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import ctypes
 import gc
 import json
 import os
+import resource
 import signal
 import socket
 import sys
@@ -29,6 +30,8 @@ EMBEDDED = Path(__file__).parents[1] / "codec_bench" / "data" / "embedded"
 SETS = {"embedded": EMBEDDED}
 GIVES_BACK_FROM = 1_500_000_000
 """Bytes that a process of tests may hold before it looks for what it can give back, which takes time."""
+PEAKS = pytest.StashKey[list[tuple[int, str]]]()
+"""The most bytes that each process of tests took, and the file whose tests took them."""
 
 # The files that take longest, the longest first. `make test` begins with them: a process that began one of them last would
 # still run it when the others have nothing left to do. `make test-core` leaves them out. A file that is missing here costs
@@ -97,6 +100,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
     A shell that runs the tests in the background has them ignore an interrupt. Tests that interrupt themselves need it.
     """
+    config.stash[PEAKS] = []
     # How long an example takes depends on the machine, and says nothing about the code.
     hypothesis.settings.register_profile("any machine", deadline=None)
     hypothesis.settings.load_profile("any machine")
@@ -252,8 +256,30 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None):
     """After the last test of a file, the networks that its tests shared are given back."""
     result = yield
     if isinstance(item, pytest.Function) and (nextitem is None or nextitem.path != item.path):
+        note_peak(item)
         let_go(item.module)
     return result
+
+
+def note_peak(item: pytest.Item) -> None:
+    """Notes how much memory this process has taken at most; a file that raised it is named."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    known = item.config.stash[PEAKS]
+    if not known or peak > known[0][0]:
+        known[:] = [(peak, str(item.path.relative_to(Path(__file__).parent)))]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A process that runs tests for another tells it what was noted."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["peaks"] = session.config.stash[PEAKS]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error) -> None:
+    """Takes what a process of tests noted; one that died has told nothing."""
+    node.config.stash[PEAKS] += [tuple(one) for one in getattr(node, "workeroutput", {}).get("peaks", ())]
 
 
 def let_go(module) -> None:
@@ -272,7 +298,7 @@ def let_go(module) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter):
-    """The last lines of a run: how many tests were skipped, by reason."""
+    """The last lines of a run: how many tests were skipped, by reason, and the memory of the largest process of tests."""
     result = yield
     reports = terminalreporter.stats.get("skipped", [])
     reasons = Counter(
@@ -283,4 +309,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("skipped tests by reason")
     for reason, count in reasons.most_common():
         terminalreporter.line(f"{count:5d}  {reason}")
+    if peaks := terminalreporter.config.stash[PEAKS]:
+        size, file = max(peaks)
+        terminalreporter.line(f"largest test worker: {size / 1e9:.1f} GB, in {file}")
     return result

@@ -57,6 +57,12 @@ def compare(
     Raises:
         UserError: a run, system or metric does not exist, a metric was measured by different protocols, or it is a value of a
             whole set.
+
+    Examples:
+        >>> from codec_bench import compare
+        >>> (pair,) = compare(runs=["runs/small"], metrics="snr")  # the run of evaluate's example
+        >>> pair.a, pair.b, round(pair.comparisons[0].test.difference, 1), pair.comparisons[0].pairs
+        ('g711-ulaw', 'g722', -4.0, 8)
     """
     opened = [r if isinstance(r, Run) else open_run(r) for r in runs]
     wanted = names(systems) if systems is not None else []

@@ -26,6 +26,12 @@ def doctor() -> tuple[Finding, ...]:
 
     Returns:
         What was found, one `Finding` for each thing that was checked. A thing whose state is `wrong` has to be mended first.
+
+    Examples:
+        >>> from codec_bench import doctor
+        >>> speech = next(finding for finding in doctor() if "speech" in finding.what)
+        >>> speech.state
+        'ok'
     """
     return (
         *_packages(), _onnxruntime(), _folders(), _embedded_speech(), _numba_cache(), *_place(),

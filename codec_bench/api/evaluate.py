@@ -57,6 +57,13 @@ def evaluate(
     Raises:
         UserError: a name, the data, a column or an option is wrong, or the folder cannot be written. A failure of a single item
             is not raised; it is in the run.
+
+    Examples:
+        >>> from codec_bench import evaluate
+        >>> run = evaluate(codec="g711-ulaw,g722", data="embedded", metrics="stoi,snr", limit=8, out="runs/small")
+        >>> stoi = run.summary()["systems"]["g722"]["metrics"]["stoi"]
+        >>> round(stoi["value"], 2), stoi["n"], stoi["failed"]
+        (0.99, 8, 0)
     """
     running = chosen_running(running, how)
     what: dict[str, Any] = {

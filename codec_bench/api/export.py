@@ -53,6 +53,12 @@ def export(
     Raises:
         UserError: there is no such format, it does not take one of the other arguments, the run is not finished where that is
             needed, or the file cannot be written.
+
+    Examples:
+        >>> from codec_bench import export
+        >>> rows = export("runs/small").text.splitlines()  # the run of evaluate's example
+        >>> len(rows), rows[0].split(",")[:5]
+        (33, ['system', 'id', 'metric', 'value', 'status'])
     """
     if out is None:
         text = io.StringIO()

@@ -24,6 +24,11 @@ def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = N
     Raises:
         UnknownName: there is no such kind or order.
         UserError: groups or an order of something else than metrics are asked for, or both.
+
+    Examples:
+        >>> from codec_bench import list_names
+        >>> [row["name"] for row in list_names("data")]
+        ['embedded']
     """
     for asked, option in ((groups, "--groups"), (by, "--by")):
         if asked and what != "metrics":

@@ -48,6 +48,14 @@ def merge(
 
     Raises:
         UserError: a part is missing, doubled, unfinished, damaged or of another run; each is named.
+
+    Examples:
+        >>> from codec_bench import evaluate, merge
+        >>> asked = {"codec": "g711-ulaw", "data": "embedded", "metrics": "snr", "limit": 4}
+        >>> parts = [evaluate(**asked, shard=f"{part}/2", out=f"runs/part-{part}").folder for part in (1, 2)]
+        >>> run = merge(parts=parts, out="runs/merged", page=False)
+        >>> run.counts()["finished"]
+        4
     """
     given = [parts] if isinstance(parts, (str, os.PathLike)) else list(parts)
     place = Path(out)

@@ -28,6 +28,13 @@ def read_arguments(path: str | os.PathLike[str], command: Command | None = None)
     Raises:
         UserError: the file cannot be read, is for another command, or has an option that the command does not have or whose
             value has the wrong type; the message names file, line and column, and says what is expected.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from codec_bench import read_arguments
+        >>> written = Path("run.yaml").write_text("codec: g722\\ndata: embedded\\nmetrics: [stoi]\\nlimit: 2\\n")
+        >>> read_arguments("run.yaml", "eval")
+        {'codec': 'g722', 'data': 'embedded', 'metrics': ['stoi'], 'limit': 2}
     """
     found, values = read_request(path, command)
     return arguments_of(REQUESTS[found], values)

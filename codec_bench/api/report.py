@@ -54,6 +54,12 @@ def report(
 
     Raises:
         UserError: a folder holds no run, there is no such column, or a file cannot be written.
+
+    Examples:
+        >>> from codec_bench import report
+        >>> made = report("runs/small", out="page.html", audio_mb=1)  # the run of evaluate's example
+        >>> made.page.name, len(made.runs)
+        ('page.html', 1)
     """
     folders = [Path(one) for one in ([runs] if isinstance(runs, (str, os.PathLike)) else runs)]
     opened = [open_run(found) for folder in folders for found in run_folders(folder)]

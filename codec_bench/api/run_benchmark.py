@@ -81,6 +81,38 @@ def run_benchmark(
     Raises:
         UserError: a name, the data or an option is wrong, or none of the benchmarks can run. A failure of a single
             question is not raised; it is in the run.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from codec_bench import run_benchmark
+        >>> Path("capitals").mkdir(exist_ok=True)
+        >>> rows = ['{"id": "a", "q": "Of France?", "right": "Paris"}', '{"id": "b", "q": "Of Italy?", "right": "Rome"}']
+        >>> written = Path("capitals/rows.jsonl").write_text("\\n".join(rows))
+        >>> written = Path("capitals/benchmark.yaml").write_text('''
+        ... version: 1
+        ... title: Capitals
+        ... summary: Which town it is.
+        ... category: QA
+        ... kind: qa
+        ... language: en
+        ... data: {path: rows.jsonl, id: id, columns: {question: q, reference: right}}
+        ... prompt: {messages: [{content: ["{{ question }}"]}]}
+        ... metrics: ["accuracy[exact]"]
+        ... primary: "accuracy[exact]"
+        ... ''')
+        >>> written = Path("parisian.py").write_text('''
+        ... from codec_bench.models.base import Model, ModelInfo
+        ... from codec_bench.types import Response
+        ... class Parisian(Model):
+        ...     info = ModelInfo("parisian")
+        ...     identity = {"knows": "Paris"}
+        ...     async def ask(self, request):
+        ...         return Response(text="Paris")
+        ... ''')
+        >>> outcome = run_benchmark(benchmark="./capitals", model="./parisian.py:Parisian", out="runs/capitals")
+        >>> (run,) = outcome.runs.values()
+        >>> run.summary()["systems"]["parisian"]["metrics"]["accuracy[exact]"]["value"]
+        0.5
     """
     running = chosen_running(running, how)
     _check_no_loop()

@@ -66,6 +66,12 @@ def sample_size(
     Raises:
         UserError: a system or the metric does not exist, the pilot has fewer than three speakers, or the difference or
             the power is not a sensible number.
+
+    Examples:
+        >>> from codec_bench import sample_size
+        >>> found = sample_size(run="runs/small", metric="stoi", difference=0.02)  # the run of evaluate's example
+        >>> found.pilot.units, found.plans[0].utterances > 0
+        (4, True)
     """
     opened = run if isinstance(run, Run) else open_run(run)
     wanted = names(systems) if systems is not None else list(opened.systems)

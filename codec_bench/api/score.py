@@ -53,6 +53,20 @@ def score(
     Raises:
         UserError: as for `evaluate`; two systems have one name or are one folder; or estimates are the files of their own
             references, or more than half of them equal their references.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> import soundfile
+        >>> from codec_bench import Audio, score
+        >>> from codec_bench.data import open_source
+        >>> samples = list(open_source("embedded"))[:2]
+        >>> Path("quiet").mkdir(exist_ok=True)
+        >>> for sample in samples:
+        ...     clip = Audio.read(sample.audio)
+        ...     soundfile.write(f"quiet/{sample.id}.wav", clip.samples.T / 2, clip.sample_rate_hz)
+        >>> run = score(generated="quiet", data=samples, metrics="snr", out="runs/quiet")
+        >>> round(run.summary()["systems"]["generated"]["metrics"]["snr"]["value"], 1)
+        6.0
     """
     running = chosen_running(running, how)
     what: dict[str, Any] = {

@@ -37,6 +37,12 @@ def show(
     Raises:
         UnknownName: nothing has this name.
         UserError: the data cannot be found.
+
+    Examples:
+        >>> from codec_bench import show
+        >>> found = show("g722")
+        >>> found["name"], found["nominal_bitrate_bps"]
+        ('g722', 64000.0)
     """
     mirror = None if data is None else os.fspath(data)
     if data_statistics:

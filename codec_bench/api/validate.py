@@ -32,6 +32,11 @@ def validate(
 
     Returns:
         What was found, one `Finding` for each thing that was checked. What is wrong is found and not raised.
+
+    Examples:
+        >>> from codec_bench import validate
+        >>> {finding.state for finding in validate("snr")}
+        {'ok'}
     """
     return tuple(
         found

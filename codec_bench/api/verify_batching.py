@@ -79,6 +79,12 @@ def verify_batching(
     Raises:
         UserError: there is no such name, the data has fewer than two usable clips, or the codec cannot be run: it raised an
             exception, ended its process, did not answer in time, or took too much memory.
+
+    Examples:
+        >>> from codec_bench import verify_batching
+        >>> found = verify_batching(name="snr", data="embedded", limit=3)
+        >>> found.kind, found.items, found.exact
+        ('metric', 3, True)
     """
     rng = np.random.default_rng(seed)
     chosen = _chosen(data, limit)

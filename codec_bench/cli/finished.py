@@ -61,11 +61,11 @@ def print_breakdowns(summary: Summary) -> None:
     """Prints the tables of results by the values of columns, if there are any."""
     from rich.text import Text
 
-    from codec_bench.report.breakdown.terminal import breakdown_tables
+    from codec_bench.report.breakdown.rows import terminal_tables
     from codec_bench.report.table import wide_table
 
     out = console()
-    for found in breakdown_tables(summary):
+    for found in terminal_tables(summary):
         out.print(Text(f"\n{found.title}", style="bold"))
         out.print(wide_table(found.heads, found.rows, out.width))
         for note in found.notes:

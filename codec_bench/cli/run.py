@@ -168,8 +168,7 @@ def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: An
     """Prints a table of the wordings if every question was asked in all of them, and what it says in words; else the words alone."""
     from rich.text import Text
 
-    from codec_bench.report.robustness.rows import robustness_of
-    from codec_bench.report.robustness.terminal import wording_heads, wording_rows
+    from codec_bench.report.robustness.rows import robustness_of, wording_heads, wording_rows
     from codec_bench.report.table import wide_table
     from codec_bench.terminal.output import console
 

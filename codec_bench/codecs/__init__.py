@@ -1,4 +1,11 @@
-"""Codecs: their names, and how a codec is built from its name. Each adapter has a file of its own."""
+"""Codecs: their names, and how a codec is built from its name. Each adapter has a file of its own.
+
+Which file to open
+    `base.py`       what every codec promises; `adapt.py` gives any codec any audio.
+    `catalogue.py`  the names, points and licences that `configs/codec/*.yaml` declare; `TABLE` here has the classes.
+    `command.py`    a codec that is two programs, and `command_file.py` the file that names them.
+    `classical/`, `neural/`  the codecs; `checks/` what shows that one is wrong.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +89,7 @@ def load_codec(
             `graphs` is none of the three.
         WeightsError: the codec's weights are not on this machine, or do not fit.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from codec_bench import Audio, load_codec
         >>> codec = load_codec("g711-ulaw")

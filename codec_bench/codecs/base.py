@@ -37,7 +37,7 @@ class CodecInfo:
         weights: the weights in use (repository and revision, a path, or `random`), or None.
         paper: where the codec is described.
 
-    Example:
+    Examples:
         >>> info = CodecInfo("mine", sample_rates_hz=(16000, 24000), frame_rate_hz=50.0, causal=True)
         >>> info.sample_rates_hz, info.channels, info.nominal_bitrate_bps
         ((16000, 24000), (1,), None)
@@ -64,7 +64,7 @@ class Codec(ABC):
         where: `device` for networks, `cpu` for codecs that always run in the CPU workers.
         batch_s: seconds of padded audio that a batch holds at first. The engine halves it when memory runs out.
 
-    Example:
+    Examples:
         >>> class Pcm(Codec):
         ...     info = CodecInfo("pcm-16", sample_rates_hz=(16000,))
         ...     def encode(self, batch):

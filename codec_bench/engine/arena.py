@@ -172,12 +172,6 @@ class Arena:
                 self._segments.pop(name).close()
         return empty
 
-    @property
-    def used_bytes(self) -> int:
-        """Bytes allocated and not yet freed."""
-        with self._lock:
-            return sum(s.size - sum(room for _, room in s.free) for s in self._segments.values())
-
     def close(self) -> list[str]:
         """Closes all segments; returns their names, which workers that stay should forget."""
         with self._lock:

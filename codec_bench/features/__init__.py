@@ -1,4 +1,11 @@
-"""Features: heavy batched models. Each is computed once per signal, and all metrics that need it share the result."""
+"""Features: heavy batched models. Each is computed once per signal, and all metrics that need it share the result.
+
+Which file to open
+    `scorers.py`    the table of the learned scorers; `learned.py` makes features of its rows that hold a network.
+    `base.py`       what every feature promises; `encoded.py` a speech encoder with a head.
+    `padded.py`, `windowed.py`  whole signals, and windows of signals, as the passes of a network.
+    `recognisers/`, `speakers/`  transcripts and speaker embeddings. Every other file is one model, or one family of them.
+"""
 
 from __future__ import annotations
 

@@ -77,19 +77,11 @@ class Audiobox(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it.
-
-        Raises:
-            UserError: no such precision.
-        """
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
         return f"audiobox-aesthetics/10s{suffix(parse_precision('audiobox', point, BY_WEIGHTS))}"
 
     def load(self) -> None:
-        """Loads the network.
-
-        Raises:
-            WeightsError: the files are broken, or those of another network.
-        """
+        """Loads the network."""
         if self._net is None:
             from codec_bench.networks.audiobox import AudioboxNet
             from codec_bench.networks.half import reduce_weights

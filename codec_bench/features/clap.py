@@ -64,11 +64,7 @@ class Clap(PreparedFeature):
         self._net: Any = None
 
     def load(self) -> None:
-        """Loads the network.
-
-        Raises:
-            WeightsError: the files are broken, or are those of another network.
-        """
+        """Loads the network."""
         if self._net is not None:
             return
         import torch

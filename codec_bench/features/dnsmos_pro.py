@@ -67,19 +67,11 @@ class DnsmosPro(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it.
-
-        Raises:
-            UserError: no such network.
-        """
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
         return f"dnsmos-pro/{checked(variant)}"
 
     def load(self) -> None:
-        """Loads the network.
-
-        Raises:
-            WeightsError: the file is broken, or is that of another network.
-        """
+        """Loads the network."""
         if self._net is None:
             from codec_bench.networks.dnsmos_pro import DnsmosProNet, state_of
 

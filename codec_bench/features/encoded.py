@@ -50,11 +50,7 @@ class Encoded(PreparedFeature):
         """The result of a signal from its row of the network's output and its length in samples."""
 
     def load(self) -> None:
-        """Loads the network.
-
-        Raises:
-            WeightsError: the file is broken, or is that of another network.
-        """
+        """Loads the network."""
         if self._net is None:
             from codec_bench.networks.half import reduce_weights
 

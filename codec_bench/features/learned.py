@@ -17,17 +17,19 @@ from codec_bench.networks.precision import computing
 from codec_bench.registry import load_attribute
 from codec_bench.weights import find, load_into, load_state
 
+ARGUMENTS = """
+
+Args:
+    device: `cpu` or `cuda:N`.
+    weights: a file in the layout of the published one, or None.
+
+Raises:
+    WeightsError: the weights are not on this machine."""
+"""Of every feature here, as its description ends."""
+
 
 class Learned(PreparedFeature):
-    """A network over the windows of a signal. Each of these features is a class derived from this one, made of its row.
-
-    Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the layout of the published one, or None.
-
-    Raises:
-        WeightsError: the weights are not on this machine.
-    """
+    """A network over the windows of a signal. Each of these features is a class derived from this one, made of its row."""
 
     row: ClassVar[Network]
     where = "device"
@@ -38,11 +40,7 @@ class Learned(PreparedFeature):
         self._net: Any = None
 
     def load(self) -> None:
-        """Loads the network.
-
-        Raises:
-            WeightsError: the file is broken, or is that of another network.
-        """
+        """Loads the network."""
         if self._net is None:
             net = self._architecture().eval()
             load_into(net, load_state(self._path, key=self.row.key), path=self._path)
@@ -94,7 +92,7 @@ def __getattr__(name: str) -> Any:
     network = scorer.network
     assert network is not None
     facts = {
-        "__doc__": indent(network.about, "    ").strip(), "__module__": __name__, "name": name, "protocol": network.protocol,
+        "__doc__": indent(network.about + ARGUMENTS, "    ").strip(), "__module__": __name__, "name": name, "protocol": network.protocol,
         "row": network, "rate_hz": scorer.rate_hz, "batch_s": network.batch_s,
     }  # fmt: skip
     return type(name, (Learned,), facts)

@@ -43,11 +43,7 @@ class _Nisqa(PreparedFeature):
         raise NotImplementedError
 
     def load(self) -> None:
-        """Loads the network.
-
-        Raises:
-            WeightsError: the file is broken, or is that of another network.
-        """
+        """Loads the network."""
         if self._net is None:
             net = self._architecture().eval()
             load_into(net, load_state(self._path, key="model_state_dict"), path=self._path)
@@ -104,11 +100,7 @@ class Nisqa(_Nisqa):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it.
-
-        Raises:
-            UserError: no such variant.
-        """
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
         if variant not in (None, MOS_ONLY):
             raise UserError(f"NISQA has no variant '{variant}'", hint=f"use nisqa or nisqa_mos[{MOS_ONLY}]")
         return f"nisqa-2.0/{variant}/48khz" if variant else "nisqa-2.0/48khz"

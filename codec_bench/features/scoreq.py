@@ -63,11 +63,7 @@ class _Scoreq(Encoded):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it.
-
-        Raises:
-            UserError: no such domain or precision.
-        """
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
         return f"scoreq-{domain_of(variant)}-{cls.mode}/1{suffix(parse_precision(cls.stem, point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:

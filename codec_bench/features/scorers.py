@@ -22,7 +22,7 @@ class Network:
             says how many samples a window is filled up to, and `at_once`, the most samples of a pass on a CPU and on a GPU.
         weights: the entry of the catalogue. key: what the published file holds the weights under.
         protocol: exact id of the measurement.
-        title: the name in sentences. about: what it does, as `codec-bench show` prints it.
+        title: the name in sentences. about: what it does, as `codec-bench show` prints it before its arguments.
         outputs: the names of the numbers, in order. windows: the name under which the result counts the windows.
         least: the samples of the shortest signal that it hears.
         batch_s: padded seconds of audio in a batch, at first.
@@ -99,26 +99,6 @@ NISQA_PAPER = "Mittag, Naderi, Chehadi, Moeller: NISQA: A Deep CNN-Self-Attentio
 NISQA_SOURCE = "github.com/gabrielmittag/NISQA at fe84f0f, to 1e-4"
 NISQA_NOTES = 'Paper: G. Mittag et al., "NISQA", Interspeech 2021. Reference implementation: github.com/gabrielmittag/NISQA at 48 kHz, to 1e-4.'
 SCOREQ_PAPER = "Ragano, Skoglund, Hines: SCOREQ: Speech Quality Assessment with Contrastive Regression, NeurIPS 2024"
-DISTILLMOS = """The opinion score that DistillMOS gives a signal. Higher is better; 1 to 5.
-
-The signal is cut into crops of 7.68 s at equal steps of at most one second, the first at its start and the last at its end; a
-shorter signal is filled with silence. Each crop is divided by its largest absolute value. Six convolutions over the compressed
-complex spectrum, a transformer of seven layers and attention pooling give its score. The result is the mean over crops.
-
-Crops have one length, so batches give the scores of the signals one by one.
-
-Result: `{"mos": float, "crops": int}`.
-
-Paper: B. Stahl, H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality
-Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7), to 1e-4.
-
-Args:
-    device: `cpu` or `cuda:N`.
-    weights: a file in the layout of the published one, or None.
-
-Raises:
-    WeightsError: the weights are not on this machine."""
-"""What the network does, as `codec-bench show` prints it."""
 SCORERS = (
     Scorer(
         feature="audiobox",
@@ -203,7 +183,19 @@ SCORERS = (
         detail="crops",
         network=Network(
             "codec_bench.networks.distillmos:DistillMosNet", weights="distillmos-v7", key="model", protocol="distillmos/v7",
-            title="DistillMOS", about=DISTILLMOS, outputs=("mos",), windows="crops", least=320, batch_s=120.0,
+            title="DistillMOS", outputs=("mos",), windows="crops", least=320, batch_s=120.0,
+            about="""The opinion score that DistillMOS gives a signal. Higher is better; 1 to 5.
+
+The signal is cut into crops of 7.68 s at equal steps of at most one second, the first at its start and the last at its end; a
+shorter signal is filled with silence. Each crop is divided by its largest absolute value. Six convolutions over the compressed
+complex spectrum, a transformer of seven layers and attention pooling give its score. The result is the mean over crops.
+
+Crops have one length, so batches give the scores of the signals one by one.
+
+Result: `{"mos": float, "crops": int}`.
+
+Paper: B. Stahl, H. Gamper, "Distillation and Pruning for Scalable Self-Supervised Representation-Based Speech Quality
+Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7), to 1e-4.""",
         ),
     ),
     Scorer(

@@ -58,11 +58,7 @@ class Sigmos(Feature):
         self._session: Any = None
 
     def load(self) -> None:
-        """Loads the network.
-
-        Raises:
-            WeightsError: the file is broken, or holds another network. MissingExtra: onnxruntime is not installed.
-        """
+        """Loads the network."""
         if self._session is not None:
             return
         try:

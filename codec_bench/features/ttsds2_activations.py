@@ -53,11 +53,7 @@ class _Activations(PreparedFeature):
         self._net: Any = None
 
     def load(self) -> None:
-        """Loads the network.
-
-        Raises:
-            WeightsError: the files are broken, or are those of another network.
-        """
+        """Loads the network."""
         if self._net is None:
             self._net = self._network().to(self.device)
 

@@ -54,11 +54,7 @@ class HubertUnits(Encoded):
 
     @classmethod
     def protocol_id(cls, model: str, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it.
-
-        Raises:
-            UserError: no such precision.
-        """
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
         return f"{model}-base-ls960/1{suffix(parse_precision(model, point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:

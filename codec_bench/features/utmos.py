@@ -49,11 +49,7 @@ class Utmos(Encoded):
 
     @classmethod
     def protocol_id(cls, point: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it.
-
-        Raises:
-            UserError: no such precision.
-        """
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
         return f"utmos22-strong/speechmos-1.2{suffix(parse_precision('utmos', point, BY_WEIGHTS))}"
 
     def _network(self) -> Any:

@@ -115,21 +115,13 @@ class UtmosV2(PreparedFeature):
 
     @classmethod
     def protocol_id(cls, variant: str | None = None) -> str:
-        """The id of the measurement. No weights are needed for it.
-
-        Raises:
-            UserError: no such variant.
-        """
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
         how = _protocol(variant)
         folds = "fold0" if how.folds == 1 else f"{how.folds}-folds"
         return f"utmosv2/fusion-stage3/{folds}/draws-{how.repetitions}"
 
     def load(self) -> None:
-        """Loads the network of each fold.
-
-        Raises:
-            WeightsError: a file is broken, or is that of another network.
-        """
+        """Loads the network of each fold."""
         if not self._nets:
             from codec_bench.networks.speech_encoder import fairseq_name
 

@@ -1,4 +1,11 @@
-"""Metrics, one family a file: cheap functions of signals and features."""
+"""Metrics, one family a file: cheap functions of signals and features.
+
+Which file to open
+    `base.py`       what every metric promises. A family is a file; the learned metrics are `predicted.py`, one for each row of
+                    `codec_bench.features.scorers`.
+    `groups.py`     which metrics a name such as `quality` stands for; the groups themselves are `GROUPS` and `TOPICS` here.
+    `costs.py`      how long a metric takes, as measured. `words.py` reads when each word is said.
+"""
 
 from __future__ import annotations
 

@@ -37,6 +37,11 @@ class Inputs:
         bits, duration_s: the bits that the codec sent for this item and the length of the audio, or None.
         words, estimate_words: when each word of the reference is said, and of an estimate with a timing of its own, as the data hold it
             (`codec_bench.metrics.words` reads it), or None.
+
+    Examples:
+        >>> item = Inputs("a", 16000, estimate=np.zeros(16000, np.float32), reference=np.ones(16000, np.float32))
+        >>> [float(signal.mean()) for signal in item.pair]
+        [1.0, 0.0]
     """
 
     id: str
@@ -87,6 +92,14 @@ class Metric(ABC):
         protocol: exact id of the measurement; an instance may set it.
         paper, source: where it is defined, and the implementation that it agrees with (and how closely).
         where: `cpu` for work that is worth a worker process, `inline` for arithmetic on features.
+
+    Examples:
+        >>> class Peak(Metric):
+        ...     name, kind, rate_hz, protocol = "peak", "single", 16000, "peak/1"
+        ...     def compute(self, batch):
+        ...         return [Score.ok(abs(item.estimate).max(), self.protocol) for item in batch]
+        >>> Peak().compute([Inputs("a", 16000, estimate=np.array([0.25, -0.5]))])[0].value
+        0.5
     """
 
     name: str
@@ -142,6 +155,18 @@ class Metric(ABC):
     @abstractmethod
     def compute(self, batch: Sequence[Inputs]) -> list[Score]:
         """One score per item, in order. A score must not depend on the other items of the batch."""
+
+
+class ItemMetric(Metric):
+    """A metric that looks at one item at a time."""
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item, in order."""
+        return [self._score(item) for item in batch]
+
+    @abstractmethod
+    def _score(self, item: Inputs) -> Score:
+        """The score of an item."""
 
 
 def variant_name(key: str, variant: str | None, variants: Iterable[str | None]) -> str:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 
-class Bitrate(Metric):
+class Bitrate(ItemMetric):
     """Bits per second that were sent: packed codes, packets and side information, without the container's overhead.
 
     Lower is better. The corpus value is all bits over all seconds, not the mean of the items' rates. So bits that are
     sent once per utterance have the weight that they have in a transmission. Undefined for a system that sends no bits
     (synthesised or ready-made audio) and for audio of no length. Exact, because it is one division.
+
+    Examples:
+        >>> from codec_bench.metrics import Inputs, build_metric
+        >>> build_metric("bitrate").compute([Inputs("a", 8000, bits=128_000.0, duration_s=2.0)])[0].value
+        64000.0
     """
 
     name = "bitrate"
@@ -27,11 +30,8 @@ class Bitrate(Metric):
     source = "the codec's own codes"
     where = "inline"
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `numerator` holds its bits and `denominator` its seconds."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `numerator` holds its bits and `denominator` its seconds."""
         if item.bits is None:
             return Score.undefined("this system is not a codec: it sends no bits", self.protocol)
         if not item.duration_s:

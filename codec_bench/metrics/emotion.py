@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.emotion2vec import EMOTIONS, Emotion2vecPlusLarge
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
 from codec_bench.metrics.sim import cosine
 from codec_bench.networks.precision import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.types import Score
@@ -16,7 +14,7 @@ from codec_bench.types import Score
 ENCODER = Emotion2vecPlusLarge.name
 
 
-class _Emotion(Metric):
+class _Emotion(ItemMetric):
     """The common part of both metrics.
 
     Args:
@@ -63,6 +61,13 @@ class EmotionSim(_Emotion):
 
     Raises:
         UserError: there is no such encoder or precision.
+
+    Examples:
+        >>> from codec_bench.metrics import Inputs, build_metric
+        >>> heard = [{"emotion2vec-plus-large": {"embedding": np.array(side)}} for side in ([3.0, 4.0], [0.0, 2.0])]
+        >>> item = Inputs("a", 16000, reference_features=heard[0], estimate_features=heard[1])
+        >>> round(build_metric("emotion_sim").compute([item])[0].value, 2)
+        0.8
     """
 
     kind = "pair"
@@ -78,9 +83,8 @@ class EmotionSim(_Emotion):
         """There is no emotion in digital silence, on either side."""
         return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        return [Score.ok(cosine(item, self._feature), self.protocol) for item in batch]
+    def _score(self, item: Inputs) -> Score:
+        return Score.ok(cosine(item, self._feature), self.protocol)
 
 
 class EmotionAccuracy(_Emotion):
@@ -114,10 +118,6 @@ class EmotionAccuracy(_Emotion):
     def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no emotion in digital silence."""
         return SILENT_ESTIMATE if estimate_silent else None
-
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         asked = item.id.partition("_")[0].lower()

@@ -226,6 +226,15 @@ class Wer(_RecognisedErrorRate):
 
     Words that are heard where the reference has none add to the errors and to nothing else. The value of such an item is
     their number. A set in which no reference has a word has no error rate, whatever was heard.
+
+    Examples:
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> sample = next(iter(open_source("embedded")))
+        >>> (scores,) = load_metric("wer[pocketsphinx]")(estimate=[Audio.read(sample.audio)], text=[sample.text])
+        >>> score = scores["wer[pocketsphinx]"]
+        >>> score.numerator, score.denominator, score.value
+        (3.0, 10.0, 0.3)
     """
 
     stem = "wer"

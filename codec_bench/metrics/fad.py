@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.metrics.sim import SpeakerEncoder, speaker_encoder
 from codec_bench.stats.packing import KEY, packed
 from codec_bench.types import Score
@@ -30,7 +28,7 @@ def _encoder(metric: str, variant: str | None, point: str | None) -> SpeakerEnco
     return SpeakerEncoder(Clap.name, Clap.protocol)
 
 
-class _SetDistance(Metric):
+class _SetDistance(ItemMetric):
     """The common part of FAD and KAD: which embeddings they read, and what a record keeps of them.
 
     An item's own value is the squared Euclidean distance between its two embeddings: how far the item moved. It is in the
@@ -57,11 +55,8 @@ class _SetDistance(Metric):
         self.estimate_features = self.reference_features = (encoder.feature,)
         self.protocol = f"{type(self).protocol}/{encoder.protocol}"
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds both embeddings, of which the value of the set is made."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` holds both embeddings, of which the value of the set is made."""
         reference, estimate = (
             np.asarray(side[self._feature]["embedding"], np.float32)
             for side in (item.reference_features, item.estimate_features)
@@ -84,6 +79,15 @@ class Fad(_SetDistance):
     Paper: K. Kilgour et al., "Fréchet Audio Distance", Interspeech 2019; A. Gui et al., "Adapting Fréchet Audio Distance for
     Generative Music Evaluation", ICASSP 2024. Reference implementation: scipy's `sqrtm` on the covariances of the whole set
     (fadtk's formula), to 1e-6 relative.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("fad[ge2e]")(reference=[clip], estimate=[coarse])[0]["fad[ge2e]"].value, 1)
+        0.4
     """
 
     name = "fad"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
-from codec_bench.metrics.base import Inputs, Metric, variant_name
+from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
 FLOOR = 1e-12
@@ -14,7 +13,7 @@ FRAMES_PER_S = 100
 FLOORED = "floored"
 
 
-class Lsd(Metric):
+class Lsd(ItemMetric):
     """Log-spectral distance: the mean over frames of the root mean square difference of log10 powers. Lower is better.
 
     At the reference's own rate, so that what is lost above 8 kHz counts: a window as long as 2048 samples at 44.1 kHz (46 ms)
@@ -32,6 +31,15 @@ class Lsd(Metric):
 
     Raises:
         UserError: there is no such variant.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("lsd")(reference=[clip], estimate=[coarse])[0]["lsd"].value, 1)
+        3.7
     """
 
     name = "lsd"
@@ -50,11 +58,8 @@ class Lsd(Metric):
         self.protocol = self.variants[variant]
         self._added = variant is None
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; undefined for signals without a sample."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; undefined for signals without a sample."""
         from codec_bench.kernels.spectrum.ref import Frames, log_spectral_distance
 
         reference, estimate = item.pair

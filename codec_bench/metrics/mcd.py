@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, Metric, frames_apart, variant_name
+from codec_bench.metrics.base import Inputs, ItemMetric, frames_apart, variant_name
 from codec_bench.types import Score
 
 LOUD_DB = -20.0
@@ -18,7 +17,7 @@ _FEATURE = "mel_cepstrum"
 _FRONT = "versa-world-cheaptrick/order-39-with-c0/alpha-0.466/5ms-16k"
 
 
-class Mcd(Metric):
+class Mcd(ItemMetric):
     """Mel-cepstral distortion in dB: the mean distance of the mel-cepstra of the frames. Lower is better; a copy has 0.
 
     `10 sqrt(2) / ln 10` times the Euclidean distance of 40 mel-cepstral coefficients of WORLD's envelope, as VERSA computes it.
@@ -40,6 +39,15 @@ class Mcd(Metric):
 
     Raises:
         UserError: there is no such variant.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("mcd")(reference=[clip], estimate=[coarse])[0]["mcd"].value)
+        30
     """
 
     name = "mcd"
@@ -62,11 +70,8 @@ class Mcd(Metric):
         self.protocol = self.variants[variant]
         self._compare = _warped if variant == DTW else _aligned
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` counts the pairs of frames."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` counts the pairs of frames."""
         sides = item.reference_features[_FEATURE], item.estimate_features[_FEATURE]
         if self._compare is _aligned:
             off = len(sides[1]["cepstra"]) - len(sides[0]["cepstra"])

@@ -38,6 +38,15 @@ class MelDistance(SpectralDistance):
 
     Raises:
         UserError: there is no such variant.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("mel_distance")(reference=[clip], estimate=[coarse])[0]["mel_distance"].value, 2)
+        2.09
     """
 
     name = "mel_distance"

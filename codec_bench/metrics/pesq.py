@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 MAX_DURATION_S = 95.0
@@ -56,7 +55,7 @@ def most_utterances(reference: np.ndarray, rate_hz: int) -> int:
     return most
 
 
-class _Pesq(Metric):
+class _Pesq(ItemMetric):
     """The common part of both bands: the checks before the reference code is called, and the call."""
 
     kind = "pair"
@@ -64,11 +63,8 @@ class _Pesq(Metric):
     mode: ClassVar[str]
     rate_hz: int
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item. The class says when it is undefined or refused."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item. The class says when it is undefined or refused."""
         from pesq import PesqError, pesq
 
         reference, estimate = item.pair
@@ -115,6 +111,15 @@ class PesqWb(_Pesq):
     their end it first returns wrong numbers and then ends the process.
 
     Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.2, 2007. Reference implementation: pesq 0.0.4, exactly.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("pesq_wb")(reference=[clip], estimate=[coarse])[0]["pesq_wb"].value, 1)
+        1.3
     """
 
     name = "pesq_wb"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, Metric, correlation, frames_apart, variant_name
+from codec_bench.metrics.base import Inputs, ItemMetric, correlation, frames_apart, variant_name
 from codec_bench.metrics.words import Word, read_words
 from codec_bench.types import ESTIMATE_WORDS, WORDS, Score
 
@@ -22,7 +21,7 @@ VOICED_FRAMES, FEWEST_WORDS = 3, 3
 """Voiced frames that a word needs on either side to have a pitch, and words with one that a correlation needs."""
 
 
-class _Pitch(Metric):
+class _Pitch(ItemMetric):
     """The common part of the three metrics: the pitch of both sides is compared frame by frame.
 
     There is no time warping, so reference and estimate must be aligned, as they are for a codec. If their lengths differ
@@ -52,11 +51,8 @@ class _Pitch(Metric):
             self.paper = "Morise: Harvest: A high-performance fundamental frequency estimator from speech signals, Interspeech 2017"
             self.source = "pyworld 0.3.5 itself, with VERSA's settings"
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` counts the frames that were compared, and those voiced in both."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` counts the frames that were compared, and those voiced in both."""
         feature = self.estimate_features[0]
         sides = item.reference_features[feature], item.estimate_features[feature]
         reference, estimate = (np.asarray(side["f0_hz"], np.float64) for side in sides)
@@ -160,6 +156,15 @@ class F0Corr(_Pitch):
 
     Raises:
         UserError: no such variant.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("f0_corr")(reference=[clip], estimate=[coarse])[0]["f0_corr"].value, 2)
+        1.0
     """
 
     key = "f0_corr"

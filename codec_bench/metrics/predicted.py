@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
 from functools import cache
 from textwrap import indent
 from typing import Any, ClassVar, Literal
@@ -13,14 +12,14 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features import REGISTRY as FEATURES
 from codec_bench.features.scorers import SCORERS, Output, Scorer, row_of
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
 from codec_bench.registry import call_with_known
 from codec_bench.types import Score
 
 ANY_LANGUAGE = "any-language"
 
 
-class Predicted(Metric):
+class Predicted(ItemMetric):
     """A number that a network predicts for the estimate. Each learned metric is a class derived from this one, made of its row.
 
     Args:
@@ -29,6 +28,15 @@ class Predicted(Metric):
 
     Raises:
         UserError: the metric has no such variant or point.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("dnsmos_ovrl")(estimate=[coarse])[0]["dnsmos_ovrl"].value, 1)
+        2.3
     """
 
     signals = False
@@ -68,10 +76,6 @@ class Predicted(Metric):
             return None
         every = f"{self.key}[{ANY_LANGUAGE}] gives a number for every language"
         return f"{self.row.trained_on}, and the language is '{language}'; {every}"
-
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         reason = self.refusal(text=item.text, language=item.language)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, Metric, correlation, frames_apart, variant_name
+from codec_bench.metrics.base import Inputs, ItemMetric, correlation, frames_apart, variant_name
 from codec_bench.metrics.error_rate import Dwer
 from codec_bench.text.rules import Compared
 from codec_bench.types import Score
@@ -18,7 +18,7 @@ STEADY_DB = 0.01
 SPEECH = "speech"
 
 
-class DurationError(Metric):
+class DurationError(ItemMetric):
     """How far the estimate's duration is from the reference's, as a share of the reference's. Lower is better; a copy has 0.
 
     * None: of the whole signals.
@@ -55,11 +55,8 @@ class DurationError(Metric):
         self.protocol = self.variants[variant]
         self._length = _whole_s if variant is None else speech_s
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds both durations."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` holds both durations."""
         reference, estimate = (self._length(side[LEVEL]) for side in (item.reference_features, item.estimate_features))
         if not reference or not estimate:
             side = "estimate" if reference else "reference"
@@ -68,7 +65,7 @@ class DurationError(Metric):
         return Score.ok(abs(estimate - reference) / reference, self.protocol, detail=detail)
 
 
-class EnergyCorr(Metric):
+class EnergyCorr(ItemMetric):
     """Whether the estimate's loudness rises and falls with the reference's: Pearson's correlation. Higher is better, -1 to 1.
 
     Of the levels in dB of frames of 25 ms, every 10 ms; a level more than 60 dB below the loudest frame of its signal counts as 60
@@ -77,6 +74,15 @@ class EnergyCorr(Metric):
     does not change (a standard deviation of at most 0.01 dB).
 
     Source: the definition itself; levels equal librosa's.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("energy_corr")(reference=[clip], estimate=[coarse])[0]["energy_corr"].value, 2)
+        0.98
     """
 
     name = "energy_corr"
@@ -88,11 +94,8 @@ class EnergyCorr(Metric):
     source = "the definition itself; levels equal librosa's to 1e-5"
     estimate_features = reference_features = (LEVEL,)
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` counts the frames."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` counts the frames."""
         sides = [side[LEVEL] for side in (item.reference_features, item.estimate_features)]
         apart = frames_apart(sides[1]["duration_s"] - sides[0]["duration_s"])
         if apart is not None:

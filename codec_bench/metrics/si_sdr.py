@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 CEILING_DB = 20.0 * math.log10(2.0**24)
@@ -21,7 +20,7 @@ samples from 1 to 2 steps of their binade.
 VERSA = "versa"
 
 
-class SiSdr(Metric):
+class SiSdr(ItemMetric):
     """Scale-invariant signal-to-distortion ratio in dB. Higher is better; values end at 144.49 dB.
 
     `10 log10(|a r|^2 / |a r - e|^2)` with `a = <e, r> / <r, r>`, at the reference's own rate; means are not removed. It
@@ -42,6 +41,15 @@ class SiSdr(Metric):
 
     Raises:
         UserError: there is no such variant.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("si_sdr")(reference=[clip], estimate=[coarse])[0]["si_sdr"].value)
+        21
     """
 
     kind = "pair"
@@ -57,10 +65,6 @@ class SiSdr(Metric):
         self.name = "si_sdr" if variant is None else f"si_sdr[{VERSA}]"
         self.protocol = "si_sdr/no-zero-mean" + ("/uncut/float32-ceiling" if variant is None else "")
         self._ceiling = 10.0 ** (CEILING_DB / 10.0) if variant is None else math.inf
-
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         reference = np.asarray(item.reference, np.float64)

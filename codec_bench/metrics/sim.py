@@ -15,7 +15,7 @@ from codec_bench.features.speakers.three_d_speaker import CamPlusPlus, ERes2Net
 from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
-from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, Metric
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
 from codec_bench.networks.precision import BY_AUTOCAST, BY_WEIGHTS, parse_precision, suffix
 from codec_bench.types import Score
 
@@ -74,7 +74,7 @@ def speaker_encoder(metric: str, variant: str | None, point: str | None, others:
     return SpeakerEncoder(feature + (f"@{point}" if point else ""), protocol + suffix(precision))
 
 
-class Sim(Metric):
+class Sim(ItemMetric):
     """The cosine of the speaker embeddings of reference and estimate. Higher is better; 1 is the same voice.
 
     "SIM" means several things: every encoder has its own scale, and only numbers of one protocol can be compared. `sim`
@@ -92,6 +92,15 @@ class Sim(Metric):
 
     Raises:
         UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("sim[ge2e]")(reference=[clip], estimate=[coarse])[0]["sim[ge2e]"].value, 1)
+        0.8
     """
 
     kind = "pair"
@@ -114,10 +123,6 @@ class Sim(Metric):
     def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no voice in digital silence, on either side."""
         return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
-
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         return Score.ok(cosine(item, self._feature), self.protocol)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 FRAME_S, OVERLAP = 0.03, 0.75
@@ -15,7 +14,7 @@ LOWEST_DB, HIGHEST_DB = -10.0, 35.0
 EPS = float(np.finfo(np.float64).eps)
 
 
-class Snr(Metric):
+class Snr(ItemMetric):
     """The signal-to-noise ratio in dB: the reference's energy over that of the difference. Higher is better.
 
     `10 log10(|r|^2 / |r - e|^2)` at the reference's own rate, in float64, without the small numbers that torchmetrics adds
@@ -25,6 +24,15 @@ class Snr(Metric):
     It is undefined for a silent reference, and for an exact copy (the value has no bound).
 
     Reference implementation: `torchmetrics.functional.audio.signal_noise_ratio` in float64, to 1e-4 dB.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("snr")(reference=[clip], estimate=[coarse])[0]["snr"].value)
+        21
     """
 
     name = "snr"
@@ -32,10 +40,6 @@ class Snr(Metric):
     unit = "dB"
     protocol = "snr/no-zero-mean"
     source = "torchmetrics signal_noise_ratio in float64, to 1e-4 dB"
-
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         reference, estimate = (np.asarray(side, np.float64) for side in item.pair)
@@ -48,7 +52,7 @@ class Snr(Metric):
         return Score.ok(10.0 * math.log10(energy / noise), self.protocol)
 
 
-class SnrSeg(Metric):
+class SnrSeg(ItemMetric):
     """The segmental SNR: the mean of the SNRs of short frames, each between -10 and 35 dB. Higher is better.
 
     Frames of 30 ms, of which the next begins after a quarter, with a Hann window (Loizou's definition): quiet frames count as
@@ -68,11 +72,8 @@ class SnrSeg(Metric):
     paper = "Loizou: Speech Enhancement: Theory and Practice, 2nd edition, CRC Press 2013"
     source = "pysepm SNRseg at 7ef88aff, to 1e-6 dB"
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` counts the frames."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` counts the frames."""
         reference, estimate = (np.asarray(side, np.float64) for side in item.pair)
         window, hop = round(FRAME_S * item.rate_hz), int((1 - OVERLAP) * FRAME_S * item.rate_hz)
         frames = (reference.size - (window - hop)) // hop - 1

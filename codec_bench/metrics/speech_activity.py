@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
 from codec_bench.features.speech_activity import PROTOCOL, RATE_HZ
-from codec_bench.metrics.base import Inputs, Metric, frames_apart
+from codec_bench.metrics.base import Inputs, ItemMetric, frames_apart
 from codec_bench.types import Score
 
 FEATURE = "speech-activity"
@@ -24,12 +24,21 @@ def active(found: Mapping[str, Any], samples: int) -> np.ndarray:
     return np.cumsum(steps[:-1]) > 0
 
 
-class SpeechShare(Metric):
+class SpeechShare(ItemMetric):
     """The share of the estimate's time that is speech, 0 to 1. Neither more nor less is better: compare it with the reference's.
 
     It shows synthesis that falls silent or goes on without words.
 
     Source: Silero's network (github.com/snakers4/silero-vad). Reference implementation: silero-vad 6.2 itself.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("speech_share")(estimate=[coarse])[0]["speech_share"].value, 1)
+        0.9
     """
 
     name = "speech_share"
@@ -47,15 +56,12 @@ class SpeechShare(Metric):
         """None: no speech is what should be found in silence."""
         return None
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        shares = (
-            active(found, found["samples"]).mean() for item in batch for found in [item.estimate_features[FEATURE]]
-        )
-        return [Score.ok(float(share), self.protocol) for share in shares]
+    def _score(self, item: Inputs) -> Score:
+        found = item.estimate_features[FEATURE]
+        return Score.ok(float(active(found, found["samples"]).mean()), self.protocol)
 
 
-class _Kept(Metric):
+class _Kept(ItemMetric):
     """The common part of what is kept of the reference. The two sides must be aligned, as they are for a codec."""
 
     kind = "pair"
@@ -65,10 +71,6 @@ class _Kept(Metric):
     where = "inline"
     source = SOURCE
     estimate_features = reference_features = (FEATURE,)
-
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item."""
-        return [self._score(item) for item in batch]
 
     def _score(self, item: Inputs) -> Score:
         sides = item.reference_features[FEATURE], item.estimate_features[FEATURE]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.frames import frames_protocol
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.metrics.sim import UPSTREAM
 from codec_bench.networks.precision import BY_AUTOCAST, parse_precision, suffix
 from codec_bench.types import Score
@@ -16,7 +14,7 @@ from codec_bench.types import Score
 DEFAULT = "hubert_base"
 
 
-class SpeechBertScore(Metric):
+class SpeechBertScore(ItemMetric):
     """The mean over the estimate's frames of the greatest cosine with any frame of the reference. Higher is better, at most 1.
 
     Frames are a hidden state of a self-supervised speech network, so this is a precision of content: what was said, whoever said
@@ -37,6 +35,14 @@ class SpeechBertScore(Metric):
 
     Raises:
         UserError: there is no such network or precision. MissingExtra: s3prl is not installed.
+
+    Examples:
+        >>> from codec_bench.metrics import Inputs, build_metric
+        >>> sides = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[3.0, 4.0]])
+        >>> frames = [{"s3prl-frames[hubert_base]": {"frames": side}} for side in sides]
+        >>> item = Inputs("a", 16000, reference_features=frames[0], estimate_features=frames[1])
+        >>> round(build_metric("speechbertscore").compute([item])[0].value, 2)
+        0.8
     """
 
     name = "speechbertscore"
@@ -61,11 +67,8 @@ class SpeechBertScore(Metric):
         precision = parse_precision(stem, point, BY_AUTOCAST)
         self.protocol = f"speechbertscore/precision/{frames_protocol(network)}{suffix(precision)}"
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the recall and the harmonic mean of both."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` holds the recall and the harmonic mean of both."""
         reference, estimate = (
             _directions(side[self._feature]["frames"]) for side in (item.reference_features, item.estimate_features)
         )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, Metric, variant_name
+from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
 WINDOWS = (2048, 512)
@@ -17,7 +16,7 @@ CONVERGENCE_FLOOR = 1e-7**0.5
 """Parallel WaveGAN raises the power of every bin to 1e-7."""
 
 
-class SpectralDistance(Metric):
+class SpectralDistance(ItemMetric):
     """The common part of the distances between spectrograms at 16 kHz: what they read, and when they are undefined.
 
     Args:
@@ -39,11 +38,8 @@ class SpectralDistance(Metric):
         self.name = variant_name(type(self).name, variant, self.variants)
         self.protocol, self.paper, self.source = self.variants[variant]
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; undefined for signals of half a window or less."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; undefined for signals of half a window or less."""
         reference, estimate = item.pair
         if reference.size <= max(WINDOWS) // 2:
             return Score.undefined(
@@ -81,6 +77,15 @@ class StftDistance(SpectralDistance):
 
     Raises:
         UserError: there is no such variant.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("stft_distance")(reference=[clip], estimate=[coarse])[0]["stft_distance"].value, 2)
+        3.67
     """
 
     name = "stft_distance"

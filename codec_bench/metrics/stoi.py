@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.types import Score
 
 
-class _Intelligibility(Metric):
+class _Intelligibility(ItemMetric):
     """The common part of STOI and ESTOI: the signals that they read, and when they are undefined.
 
     The kernel has the metric's name. It gives None if too few frames are left without the reference's silence.
@@ -18,11 +16,8 @@ class _Intelligibility(Metric):
     rate_hz = 16_000
     range = (-1.0, 1.0)
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; undefined for a silent reference and for less than 0.4 s of sound in the reference."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; undefined for a silent reference and for less than 0.4 s of sound in the reference."""
         from codec_bench.kernels.stoi import cpu
 
         reference, estimate = item.pair
@@ -46,6 +41,15 @@ class Stoi(_Intelligibility):
     frames after the removal of silence are undefined; pystoi warns and returns 1e-5 for them.
 
     Paper: C. H. Taal et al., IEEE TASLP 19(7), 2011. Reference implementation: pystoi 0.4.1, to 1e-6.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("stoi")(reference=[clip], estimate=[coarse])[0]["stoi"].value, 2)
+        0.99
     """
 
     name = "stoi"

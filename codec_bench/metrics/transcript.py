@@ -18,6 +18,14 @@ class Transcript(Metric):
 
     Raises:
         UserError: no recogniser was named, or the named feature is not a recogniser.
+
+    Examples:
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> score = load_metric("transcript[pocketsphinx]")(estimate=[clip])[0]["transcript[pocketsphinx]"]
+        >>> score.value, score.detail["transcript"]
+        (10.0, 'the farmer put seven like eggs in the run basket')
     """
 
     kind = "single"

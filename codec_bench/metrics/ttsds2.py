@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from codec_bench.features.ttsds2 import NOISE, NOISE_PROTOCOL, Ttsds2Pitch
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2, Ttsds2Whisper
-from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.stats.packing import KEY, packed
 from codec_bench.stats.ttsds import score_of
 from codec_bench.types import Score
@@ -17,7 +16,7 @@ from codec_bench.types import Score
 PAPER = "Minixhofer, Klejch, Bell: TTSDS2: Resources and Benchmark for Evaluating Human-Quality Text to Speech Systems, 2025; the same: TTSDS, SLT 2024"
 
 
-class _Ttsds2(Metric):
+class _Ttsds2(ItemMetric):
     """The common part of the benchmarks.
 
     An item's own value is the same score of its three points alone: 100 if the estimate stands where the reference does, 0 where a
@@ -40,11 +39,8 @@ class _Ttsds2(Metric):
         self.estimate_features, self.reference_features = (self.feature,), (self.feature, self._noise)
         self.protocol = f"{self.name}/pairs/{self.distance}/{self.stem}/{NOISE}-{NOISE_PROTOCOL}"
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` holds the embeddings of the item and of its noises, of which the value of the set is made."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` holds the embeddings of the item and of its noises, of which the value of the set is made."""
         reference, estimate = (
             np.asarray(side[self.feature]["embedding"], np.float32)
             for side in (item.reference_features, item.estimate_features)
@@ -65,6 +61,15 @@ class Ttsds2PitchScore(_Ttsds2):
 
     Paper: C. Minixhofer, O. Klejch, P. Bell, "TTSDS2", 2025, arXiv 2506.19441. Reference implementation: ttsds 2.1.3
     `PitchBenchmark` and `wasserstein_distance`, to 1e-6, but for its own sets of noise.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("ttsds2_pitch")(reference=[clip], estimate=[coarse])[0]["ttsds2_pitch"].value)
+        100
     """
 
     name = "ttsds2_pitch"

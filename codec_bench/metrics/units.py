@@ -78,6 +78,13 @@ class Ter(_Units):
     Papers: K. Lakhotia et al., "On Generative Spoken Language Modeling from Raw Audio", TACL 2021 (the units); I. Gat et al.,
     "Augmentation Invariant Discrete Representation for Generative Spoken Language Modeling", IWSLT 2023 (edit distances between
     them). Reference implementation: rapidfuzz's Levenshtein distance of the units, exactly.
+
+    Examples:
+        >>> from codec_bench.metrics import Inputs, build_metric
+        >>> units = [{"hubert-km200": {"layer_6": np.array(side)}} for side in ([7, 7, 3, 5, 1], [7, 3, 3, 1])]
+        >>> item = Inputs("a", 16000, reference_features=units[0], estimate_features=units[1])
+        >>> build_metric("ter").compute([item])[0].value  # 7 3 5 1 without repeats, and 5 is missing
+        0.25
     """
 
     higher_is_better = False

@@ -83,6 +83,15 @@ class Visqol(Metric):
     Raises:
         UserError: there is no such variant. WeightsError: its weights are not on this machine. MissingExtra: the package that
             computes the lattice network is not.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("visqol")(reference=[clip], estimate=[coarse])[0]["visqol"].value, 1)
+        3.7
     """
 
     name = "visqol"

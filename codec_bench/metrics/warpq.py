@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, Metric, variant_name
+from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
 COEFFICIENTS = 13
@@ -34,7 +33,7 @@ class _Settings:
     step_frames: int
 
 
-class WarpQ(Metric):
+class WarpQ(ItemMetric):
     """The raw WARP-Q score: the median cost of aligning short pieces of the estimate with the reference. Lower is better.
 
     Both signals become 13 MFCCs every 4 ms, normalised over 0.8 s. Each piece of the estimate is aligned with the part of the
@@ -60,6 +59,15 @@ class WarpQ(Metric):
 
     Raises:
         UserError: there is no such variant.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("warpq")(reference=[clip], estimate=[coarse])[0]["warpq"].value, 1)
+        2.3
     """
 
     name = "warpq"
@@ -82,11 +90,8 @@ class WarpQ(Metric):
         self._settings = self.variants[variant]
         self.protocol, self.rate_hz = self._settings.protocol, self._settings.rate_hz
 
-    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
-        """One score per item; `detail` counts the pieces."""
-        return [self._score(item) for item in batch]
-
     def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` counts the pieces."""
         from codec_bench.kernels.warp.cpu import subsequence_costs
 
         patch, step = self._settings.patch_frames, self._settings.step_frames

@@ -1,4 +1,12 @@
 """Torch networks that give an item the same result in a batch of unequal lengths as alone.
 
 They work on tensors and lengths. Files, names of models, memory budgets and metrics are handled elsewhere.
+
+Which file to open
+    A codec, scorer or encoder has a file of its own name. Shared are:
+    `ragged.py`     where an item of a padded batch ends; `recurrent.py` and `pooled.py` are layers and means that stop there.
+    `seanet.py`     convolutions of EnCodec and its descendants; `vocos.py` decoders over spectra; `weight_norm.py` folds weights.
+    `speech_encoder.py`  wav2vec 2.0, HuBERT and WavLM, of `speech_extractor.py` and `speech_transformer.py`; sizes in `speech_config.py`.
+    `kaldi.py`, `fbank.py`, `log_mel.py`  front ends; `planes.py` residual blocks over frequency and time.
+    `precision.py`, `half.py`  float16, bfloat16 and TensorFloat-32; `transfer.py` to a GPU and back; `graphs.py` CUDA graphs.
 """

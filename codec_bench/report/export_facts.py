@@ -12,6 +12,7 @@ from typing import Any
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.stats.rows_taken import rows_taken
+from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.record import Run
 
@@ -30,11 +31,11 @@ class Data:
     revision: str | None = None
 
 
-def check_finished(run: Run, form: str) -> None:
-    """Refuses a run that is not finished, which a form of results has no way to say.
+def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[str, MetricSummary]]:
+    """The system that a file tells of (the one that is named, or the only one beside the unprocessed audio) and its entries by metric.
 
     Raises:
-        UserError: the run is not finished.
+        UserError: the run is not finished, which a form of results has no way to say; there is no such system, or one must be named.
     """
     state = run.meta.get("state")
     if state != "finished":
@@ -42,26 +43,27 @@ def check_finished(run: Run, form: str) -> None:
             f"the run '{run.folder}' is not finished (its state is '{state}'), and {form} has no way to say that",
             hint="give its command again, which finishes it",
         )
-
-
-def chosen_system(run: Run, system: str | None, form: str) -> str:
-    """The system that a file tells of: the one that is named, or the only one beside the unprocessed audio.
-
-    Raises:
-        UserError: there is no such system, or one must be named.
-    """
     names = list(run.systems)
-    if system is not None:
-        if system not in names:
-            raise UnknownName("system", system, names)
-        return system
-    own = [name for name in names if name != numbers.UNPROCESSED]
+    own = [name for name in names if name != numbers.UNPROCESSED] if system is None else [system]
+    if system is not None and system not in names:
+        raise UnknownName("system", system, names)
     if len(own) != 1:
         raise UserError(
             f"{form} tells of one system, and the run has {len(own)}: {', '.join(own) or 'only the unprocessed audio'}",
             hint="name one with --system",
         )
-    return own[0]
+    return own[0], summarise(run).systems[own[0]].metrics
+
+
+def valued(entries: Mapping[str, MetricSummary]) -> dict[str, MetricSummary]:
+    """The entries that have a value."""
+    return {name: entry for name, entry in entries.items() if entry.value is not None and math.isfinite(entry.value)}
+
+
+def named_with_part(name: str, run: Run) -> str:
+    """A name, with what says that the run did not use all data."""
+    parts = parts_taken(run)
+    return f"{name} ({', '.join(parts)})" if parts else name
 
 
 def data_of(meta: Mapping[str, Any]) -> Data:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import groupby
@@ -21,9 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.report.export_facts import check_finished, chosen_system, data_of, facts_of, parts_taken
+from codec_bench.report.export_facts import data_of, facts_of, named_with_part, results_of, valued
 from codec_bench.stats.intervals import LEVEL, t_quantile
-from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.export import Target, opened
 from codec_bench.store.record import Run
@@ -46,10 +44,8 @@ def export_harness(run: Run, form: str, out: Target, *, system: str | None = Non
     Raises:
         UserError: the run is not finished, has no value, a system must be named, or the file cannot be written.
     """
-    check_finished(run, form)
-    chosen = chosen_system(run, system, form)
-    entries = summarise(run).systems[chosen].metrics
-    held = {name: entry for name, entry in entries.items() if entry.value is not None and math.isfinite(entry.value)}
+    chosen, entries = results_of(run, system, form)
+    held = valued(entries)
     if not held:
         raise UserError(f"no metric of '{chosen}' has a value, so there is nothing to write")
     if form == "inspect" and isinstance(out, Path) and out.suffix != ".json":
@@ -61,13 +57,6 @@ def export_harness(run: Run, form: str, out: Target, *, system: str | None = Non
     return [] if form == "inspect" else [name for name in entries if name not in held]
 
 
-def _name(run: Run) -> str:
-    """What was done, as one name: the benchmark, or the data."""
-    name = data_of(run.meta).name
-    parts = parts_taken(run)
-    return f"{name} ({', '.join(parts)})" if parts else name
-
-
 def _error(entry: MetricSummary) -> float | None:
     """The standard error of a value."""
     if not entry.ci95 or entry.units < 2:
@@ -77,8 +66,8 @@ def _error(entry: MetricSummary) -> float | None:
 
 def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: str) -> dict[str, Any]:
     """The results as lm-evaluation-harness and lmms-eval keep them, which differ in what stands beside them."""
-    meta, name = run.meta, _name(run)
-    data, counts = data_of(meta), run.counts()
+    meta, data, counts = run.meta, data_of(run.meta), run.counts()
+    name = named_with_part(data.name, run)
     values: dict[str, Any] = {"alias": name}
     for metric, entry in entries.items():
         error = _error(entry)
@@ -144,7 +133,7 @@ def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dic
         "sample_ids": [s["id"] for s in samples],
     }
     spec = {
-        "eval_id": digest, "run_id": digest, "task_id": digest, "created": str(meta.get("started") or made), "task": _name(run),
+        "eval_id": digest, "run_id": digest, "task_id": digest, "created": str(meta.get("started") or made), "task": named_with_part(data.name, run),
         "dataset": dataset, "model": f"codec-bench/{system}", "config": {"limit": meta["config"].get("limit")},
         "packages": {name: str(version) for name, version in (meta.get("versions") or {}).items()},
         "metadata": {"judge": meta["config"].get("judge"), "command": meta["config"].get("command")},

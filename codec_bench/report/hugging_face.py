@@ -8,13 +8,11 @@ Conventions
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.report.export_facts import check_finished, chosen_system, data_of, facts_of, parts_taken
-from codec_bench.stats.summary import summarise
+from codec_bench.report.export_facts import data_of, facts_of, named_with_part, results_of, valued
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.export import Target, opened
 from codec_bench.store.record import Run
@@ -47,14 +45,12 @@ def export_hugging_face(
 
     if form not in FORMATS:
         raise UserError(f"there is no format '{form}' for the hub", hint=f"use one of {', '.join(FORMATS)}")
-    check_finished(run, form)
-    chosen = chosen_system(run, system, form)
-    entries = summarise(run).systems[chosen].metrics
+    chosen, entries = results_of(run, system, form)
     if metric is not None:
         if metric not in entries:
             raise UnknownName("metric", metric, list(entries))
         entries = {metric: entries[metric]}
-    held = {name: entry for name, entry in entries.items() if entry.value is not None and math.isfinite(entry.value)}
+    held = valued(entries)
     if form == "hf-eval-results":
         made: Any = _eval_results(run, chosen, entries, metric)
     elif not held:
@@ -86,8 +82,8 @@ def _eval_results(
             f"hf-eval-results holds one value, and the run has {len(entries)} metrics: {', '.join(entries)}",
             hint="name one with --metric",
         )
-    entry = entries.get(chosen)
-    if entry is None or entry.value is None or not math.isfinite(entry.value):
+    entry = valued(entries).get(chosen)
+    if entry is None:
         raise UserError(
             f"{chosen} of '{system}' has no value, and hf-eval-results cannot say why",
             hint="choose another with --metric",
@@ -109,7 +105,7 @@ def _model_index(run: Run, system: str, entries: Mapping[str, MetricSummary]) ->
         EvalResult(
             task_type=what, dataset_type=data.repository or data.name, dataset_name=data.name,
             dataset_config=data.configuration, dataset_split=data.split, dataset_revision=data.revision,
-            metric_type=name.partition("[")[0].partition("@")[0], metric_name=_marked(name, run),
+            metric_type=name.partition("[")[0].partition("@")[0], metric_name=named_with_part(name, run),
             metric_value=entry.value, metric_args=facts_of(run, entry),
         )
         for name, entry in entries.items()
@@ -125,8 +121,3 @@ def _what(meta: Mapping[str, Any]) -> str:
     if benchmark.get("category") == "ASR":
         return "automatic-speech-recognition"
     return _KINDS.get(benchmark.get("kind", ""), "audio-text-to-text")
-
-
-def _marked(name: str, run: Run) -> str:
-    parts = parts_taken(run)
-    return f"{name} ({', '.join(parts)})" if parts else name

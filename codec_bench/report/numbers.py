@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from codec_bench.stats.summary_types import Counted, Ends, MetricSummary, RowsTaken, Summary, SystemSummary
+from codec_bench.stats.summary_types import BITRATE, Counted, Ends, MetricSummary, RowsTaken, Summary, SystemSummary
 
 UNPROCESSED = "unprocessed"
 ARROWS = {True: "↑", False: "↓", None: ""}
@@ -295,6 +295,13 @@ def best(values: Mapping[Any, float | None], higher_is_better: bool | None) -> s
         return set()
     top = (max if higher_is_better else min)(known.values())
     return {key for key, value in known.items() if value == top}
+
+
+def best_systems(metric: str, entries: Mapping[str, MetricSummary]) -> set[str]:
+    """The systems with the best value of a metric over the samples for which all have one; no bitrate and no unprocessed audio."""
+    rivals = {name: entry for name, entry in entries.items() if name != UNPROCESSED and metric != BITRATE}
+    better = next((entry.higher_is_better for entry in rivals.values()), None)
+    return best({name: compared(entry) for name, entry in rivals.items()}, better)
 
 
 def duration(seconds: float | None) -> str:

@@ -36,5 +36,11 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
 
     Raises:
         UserError: the folder holds no run record.
+
+    Examples:
+        >>> from codec_bench import open_run
+        >>> run = open_run("runs/small")  # the run of evaluate's example
+        >>> list(run.systems), run.counts()["finished"]
+        (['g711-ulaw', 'g722'], 16)
     """
     return Run(folder)

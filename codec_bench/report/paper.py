@@ -19,14 +19,13 @@ from typing import Any
 
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.report.result_columns import CSV_COLUMNS, columns_in
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_types import BITRATE, MetricSummary, Summary
+from codec_bench.stats.summary_types import MetricSummary, Summary
 from codec_bench.store.export import Target, check_format, opened, write_csv
 from codec_bench.store.record import Run
 
-COLUMNS = (
-    "system", "metric", "value", "ci95_low", "ci95_high", "note", "n", "failed", "unit", "higher_is_better", "protocol",
-)  # fmt: skip
+COLUMNS = tuple(column.name for column in CSV_COLUMNS)
 FORMATS = ("csv", "markdown", "latex")
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>&|~#$])")
 _LATEX = {
@@ -52,8 +51,8 @@ class _Cell:
 @dataclass(frozen=True, slots=True)
 class _Table:
     heads: Sequence[str]
-    rows: Sequence[tuple[str, str, Sequence[_Cell]]]
-    """The name of a system, its number of items, and a cell for each metric."""
+    rows: Sequence[tuple[Sequence[str], Sequence[_Cell]]]
+    """The name of a system with what stands beside it, and a cell for each metric."""
     notes: Sequence[str]
 
 
@@ -79,14 +78,10 @@ def export_summary(run: Run, form: str, out: Target, *, safe: bool = False) -> N
 
 def summary_rows(summary: Summary) -> list[list[Any]]:
     """The summary in the columns of `COLUMNS`, a row for each system and metric; what there is not is None."""
-    return [_row(system, metric, _finite(entry)) for system, metric, entry in summary.entries]
-
-
-def _row(system: str, metric: str, entry: MetricSummary) -> list[Any]:
-    low, high = entry.ci95 or (None, None)
-    better = None if entry.higher_is_better is None else str(entry.higher_is_better).lower()
-    told = (entry.note, entry.n, entry.failed, entry.unit, better, entry.protocol)
-    return [system, metric, entry.value, low, high, *told]
+    return [
+        [column.read(system, metric, _finite(entry)) for column in CSV_COLUMNS]
+        for system, metric, entry in summary.entries
+    ]
 
 
 def summary_markdown(summary: Summary) -> str:
@@ -97,8 +92,9 @@ def summary_markdown(summary: Summary) -> str:
         return " ".join(filter(None, (value, _markdown(cell.spread), cell.items)))
 
     table = _table(summary)
-    lines = [["system", "n", *map(_markdown, table.heads)], ["---", *["--:"] * (len(table.heads) + 1)]]
-    lines += [[_markdown(system), count, *map(shown, cells)] for system, count, cells in table.rows]
+    heads = list(map(_markdown, (*_beside(), *table.heads)))
+    lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
+    lines += [[*map(_markdown, beside), *map(shown, cells)] for beside, cells in table.rows]
     notes = "".join(f"\n- {_markdown(note)}" for note in table.notes)
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n{notes}\n"
 
@@ -111,9 +107,9 @@ def summary_latex(summary: Summary) -> str:
         return " ".join(filter(None, (value, latex_text(cell.spread), latex_text(cell.items))))
 
     table = _table(summary)
-    lines = [[latex_text(system), count, *map(shown, cells)] for system, count, cells in table.rows]
-    heads = ["system", "n", *map(latex_text, table.heads)]
-    return latex_table(f"l{'r' * (len(table.heads) + 1)}", heads, lines, table.notes)
+    lines = [[*map(latex_text, beside), *map(shown, cells)] for beside, cells in table.rows]
+    heads = list(map(latex_text, (*_beside(), *table.heads)))
+    return latex_table(f"l{'r' * (len(heads) - 1)}", heads, lines, table.notes)
 
 
 def latex_table(aligned: str, heads: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str]) -> str:
@@ -156,13 +152,19 @@ def summary_html(summary: Summary) -> str:
         return f"<td>{value} <small>{_html(more)}</small></td>" if more else f"<td>{value}</td>"
 
     table = _table(summary)
-    heads = "".join(f"<th>{_html(head)}</th>" for head in ("system", "n", *table.heads))
+    heads = "".join(f"<th>{_html(head)}</th>" for head in (*_beside(), *table.heads))
     rows = "".join(
-        f'<tr><th style="text-align: left">{_html(system)}</th><td>{count}</td>{"".join(map(shown, cells))}</tr>'
-        for system, count, cells in table.rows
+        f'<tr><th style="text-align: left">{_html(system)}</th>'
+        f"{''.join(f'<td>{_html(text)}</td>' for text in beside)}{''.join(map(shown, cells))}</tr>"
+        for (system, *beside), cells in table.rows
     )
     notes = "".join(f"<li><small>{_html(note)}</small></li>" for note in table.notes)
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
+
+
+def _beside() -> list[str]:
+    """The heads of the columns that are no metrics."""
+    return ["system", *(column.name for column in columns_in("paper"))]
 
 
 def _table(summary: Summary) -> _Table:
@@ -172,7 +174,13 @@ def _table(summary: Summary) -> _Table:
     }
     count = {name: max((entry.n for entry in held.values()), default=0) for name, held in systems.items()}
     columns = [_column(systems, metric, count) for metric in summary.metrics]
-    rows = [(name, f"{count[name]:,}", [cells[name] for _, cells in columns]) for name in systems]
+    rows = [
+        (
+            [name, *(column.cell(summary.systems[name]) for column in columns_in("paper"))],
+            [cells[name] for _, cells in columns],
+        )
+        for name in systems
+    ]
     heads = [head for head, _ in columns]
     fewer = any(cell.items for _, cells in columns for cell in cells.values())
     return _Table(heads, rows, _notes(summary, systems, heads, fewer))
@@ -186,7 +194,7 @@ def _column(
     facts = next(iter(entries.values()))
     factor, unit = numbers.shown_unit(facts.unit)
     places = numbers.decimals(entries.values(), factor)
-    best = _best(metric, entries)
+    best = numbers.best_systems(metric, entries)
     cells = dict.fromkeys(systems, _Cell("–"))
     for name, entry in entries.items():
         if entry.value is not None:
@@ -195,15 +203,6 @@ def _column(
             cells[name] = _Cell(value, numbers.spread(entry, places, factor), items, name in best)
     head = (metric, f"({unit})" if unit else "", numbers.ARROWS[facts.higher_is_better])
     return " ".join(filter(None, head)), cells
-
-
-def _best(metric: str, entries: Mapping[str, MetricSummary]) -> set[str]:
-    """The systems with the best value over the samples for which all systems have one."""
-    compared = {name: entry for name, entry in entries.items() if name != numbers.UNPROCESSED and metric != BITRATE}
-    directions = [entry.higher_is_better for entry in compared.values()]
-    return numbers.best(
-        {name: numbers.compared(entry) for name, entry in compared.items()}, next(iter(directions), None)
-    )
 
 
 def _notes(

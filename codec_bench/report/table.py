@@ -16,8 +16,9 @@ from rich.text import Text
 
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.report.result_columns import columns_in
 from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, Comparison
-from codec_bench.stats.summary_types import BITRATE, Estimate, Failure, MetricSummary, Summary, SystemSummary
+from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Summary, SystemSummary
 
 _GAP = 2
 _NAME = 120
@@ -50,7 +51,7 @@ def summary_table(summary: Summary, *, width: int | None = None) -> Table:
     width = width or get_console().width
     names = summary.metrics
     systems = _Column(Text("system"), [_system_cell(name, entry) for name, entry in summary.systems.items()])
-    columns = [_metric_column(summary, name) for name in names]
+    columns = [*_beside(summary), *(_metric_column(summary, name) for name in names)]
     if sum(column.width + _GAP for column in columns) > width - systems.width - 1:
         turned = _turned(summary, names)
         if sum(column.width + _GAP for column in turned) - 1 <= width:
@@ -121,16 +122,20 @@ def _system_cell(name: str, entry: SystemSummary) -> Text:
     return cell
 
 
+def _beside(summary: Summary) -> list[_Column]:
+    """The columns that are no metrics."""
+    return [
+        _Column(Text(column.name), [Text(column.cell(system)) for system in summary.systems.values()])
+        for column in columns_in("terminal")
+    ]
+
+
 def _metric_column(summary: Summary, metric: str) -> _Column:
-    found = numbers.entries(summary, metric)
+    held = {name: system.metrics[metric] for name, system in summary.systems.items() if metric in system.metrics}
+    found = list(held.values())
     factor, unit = numbers.shown_unit(next((e.unit for e in found), ""))
     places = numbers.decimals(found, factor)
-    values = {
-        name: numbers.compared(system.metrics[metric])
-        for name, system in summary.systems.items()
-        if metric in system.metrics and name != numbers.UNPROCESSED and metric != BITRATE
-    }
-    best = numbers.best(values, next((e.higher_is_better for e in found), None))
+    best = numbers.best_systems(metric, held)
     cells = []
     for name, system in summary.systems.items():
         entry = system.metrics.get(metric)
@@ -169,15 +174,16 @@ def _cell(entry: MetricSummary, places: int, factor: float, best: bool, lost: in
 
 
 def _turned(summary: Summary, names: Sequence[str]) -> list[_Column]:
-    """The same table with a row for each metric and a column for each system."""
-    heads = []
+    """The same table with a row for each metric, and for each column beside the metrics, and a column for each system."""
+    beside = _beside(summary)
+    heads = [column.head for column in beside]
     for metric in names:
         found = numbers.entries(summary, metric)
         unit = numbers.shown_unit(next((e.unit for e in found), ""))[1]
         direction = next((e.higher_is_better for e in found), None)
         label = " ".join(filter(None, (numbers.plain(metric), unit, numbers.ARROWS[direction])))
         heads.append(Text(label))
-    by_metric = [_metric_column(summary, metric).cells for metric in names]
+    by_metric = [column.cells for column in (*beside, *(_metric_column(summary, metric) for metric in names))]
     columns = [_Column(Text("metric"), heads)]
     for position, (name, system) in enumerate(summary.systems.items()):
         head = _system_cell(name, system)
@@ -241,7 +247,7 @@ def comparison_table(
     """Two systems compared metric by metric, over the samples for which both have a number.
 
     The difference is A minus B, with its interval. It is bold if the interval does not contain 0. `better` counts the
-    samples on which A is better. `could show` is the smallest difference that such data show in four of five studies, or
+    samples on which A is better. `detectable` is the smallest difference that such data show in four of five studies, or
     `equal` if the two are equal everywhere. `comparison_notes` says why there is a dash in the place of a number.
 
     Args:
@@ -252,7 +258,7 @@ def comparison_table(
     """
     rows = [_comparison(c, adjusted) for c in comparisons]
     heads = ["metric", numbers.plain(name_a), numbers.plain(name_b), "difference", "95 % interval", "p"]
-    heads += [*(["p (Holm)"] if adjusted else []), "could show", "better : worse : same", "pairs", "units"]
+    heads += [*(["p (Holm)"] if adjusted else []), "detectable", "better : worse : same", "pairs", "units"]
     columns = [_Column(Text(head), [row[place] for row in rows]) for place, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width or get_console().width)
 
@@ -298,7 +304,7 @@ def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:
     for c in comparisons:
         note = c.test.note or ""
         for unknown in (text for text in (EQUAL, ALIKE) if text in note):
-            told.setdefault(("could show", unknown), []).append(numbers.plain(c.metric))
+            told.setdefault(("detectable", unknown), []).append(numbers.plain(c.metric))
             note = note.removesuffix(unknown).removesuffix("; ")
         if note:
             told.setdefault((_subject(c), note), []).append(numbers.plain(c.metric))

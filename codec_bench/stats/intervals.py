@@ -54,10 +54,10 @@ FEW_ITEMS = 3_000
 ENOUGH_FOR_LONE = 20
 MANY_DEGREES, MOST_DEGREES = 30.0, 0.75
 """From so many degrees of freedom, or from such a share of (units - 1), Student's t holds; below, signs are flipped."""
-AT_BOUND = 0.01
+AT_BOUND = 0.001
 """Scores crowd at a bound if half of them are within this share of the range."""
-SKEWED = 0.3
-"""How large the skewness over the square root of the number of units may be before a mean of bounded scores counts as skewed."""
+SKEWED = 0.25
+"""How large the skewness over the square root of the number of items may be before bounded scores count as skewed."""
 FEW_RARE = 5.0
 SHORT = (
     f"fewer than {FEW_ITEMS:,} items do not show whether one in a thousand is lost or looped many times over, "
@@ -133,7 +133,7 @@ def interval(
         UserError: lengths differ, a number is not finite, a denominator is negative, the level is not between 0 and 1, or a
             value is outside of the bounds.
 
-    Example:
+    Examples:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
         >>> round(found.low, 3), round(found.high, 3), found.units, found.method
         (2.872, 3.648, 4, 't')
@@ -305,7 +305,7 @@ def interval_of(
         return none(SHORT)
     made = _unequal(fold, units, value, freedom, level, seed)
     low, high, method = (value - t * error, value + t * error, "t") if made is None else (*made, "sign-flips")
-    allowed = unseen_item(table, units[:, 0] - value * units[:, 1], bounds, rate=rate) if fold is ratios else None
+    allowed = unseen_item(table, table[:, 0] - value * table[:, 1], bounds, rate=rate) if fold is ratios else None
     if allowed is not None:
         size = float(table[:, 1].mean())
         if not rate:
@@ -353,7 +353,7 @@ def unseen_item(
 
     Args:
         table: the items' parts, `(items, 2)`.
-        residuals: what each unit adds beyond the value, `(units,)`.
+        residuals: what each item adds beyond the value, `(items,)`. Units are too few to show a skewness.
         bounds: what is declared; values beyond them widen them.
         rate: whether these are error rates without an upper bound. Then the worst item is entirely wrong, or as the worst seen.
     """

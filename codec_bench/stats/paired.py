@@ -163,7 +163,7 @@ def paired_test(
     Raises:
         UserError: lengths differ, a number is not finite, a denominator is negative, or a value is outside of the bounds.
 
-    Example:
+    Examples:
         >>> a, b = [3.1, 3.4, 2.9, 3.6, 3.3, 3.0, 3.5, 3.2], [2.9, 3.1, 2.8, 3.5, 3.0, 2.9, 3.1, 3.0]
         >>> found = paired_test(a, b)
         >>> round(found.difference, 4), round(found.low, 4), round(found.high, 4), found.p
@@ -240,7 +240,7 @@ def paired_parts(
             ends = None
             notes.append(SHORT)
         elif fold is ratios:
-            allowed = unseen_item(both, apart[:, 0] - difference * apart[:, 1], bounds, rate=rate)
+            allowed = unseen_item(both, a[:, 0] - b[:, 0] - difference * (a[:, 1] + b[:, 1]) / 2, bounds, rate=rate)
         if ends is not None and allowed is not None:
             size = float(both[:, 1].mean())
             most = (allowed[1] - allowed[0]) * size

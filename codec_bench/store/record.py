@@ -21,7 +21,7 @@ from typing import Any
 from codec_bench.errors import UnknownName, UserError, optional_package
 from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
-from codec_bench.store.rows import NUMBERS, ItemRow, SampleRow, ScoreRow, TableRow
+from codec_bench.store.rows import NUMBERS, TABLE_COLUMNS, Cells, ItemRow, SampleRow, ScoreRow, TableRow
 
 
 class Run:
@@ -168,56 +168,31 @@ class Run:
 
         A score that the record lacks has a row too, so that a count of the rows is the count of the summary.
         """
-        protocols = {name: facts.get("protocol", "") for name, facts in self.metrics.items()}
-        extra, joins = "COALESCE(extras.columns, '{}')", "LEFT JOIN extras ON extras.number = i.sample "
-        if self.has_questions:
-            extra = f"json_patch({extra}, COALESCE(questions.subsets, '{{}}'))"
-            drawn = "json_object('question', questions.draw_of, 'draw', questions.draw)"
-            extra = f"CASE WHEN questions.draw_of IS NULL THEN {extra} ELSE json_patch({extra}, {drawn}) END"
-            joins += "LEFT JOIN questions ON questions.number = i.sample "
+        asked = self.has_questions
+        columns = TABLE_COLUMNS.values()
+        cells = ", ".join(column.asked if asked and column.asked else column.sql for column in columns)
+        made = [(place, column.made) for place, column in enumerate(columns) if column.made]
+        held = Cells({name: facts.get("protocol", "") for name, facts in self.metrics.items()}, self._detail)
         # The joins are nested in the order of the result, so that SQLite neither sorts nor stores it.
-        for (
-            system,
-            sample,
-            metric,
-            item,
-            why,
-            *score,
-            speaker,
-            language,
-            duration_s,
-            text,
-            detail,
-            further,
-        ) in self._rows(
-            "SELECT s.name, p.id, m.name, i.status, i.reason, c.value, c.status, c.reason, c.numerator, c.denominator, "
-            f"p.speaker, p.language, p.duration_s, p.text, c.detail, {extra} FROM systems s CROSS JOIN metrics m "
+        for row in self._rows(
+            f"SELECT p.id, {cells} FROM systems s CROSS JOIN metrics m "
             "CROSS JOIN items i ON i.system = s.number CROSS JOIN samples p ON p.number = i.sample "
             "LEFT JOIN scores c ON c.system = s.number AND c.metric = m.number AND c.sample = i.sample "
-            f"{joins}"
+            "LEFT JOIN extras ON extras.number = i.sample "
+            f"{'LEFT JOIN questions ON questions.number = i.sample ' if asked else ''}"
             "ORDER BY s.number, m.number, i.sample"
         ):
-            value, status, reason, numerator, denominator = score
-            if status is None and item == "ok":
-                status, reason = "not_scored", "the record holds no score"
-            elif status is None:
-                status, reason = item, why
-            detail, transcript = self._detail(detail, sample)
-            yield TableRow(
-                system, sample, metric, value, status, reason, protocols[metric], numerator, denominator, speaker, language,
-                duration_s, text, transcript, detail, further,
-            )  # fmt: skip
+            held.sample, *told = row
+            for place, make in made:
+                told[place] = make(held, told[place])
+            yield TableRow._make(told)
 
-    def _detail(self, text: str | None, sample: str) -> tuple[str, str | None]:
-        """The detail of a score as standard JSON, and the transcript in it, if there is one."""
-        if text is None:
-            return "{}", None
+    def _detail(self, text: str, sample: str) -> dict[str, Any]:
+        """The detail of a score."""
         held = self.json(text, f"the detail of '{sample}'")
         if not isinstance(held, dict):
             raise integrity.damaged(self._path, f"the detail of '{sample}' is not a mapping")
-        # An error rate holds both texts as compared, and a transcript alone is held as it was heard.
-        heard = held.get("transcript", held.get("hypothesis"))
-        return text, heard if isinstance(heard, str) else None
+        return held
 
     def to_pandas(self) -> Any:
         """The rows of `rows` as a `pandas.DataFrame`.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_type_hints
 
 from codec_bench.types import Score
 
@@ -81,42 +81,144 @@ class ScoreRow:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
-class TableRow(NamedTuple):
-    """One row of the run as a table: one metric of one sample through one system. docs/export.md explains each column.
+class Cells:
+    """What the cells of a row of `Run.rows` are made with, where SQL alone does not make them.
 
     Args:
-        system, id, metric: names; `id` is the id of the sample.
-        value: the score; None unless `status` is `ok`.
-        status, reason: as those of a `Score`. `failed` also stands for an item that failed and has no score in the record,
-            and `not_scored` for any other score that the record lacks.
-        protocol: the exact measurement.
-        numerator, denominator: what the row adds to the value of its system and metric.
-        speaker, language, duration_s, text: of the sample; `text` is its reference text.
-        transcript: what a recogniser heard, if the score says so.
-        detail: the further numbers of the score as a JSON object; `{}` if there are none.
-        extra: the further columns of the manifest that the record keeps, or the subsets of a benchmark's question, as a JSON
-            object; `{}` if there are none.
+        protocols: by metric. read_detail: reads a score's detail, given with the id of its sample; it is a mapping, or an error says not.
     """
 
-    system: str
-    id: str
-    metric: str
-    value: float | None
-    status: str
-    reason: str | None
-    protocol: str
-    numerator: float | None
-    denominator: float | None
-    speaker: str | None
-    language: str | None
-    duration_s: float | None
-    text: str | None
-    transcript: str | None
-    detail: str
-    extra: str
+    def __init__(self, protocols: Mapping[str, str], read_detail: Callable[[str, str], Mapping[str, Any]]) -> None:
+        self.protocols = protocols
+        self.sample = ""
+        self._read = read_detail
+        self._last: tuple[str, str, Mapping[str, Any]] = ("", "", {})
+
+    def detail(self, text: str | None) -> Mapping[str, Any]:
+        """The detail of the row's score; two columns ask for it, and it is read once."""
+        if text is None:
+            return {}
+        if self._last[:2] != (self.sample, text):
+            self._last = (self.sample, text, self._read(text, self.sample))
+        return self._last[2]
+
+    def transcript(self, text: str | None) -> str | None:
+        """What a recogniser heard. An error rate holds both texts as compared, and a transcript alone is held as it was heard."""
+        held = self.detail(text)
+        heard = held.get("transcript", held.get("hypothesis"))
+        return heard if isinstance(heard, str) else None
+
+    def checked_detail(self, text: str | None) -> str:
+        """The detail as standard JSON, as it was written."""
+        self.detail(text)
+        return "{}" if text is None else text
 
 
-NUMBERS = ("value", "numerator", "denominator", "duration_s")
+class TableColumn(NamedTuple):
+    """How a column of the table is read, and what it is.
+
+    Args:
+        means: what it holds; `docs/export.md` has it from here.
+        sql: the expression that gives the cell, over the tables `systems s`, `metrics m`, `items i`, `samples p`, `scores c` (NULL where
+            the record has no score) and `extras`. asked: the expression in a run that holds `questions`, if it is another.
+        made: makes the cell of what the expression gives, where SQL alone does not.
+    """
+
+    means: str
+    sql: str
+    asked: str | None = None
+    made: Callable[[Cells, Any], Any] | None = None
+
+
+_EXTRA = "COALESCE(extras.columns, '{}')"
+_OF_QUESTION = f"json_patch({_EXTRA}, COALESCE(questions.subsets, '{{}}'))"
+
+
+class TableRow(NamedTuple):
+    """One row of the run as a table: one metric of one sample through one system. A field is a column of every format: a column of
+    `float` holds numbers, any other texts."""
+
+    system: Annotated[str, TableColumn("The name of the system.", "s.name")]
+    id: Annotated[str, TableColumn("The id of the sample.", "p.id")]
+    metric: Annotated[str, TableColumn("The name of the metric.", "m.name")]
+    value: Annotated[float | None, TableColumn("The score. It is empty unless `status` is `ok`.", "c.value")]
+    status: Annotated[
+        str,
+        TableColumn(
+            "`ok`, or why there is no value; see below.",
+            "CASE WHEN c.status IS NULL AND i.status = 'ok' THEN 'not_scored' ELSE COALESCE(c.status, i.status) END",
+        ),
+    ]
+    reason: Annotated[
+        str | None,
+        TableColumn(
+            "One sentence, unless `status` is `ok`.",
+            "CASE WHEN c.status IS NOT NULL THEN c.reason WHEN i.status = 'ok' THEN 'the record holds no score' ELSE i.reason END",
+        ),
+    ]
+    protocol: Annotated[
+        str,
+        TableColumn(
+            "The exact measurement. Do not average numbers of two protocols.",
+            "m.name",
+            made=lambda cells, metric: cells.protocols[metric],
+        ),
+    ]
+    numerator: Annotated[
+        float | None,
+        TableColumn(
+            "What the row adds to the numerator of the value of its system and metric: errors, or bits. For a plain mean this is the value.",
+            "c.numerator",
+        ),
+    ]
+    denominator: Annotated[
+        float | None,
+        TableColumn(
+            "What the row adds to the denominator: words, or seconds. For a plain mean this is 1.", "c.denominator"
+        ),
+    ]
+    speaker: Annotated[str | None, TableColumn("The speaker of the sample, where it is known.", "p.speaker")]
+    language: Annotated[str | None, TableColumn("The language of the sample, where it is known.", "p.language")]
+    duration_s: Annotated[
+        float | None, TableColumn("How long the sample is, in seconds, where it is known.", "p.duration_s")
+    ]
+    text: Annotated[str | None, TableColumn("The reference text of the sample, as the data has it.", "p.text")]
+    transcript: Annotated[
+        str | None,
+        TableColumn(
+            "What a recogniser heard. Error rates give it as it was compared, so its capitals and punctuation may be gone.",
+            "c.detail",
+            made=Cells.transcript,
+        ),
+    ]
+    detail: Annotated[
+        str,
+        TableColumn(
+            "Everything else that the score says, as a JSON object in text; `{}` if there is nothing.",
+            "c.detail",
+            made=Cells.checked_detail,
+        ),
+    ]
+    extra: Annotated[
+        str,
+        TableColumn(
+            "The further columns of the manifest, or the subsets of a benchmark's question, as a JSON object in text; where a question "
+            "was asked several times (`--repeats`, `--prompts each`, `--choices all-rotations`) also the id of its `question` and its "
+            "`draw`, from 0; `{}` if there are none. A column that forms [no groups](report.md#by-speaker-duration-or-another-column), "
+            "such as one of long texts, is not in the record and not here.",
+            _EXTRA,
+            asked=f"CASE WHEN questions.draw_of IS NULL THEN {_OF_QUESTION} "
+            f"ELSE json_patch({_OF_QUESTION}, json_object('question', questions.draw_of, 'draw', questions.draw)) END",
+        ),
+    ]
+
+
+_HINTS = get_type_hints(TableRow, include_extras=True)
+TABLE_COLUMNS: dict[str, TableColumn] = {name: _HINTS[name].__metadata__[0] for name in TableRow._fields}
+"""The columns of the table by name."""
+NUMBERS = tuple(
+    name for name in TableRow._fields if float in (get_args(get_args(_HINTS[name])[0]) or get_args(_HINTS[name]))
+)
 """The columns of `TableRow` that hold numbers; the others hold text."""
 
 

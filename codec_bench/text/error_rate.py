@@ -108,7 +108,7 @@ def error_rate(
     Raises:
         UserError: the numbers of texts differ. UnknownName: there is no such unit or normaliser.
 
-    Example:
+    Examples:
         >>> found = error_rate(reference=["the cat sat on the mat", "hello"], estimate=["the cat sat on a mat", "hello world"])
         >>> found
         ErrorRate(hits=6, substitutions=1, deletions=0, insertions=1)

@@ -1,6 +1,6 @@
 """Checkpoints: which ones there are, where they are on this machine, and how they are read without running code in them.
 
-Where to look
+Which file to open
     `catalogue.py` says what an entry of `configs/weights` may hold, such as its repository on each hub. `fetch.py`
     chooses among the sources, each of which has a file: `from_hub.py` (the Hugging Face hub), `from_modelscope.py`,
     `from_files.py` (URLs, a server of plain files, a folder); `placing.py` is what they share. `find.py` has one function

@@ -76,13 +76,3 @@ def search_factorised(
         codes[codebook] = ((residual @ project[codebook].T + project_bias[codebook]) @ directions.T).argmax(1)
         residual -= words[codes[codebook]] @ expand[codebook].T + expand_bias[codebook]
     return np.moveaxis(codes.reshape(-1, items, frames), 0, 1)
-
-
-def lookup_factorised(codes: np.ndarray, embed: np.ndarray, expand: np.ndarray, expand_bias: np.ndarray) -> np.ndarray:
-    """Sum of the expanded codewords, float64 `(items, hidden, frames)`."""
-    parts = [
-        embed[codebook].astype(np.float64)[codes[:, codebook]] @ expand[codebook].astype(np.float64).T
-        + expand_bias[codebook]
-        for codebook in range(codes.shape[1])
-    ]
-    return np.moveaxis(np.sum(parts, axis=0), 2, 1)

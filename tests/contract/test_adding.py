@@ -17,8 +17,18 @@ NEW_LINE = {
     ),
     "codec_bench/metrics/__init__.py": ("TABLE = {\n", '    "loudest": "codec_bench.metrics.loudest:Loudest",\n'),
     "codec_bench/features/__init__.py": ("TABLE = {\n", '    "peak": "codec_bench.features.peak:Peak",\n'),
+    "tests/engine/test_silence.py": ("MEANT = {\n", '    "loudest": None,\n'),
     "CHANGELOG.md": ("### Added\n", "- One more of everything.\n"),
 }
+SCORERS = "codec_bench/features/scorers.py"
+ROW = re.compile(r' {4}Scorer\(\n {8}feature="distillmos",.*?\n {4}\),\n', re.DOTALL)
+ENTRY = re.compile(r"^DistillMOS -- .*\n(?: .*\n)+", re.MULTILINE)
+SCORER = (
+    "codec_bench/networks/distillmos.py", "configs/weights/distillmos-v7.yaml", "tests/metrics/test_distillmos.py", SCORERS, "NOTICE",
+)  # fmt: skip
+"""A learned scorer of the project itself. It is taken out of the copy, and put back with these files, as they are in the project."""
+BY_CHOICE = ("tests/cli/test_demo.py", "tests/cli/test_presets.py", "tests/contract/test_adding.py")
+"""Tests of presets, and this one: they name the scorer when the presets no longer do."""
 ADDED = {
     "A codec": {
         "codec_bench/codecs/classical/wordwise.py": '''"""Every sample in 16 bits: a codec that shows what one needs."""
@@ -140,6 +150,7 @@ def test_the_loudest_sample():
     assert load_feature("peak").compute([np.array([0.1, -0.5], np.float32)]) == [{"peak": 0.5}]
 """,
     },
+    "A learned scorer": {file: (ROOT / file).read_text("utf-8") for file in SCORER},
     "A benchmark": {
         "benchmarks/qa/few-capitals/benchmark.yaml": """version: 1
 name: few-capitals
@@ -207,7 +218,7 @@ def test_both_agree():
     },
 }
 TABLES = {"A codec": "codec_bench/codecs/__init__.py", "A metric": "codec_bench/metrics/__init__.py", "A feature": "codec_bench/features/__init__.py"}  # fmt: skip
-IN_CHANGELOG = ("A codec", "A metric", "A feature", "A kernel")
+IN_CHANGELOG = ("A codec", "A metric", "A feature", "A learned scorer", "A kernel")
 
 
 def touched_by(kind: str) -> list[str]:
@@ -215,14 +226,15 @@ def touched_by(kind: str) -> list[str]:
     return [
         *ADDED[kind],
         *([TABLES[kind]] if kind in TABLES else []),
+        *(["tests/engine/test_silence.py"] if kind == "A metric" else []),
         *(["CHANGELOG.md"] if kind in IN_CHANGELOG else []),
     ]
 
 
 def pattern_of(file: str) -> str:
     """How CONTRIBUTING names a file: the new thing's own name is a placeholder."""
-    file = re.sub(r"classical/wordwise|loudest|peak|twice", "<stem>", file)
-    return re.sub(r"few-capitals|my-endpoint|wordwise", "<name>", file).replace("qa/", "<kind>/")
+    file = re.sub(r"classical/wordwise|loudest|peak|twice|distillmos(?=\.py)", "<stem>", file)
+    return re.sub(r"few-capitals|my-endpoint|wordwise|distillmos-v7", "<name>", file).replace("qa/", "<kind>/")
 
 
 @pytest.mark.parametrize("kind", ADDED)
@@ -230,16 +242,43 @@ def test_the_recipe_names_every_file(kind):
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
     recipe = next(part for part in text.split("\n\n") if part.startswith(f"**{kind}** ("))
     files = touched_by(kind)
-    assert recipe.startswith(f"**{kind}** ({len(files)} file{'s' * (len(files) > 1)})"), recipe[:40]
+    if "NOTICE" in files:
+        assert "; one more where it follows somebody's program" in recipe
+        files.remove("NOTICE")
+        assert "`NOTICE`" in recipe
+    assert recipe.startswith(f"**{kind}** ({len(files)} file{'s' * (len(files) > 1)}"), recipe[:40]
     for file in files:
         assert f"`{pattern_of(file)}`" in recipe, f"{kind}: {pattern_of(file)}"
     assert ("`make docs`" in recipe) == (kind not in ("A feature", "A kernel"))
+
+
+def take_out_the_scorer(copy: Path) -> None:
+    """Removes all of the learned scorer that is put back, and what names it: presets, its cost, its page and the navigation."""
+    for file in (*SCORER, "docs/metrics/distillmos.md"):
+        if file not in (SCORERS, "NOTICE"):
+            (copy / file).unlink()
+    for file, part in ((SCORERS, ROW), ("NOTICE", ENTRY)):
+        text, count = part.subn("", (copy / file).read_text("utf-8"))
+        assert count == 1, file
+        (copy / file).write_text(text, "utf-8")
+    naming = ("docs/.nav.yml", "codec_bench/metrics/costs.csv")
+    for path in [*(copy / "configs" / "preset").iterdir(), *(copy / file for file in naming)]:
+        lines = path.read_text("utf-8").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if "distillmos" not in line), "utf-8")
+    told = {
+        path.relative_to(copy).as_posix()
+        for room in ("codec_bench", "configs", "tests", "scripts")
+        for path in (copy / room).rglob("*.*")
+        if path.suffix in (".py", ".yaml", ".csv", ".json") and "distillmos" in path.read_text("utf-8").lower()
+    }
+    assert told == set(BY_CHOICE)
 
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory):
     """A copy of the project with one more of each kind, how it is run, and the files that changed."""
     copy, environment = copied(tmp_path_factory.mktemp("grown"))
+    take_out_the_scorer(copy)
     before = sums(copy)
     for kind, files in ADDED.items():
         for file, text in files.items():
@@ -289,11 +328,19 @@ CHOSEN = (
     "(test_docs.py and (written or family or links or exist))",
 )
 """In one process, because each would import torch and all of the project anew."""
+OF_THE_SCORER = "distillmos or is_forgotten or every_feature_of or every_network_is or every_repository"
 
 
-def test_what_was_added_passes(grown):
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        (*NAMED_AFTER_IT, *OVER_ALL_NAMES, "tests/test_docs.py", "-k", " or ".join(CHOSEN)),
+        ("tests/metrics/test_distillmos.py", "tests/gpu/test_features.py", "tests/engine/test_silence.py", "tests/test_notice.py", "-k", OF_THE_SCORER),
+    ],
+    ids=["new", "the scorer"],
+)  # fmt: skip
+def test_what_was_added_passes(grown, chosen):
     run, _ = grown
-    files = (*NAMED_AFTER_IT, *OVER_ALL_NAMES, "tests/test_docs.py")
-    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", " or ".join(CHOSEN))
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     assert " passed" in done.stdout

@@ -15,7 +15,7 @@ CHANGELOG = {"CHANGELOG.md": (("### Added\n", "### Added\n- One more option.\n")
 ADDED = {
     "an argument of the verb": CHANGELOG | {
         "codec_bench/config/request.py": (
-            ('"""The options of `eval`."""\n', '"""The options of `eval`."""\n\n    title: Annotated[Text | None, Option("What the run is called.")] = None\n'),
+            ('"""The options of `eval`."""\n', '"""The options of `eval`."""\n\n    title: Text | None = option(None, "What the run is called.")\n'),
         ),
         "codec_bench/api/evaluate.py": (
             ("    seed: int = 0,\n    limit: int | None = None,\n", "    seed: int = 0,\n    limit: int | None = None,\n    title: str | None = None,\n"),
@@ -26,7 +26,7 @@ ADDED = {
     },
     "a field of Running": CHANGELOG | {
         "codec_bench/config/shared_options.py": (
-            ("    check: Annotated[\n", '    started_by: Annotated[Text, Option("Who started the run.", of="running")] = "nobody"\n    check: Annotated[\n'),
+            ("    check: Flag = option(\n", '    started_by: Text = option("nobody", "Who started the run.", of="running")\n    check: Flag = option(\n'),
         ),
         "codec_bench/engine/evaluation.py": (('"check": running.check,', '"check": running.check, "started_by": running.started_by,'),),
     },

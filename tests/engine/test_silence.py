@@ -8,16 +8,11 @@ import pytest
 from codec_bench import Audio, load_metric
 from codec_bench.data import open_source
 from codec_bench.engine.stage import is_silent
-from codec_bench.metrics import TABLE, build_metric
+from codec_bench.features.scorers import SCORERS
+from codec_bench.metrics import TABLE, build_metric, weights_of
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flagged
 from codec_bench.types import Score
 
-NEEDS_WEIGHTS = {
-    "audiobox_ce", "audiobox_cu", "audiobox_pc", "audiobox_pq", "dnsmos_pro", "nisqa_coloration", "nisqa_discontinuity", "nisqa_loudness", "nisqa_mos", "nisqa_noisiness",
-    "nisqa_tts", "sigmos_col", "sigmos_disc", "sigmos_loud", "sigmos_noise", "sigmos_ovrl", "sigmos_reverb", "sigmos_sig", "emotion_accuracy", "emotion_sim", "scoreq",
-    "scoreq_ref", "speech_token_distance", "speechbertscore", "speechbleu", "ter", "ttsds2_wav2vec2",
-    "ttsds2_whisper", "utmos", "utmosv2",
-}  # fmt: skip
 FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
 """They have a value, since their reference implementation does, and it says nothing."""
 MEANT = {
@@ -30,9 +25,18 @@ MEANT = {
 """They have a value that means what it says; None for one that depends on the sound."""
 WORST = {
     "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None, "f0_rmse": None,
-    "leading_silence_error": None, "mcd": None, "distillmos": 1.0, "visqol": 1.0, "fad[ge2e]": None, "kad[ge2e]": None,
+    "leading_silence_error": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "kad[ge2e]": None,
 }  # fmt: skip
 """They have no value for silence, and this worst one; None for a metric whose values have no bound."""
+for row in SCORERS:
+    for scorer, output in row.scores.items():
+        if scorer not in FLAGGED and not weights_of(scorer):
+            WORST[scorer] = row.range[0 if output.higher_is_better else 1]
+NEEDS_WEIGHTS = {
+    *("emotion_accuracy", "emotion_sim", "speech_token_distance", "speechbertscore", "speechbleu", "ter"),
+    *("ttsds2_wav2vec2", "ttsds2_whisper"),
+    *(scorer for row in SCORERS for scorer in row.scores if scorer not in (*FLAGGED, *WORST)),
+}
 REFUSED = ["hallucinated[pocketsphinx]"]
 
 

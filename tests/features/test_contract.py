@@ -10,6 +10,7 @@ import pytest
 from codec_bench import features
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
+from codec_bench.features.scorers import SCORERS
 from codec_bench.weights import checkpoint, checkpoint_names
 
 NAMES = sorted(features.TABLE)
@@ -17,6 +18,10 @@ ARGUMENTS = {"s3prl": "s3prl[fbank]", "s3prl-frames": "s3prl-frames[fbank]"}
 WITH_WEIGHTS = {used for entry in checkpoint_names() for used in (entry, *checkpoint(entry).used_by)}
 EMBEDDED = [name for name in NAMES if name not in WITH_WEIGHTS and name not in ARGUMENTS]  # they run with no checkpoint
 RATE_HZ = 16_000
+RATES_HZ = {
+    **{row.feature: row.rate_hz for row in SCORERS}, "clap-htsat-unfused": 48_000, "ttsds2-pitch": 22_050,
+}  # fmt: skip
+"""Of the features that do not read `RATE_HZ`; those of learned scorers as their rows say."""
 
 
 @pytest.fixture
@@ -33,9 +38,7 @@ def test_it_says_what_it_is(name):
     feature = features.REGISTRY.resolve(name)
     assert issubclass(feature, features.Feature)
     assert feature.where in ("device", "cpu")
-    assert feature.rate_hz == {"ttsds2-pitch": 22_050}.get(
-        name, 48_000 if name.startswith(("clap", "nisqa", "sigmos")) else RATE_HZ
-    )
+    assert feature.rate_hz == RATES_HZ.get(name, RATE_HZ)
     for word in ("Result:", "Args:"):
         assert word in feature.__doc__, word
     assert "eference implementation" in feature.__doc__ or "Reference" in feature.__doc__

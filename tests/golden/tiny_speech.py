@@ -9,7 +9,6 @@ import deterministic_weights
 import torch
 import transformers
 
-from codec_bench.features import REGISTRY
 from codec_bench.features.audiobox import Audiobox
 from codec_bench.features.emotion2vec import Emotion2vecPlusLarge
 from codec_bench.features.scoreq import Scoreq, ScoreqEmbedding
@@ -20,7 +19,6 @@ from codec_bench.features.speakers.wespeaker import WespeakerResnet34
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2
 from codec_bench.features.units import HubertUnits
 from codec_bench.features.utmosv2 import UtmosV2
-from codec_bench.networks.distillmos import DistillMosNet
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.registry import load_attribute
 
@@ -390,25 +388,11 @@ def write_emotion2vec(folder):
     return str(path)
 
 
-class SmallDistillMos(REGISTRY.resolve("distillmos")):
-    """The feature with a small network."""
-
-    def _architecture(self):
-        return DistillMosNet((4,) * 6, 16, 1)
-
-
 def write_learned(folder, network):
     """Stand-in weights of a network of the table of scorers, in the layout of the published file."""
     state = standing_in(load_attribute(network.path)()).state_dict()
     torch.save(state if network.key is None else {network.key: state}, folder / "learned.pt")
     return str(folder / "learned.pt")
-
-
-def write_distillmos(folder):
-    """A small DistillMOS in the layout of the published file."""
-    net = standing_in(SmallDistillMos._architecture(None))
-    torch.save({"model": net.state_dict()}, folder / "small.pt")
-    return str(folder / "small.pt")
 
 
 def write_nisqa(folder, name):

@@ -226,7 +226,7 @@ LIKE_OTHERS = {
 WRITE_TEXT = {"canary-1b-v2", "qwen3-asr-0.6b"}
 TOLERANCES = {"whisper-tiny": 2e-4}
 """Where not `TOLERANCE`: the logits of the small Whisper are in the hundreds, and so are their last digits larger."""
-ON_THE_CPU = {"level", "mel_cepstrum", "pitch", "pocketsphinx", "sigmos", "speech-activity", "ttsds2-pitch"}
+ON_THE_CPU = {name for name in features.TABLE if features.REGISTRY.resolve(name).where == "cpu"}
 
 
 def voices(lengths):

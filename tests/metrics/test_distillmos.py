@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tiny_speech
+import torch
 from glides import glide
 
+from codec_bench import features
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import WeightsError
 from codec_bench.features import Unavailable, load_feature
@@ -23,10 +25,20 @@ def feature():
     return load_feature("distillmos")
 
 
+class Small(features.REGISTRY.resolve("distillmos")):
+    """The feature with a small network."""
+
+    @classmethod
+    def _architecture(cls):
+        return distillmos.DistillMosNet((4,) * 6, 16, 1)
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """The feature with a small network."""
-    feature = tiny_speech.SmallDistillMos("cpu", tiny_speech.write_distillmos(tmp_path_factory.mktemp("distillmos")))
+    path = tmp_path_factory.mktemp("distillmos") / "small.pt"
+    torch.save({"model": tiny_speech.standing_in(Small._architecture()).state_dict()}, path)
+    feature = Small("cpu", str(path))
     feature.load()  # some tests look at its network
     return feature
 
@@ -37,8 +49,6 @@ def noisy(samples, seed=0):
 
 @pytest.mark.compares("distillmos", weights="published")
 def test_a_batch_gives_the_packages_scores_of_one_by_one(feature, spoken):
-    import torch
-
     theirs = pytest.importorskip("distillmos").ConvTransformerSQAModel().eval()
     signals = [prepare(audio, 16_000) for _, audio in spoken]
     signals = [*sorted(signals, key=len)[:: max(1, len(signals) // 2)], noisy(LONG), noisy(320)]
@@ -53,8 +63,6 @@ def test_a_batch_gives_the_packages_scores_of_one_by_one(feature, spoken):
 @pytest.mark.parametrize("samples", [320, 1500, 40_000, 118_000, 122_879])
 def test_the_silence_that_is_skipped_changes_nothing(small, samples):
     """The network over a whole crop, its silence with it, is what the package computes."""
-    import torch
-
     signal = noisy(samples)
     whole = torch.zeros(1, distillmos.CROP)
     whole[0, :samples] = torch.from_numpy(signal)
@@ -100,8 +108,6 @@ def test_the_metric_is_the_score():
 
 
 def test_other_weights_are_one_sentence(tmp_path):
-    import torch
-
     with pytest.raises(WeightsError, match=r"distill_mos_v7\.pt"):
         load_feature("distillmos", weights=str(tmp_path))
     file = tmp_path / "distill_mos_v7.pt"

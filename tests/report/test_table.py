@@ -174,11 +174,11 @@ def test_equal_systems_are_called_equal_and_not_shown_a_difference_of_zero(rng):
     line = next(line for line in render(comparison_table([equal], width=140), 140).splitlines() if "stoi" in line)
     assert " 1.000 " in line and " equal " in line, "the p of equal systems is 1"
     (note,) = comparison_notes([equal, other])
-    assert note.startswith("could show (stoi): the two are equal in every unit")
+    assert note.startswith("detectable (stoi): the two are equal in every unit")
     alike = paired(np.ones(8), np.zeros(8))
     assert alike.test.detectable is None and "every unit gives the same difference" in comparison_notes([alike])[0]
     few = paired(values[:4], values[:4])
-    assert [note.partition(":")[0] for note in comparison_notes([few])] == ["could show", "no p"]
+    assert [note.partition(":")[0] for note in comparison_notes([few])] == ["detectable", "no p"]
 
 
 def test_an_asterisk_and_its_note_come_together():

@@ -46,6 +46,12 @@ def metric_agreement(
 
     Raises:
         UserError: a run, a metric or the file is not what it should be, or there are not two columns to compare.
+
+    Examples:
+        >>> from codec_bench import metric_agreement
+        >>> found = metric_agreement(runs="runs/small")  # the run of evaluate's example
+        >>> round(found.pair("stoi", "snr").items.coefficients["spearman"].value, 1)
+        0.7
     """
     if not -1 <= least <= 1:
         raise UserError(f"the least correlation is {least:g}; expected a number between -1 and 1, such as {LEAST:g}")

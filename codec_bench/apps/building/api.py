@@ -50,6 +50,25 @@ def build(
         UnknownName: there is no such recipe.
         UserError: the recipe is wrong, a source cannot be read or has no licence, `out` holds another build, none of the
             reviewers' files answers a sheet of it, or the hub does not take the data set.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from codec_bench import build
+        >>> recipe = '''
+        ... version: 1
+        ... kind: mixture
+        ... title: Two voices
+        ... summary: Which is louder.
+        ... count: 2
+        ... first: {data: embedded, is_what: the man, ids: [awb_01], licences: MIT}
+        ... second: {data: embedded, is_what: the woman, ids: [slt_01], licences: MIT}
+        ... gap_db: 6
+        ... questions: {louder: {wordings: ["Which is louder?"], least: "1"}}
+        ... '''
+        >>> written = Path("recipe.yaml").write_text(recipe)
+        >>> built = build("recipe.yaml", out="built")
+        >>> built.funnel.items, built.funnel.kept
+        (2, 2)
     """
     from codec_bench.api.load_metric import load_metric
     from codec_bench.apps.building.build import build_items, make_maker

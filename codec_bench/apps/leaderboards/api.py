@@ -49,6 +49,12 @@ def leaderboard(
     Raises:
         UnknownName: there is no such leaderboard.
         UserError: a folder holds no run, the board has no ranks, or its own file does not fit.
+
+    Examples:
+        >>> from codec_bench import leaderboard
+        >>> board = leaderboard("ultraeval-understanding")
+        >>> len(board.columns), all(row.published for row in board.rows)
+        (13, True)
     """
     from codec_bench.apps.leaderboards.board import Board, Rules
     from codec_bench.apps.leaderboards.own_rows import own_rows

@@ -79,6 +79,13 @@ def export_listening(
 
     Raises:
         UserError: a run, system, column or option does not exist, no item can be taken, or the sounds are too large.
+
+    Examples:
+        >>> from codec_bench import export_listening
+        >>> run = "runs/small"  # of evaluate's example
+        >>> made = export_listening(runs=run, kind="preference", items=4, out="sheets/preference.html")
+        >>> made.systems, made.items, made.trials, made.key.name
+        (('g711-ulaw', 'g722'), 4, 4, 'preference.key.json')
     """
     from codec_bench.apps.listening.kinds import kind_of, scale_of
     from codec_bench.apps.listening.material import UNPROCESSED, collect
@@ -163,6 +170,23 @@ def import_listening(
 
     Raises:
         UserError: there is no key, it was changed, or none of the files holds answers to its test.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from codec_bench import export_listening, import_listening
+        >>> from codec_bench.apps.listening.key import read_key
+        >>> run = "runs/small"  # of evaluate's example
+        >>> made = export_listening(runs=run, kind="mushra", items=2, form="webmushra", out="sheets/webmushra")
+        >>> given = {"(reference)": 100, "g722": 80, "g711-ulaw": 60, "(7k anchor)": 40, "(3.5k anchor)": 20}
+        >>> rows = ["session_test_id,session_uuid,trial_id,rating_stimulus,rating_score"]
+        >>> for trial in read_key(made.key).trials:
+        ...     for one in trial.stimuli:
+        ...         name = "reference" if one.system == "(reference)" else one.id
+        ...         rows.append(f"{made.sheet},ann,{trial.id},{name},{given[one.system]}")
+        >>> written = Path("mushra.csv").write_text("\\n".join(rows))
+        >>> found = import_listening("mushra.csv", key=made.key)
+        >>> {one.system: one.value for one in found.systems if one.system.startswith("g7")}
+        {'g711-ulaw': 60.0, 'g722': 80.0}
     """
     from codec_bench.apps.listening.answers import read_files, sheets_of
     from codec_bench.apps.listening.key import find_key, read_key

@@ -132,7 +132,7 @@ def _print(found: ListeningOutcome) -> None:
     if found.first_preferred is not None:
         value, over, _ = _numbers(found.first_preferred, found)
         out.print(f"shown as A and preferred: {value} {over} of {found.first_preferred.n} choices without ties")
-    names = ("rater", "answered", "of", "minutes", "repeated", "differ by", "left out because")
+    names = ("rater", "answered", "of", "minutes", "repeated", "repeats apart by", "left out because")
     told = [
         (one.rater, one.answered, one.asked, f"{one.minutes:.1f}", one.repeats or "", _number(one.repeat_difference, 2), "; ".join(one.left_out))
         for one in found.raters
@@ -149,7 +149,7 @@ def _extra(found: ListeningOutcome) -> list[tuple[str, Any]]:
     """Further columns of the values, where they say something."""
     made: list[tuple[str, Any]] = []
     if found.kind == "mushra":
-        made.append(("below reference", lambda one: _number(one.below_reference, 1)))
+        made.append(("rated below the hidden reference by", lambda one: _number(one.below_reference, 1)))
     if found.kind == "preference":
         made.append(("wins, losses, ties", lambda one: ", ".join(str(n) for n in (one.choices or {}).values())))
         made += [

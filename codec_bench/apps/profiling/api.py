@@ -106,6 +106,12 @@ def profile(
 
     Raises:
         UserError: an argument is wrong, the folder cannot be written, or none of the codecs can be loaded.
+
+    Examples:
+        >>> from codec_bench import profile
+        >>> found = profile(codec="g711-ulaw", data="embedded", metrics="snr", limit=2, out="runs/profile", page=False)
+        >>> round(found.codecs["g711-ulaw"]["rate"]["measured_bps"]), dict(found.faults)
+        (64000, {})
     """
     if not isinstance(settings, Settings):
         settings = Settings(**{"seed": seed, **(settings or {})})

@@ -43,6 +43,12 @@ def site(
 
     Raises:
         UserError: a folder holds neither a run nor a site, a record is damaged, or `out` holds something else.
+
+    Examples:
+        >>> from codec_bench import site
+        >>> made = site(["runs/small"], out="site", audio_mb=0)  # the run of evaluate's example
+        >>> len(made.added) + len(made.unchanged), (made.folder / "index.html").is_file()
+        (1, True)
     """
     from codec_bench.apps.site.folder import SiteFolder
     from codec_bench.apps.site.make import Added, add_runs, finish

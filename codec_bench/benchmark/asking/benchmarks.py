@@ -39,9 +39,9 @@ from codec_bench.models.cache import ResponseCache
 from codec_bench.models.windows import window_of
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter, Place, content_of
-from codec_bench.store.cells import storable
 from codec_bench.store.draws import ALL_ROTATIONS, GIVEN
 from codec_bench.store.record import DATABASE, Run
+from codec_bench.store.tables import storable
 from codec_bench.types import Request
 
 if TYPE_CHECKING:

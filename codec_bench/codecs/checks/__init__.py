@@ -1,6 +1,6 @@
 """Checks for codecs that are wrong: one list, for `validate` and `profile` in full, and for `eval` on a few items.
 
-Where to look
+Which file to open
     `signals.py` compares what comes out with what went in: polarity, delay, level, clipping, silence. `behaviour.py`
     tries what must not matter: the batch, the order, a second run, very short input, silence. `labels.py` compares what
     a codec declares with the codes that it sends. `sent.py` decodes in another process. `quick.py` is the cheap form.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -25,6 +24,15 @@ if TYPE_CHECKING:
 class PublishedCodec(Codec):
     """A codec whose networks have published weights.
 
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file or folder in the codec's layout or a hub id, optionally `@REVISION`; None for the published weights on this
+            machine; `random` for small networks of seeded noise, and of most codecs `random-full` for those of the published
+            size. Both are only for tests and benches.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or belong to another model.
+
     Class attributes
         checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the class.
         graphs: whether passes of the decoder on a GPU are captured as CUDA graphs (`networks/graphs.py`); an instance may
@@ -33,12 +41,14 @@ class PublishedCodec(Codec):
     Attributes that an adapter sets
         _device: `cpu` or `cuda:N`.
         _quantiser: its codebooks, as `kernels/rvq` looks codes up in them; None if it has no such codebooks.
+        _codebooks: how many of them are sent.
     """
 
     checkpoints: ClassVar[tuple[str, ...]]
     graphs: GraphMode = "off"
     _device: str
     _quantiser: Any = None
+    _codebooks: int = 1
 
     @classmethod
     def find_weights(cls, **options: Any) -> str | None:
@@ -73,26 +83,37 @@ class PublishedCodec(Codec):
 
         return Graphs(f"the decoder of {self.info.name}")
 
+    def _nearest(self, latents: Any) -> Any:
+        """Codes `(items, codebooks, frames)` of latents `(items, channels, frames)`, with the codebooks that are sent."""
+        from codec_bench.kernels.rvq.dispatch import search
+
+        return search(latents, self._quantiser, self._codebooks).value
+
+    def _lookup(self, values: Any) -> Any:
+        """Latents `(items, channels, frames)` of codes `(items, codebooks, frames)`."""
+        from codec_bench.kernels.rvq.dispatch import lookup
+
+        return lookup(values, self._quantiser).value
+
 
 class NeuralCodec(PublishedCodec):
     """A codec of one stream of codes whose network codes several items in one pass.
 
     This class checks what comes in, groups the items into passes and cuts each item to its own length. On a GPU, what all
-    passes need is sent there together, and their results are fetched together. An adapter says how many frames an item has
-    (`_frames`), what its network is given (`_inputs`) and what it does with one pass (`_search`, `_waves`).
+    passes need is sent there together, and their results are fetched together. An adapter says where it differs: how many
+    frames an item has (`_frames`), what its network is given (`_inputs`), what it does with one pass (`_search`, `_waves`).
 
     Class attributes
         cardinality: entries of each codebook.
 
     Attributes that an adapter sets, all but `_codebooks` with `_install` where it has one network
         info: the codec's facts.
-        _net: the network, in eval mode.
-        _codebooks: how many codebooks are sent.
+        _net: the network, in eval mode. _hop: samples of a frame.
     """
 
     cardinality: ClassVar[int]
     _net: Any
-    _codebooks: int = 1
+    _hop: int
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the reference gives them for that item alone.
@@ -136,9 +157,9 @@ class NeuralCodec(PublishedCodec):
                         waves[k] = self._cut(wave, codes[k])
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
 
-    @abstractmethod
     def _frames(self, num_samples: int) -> int:
-        """Frames of an item of so many samples."""
+        """Frames of an item of so many samples: here the last one may be filled up."""
+        return -(-num_samples // self._hop)
 
     def _sent_together(self, groups: Iterable[list[int]]) -> list[list[list[int]]]:
         """Passes whose inputs are sent together: all of them on a GPU, each by itself on a CPU, to hold less in memory."""
@@ -171,7 +192,6 @@ class NeuralCodec(PublishedCodec):
         """
         return (stack(samples, max(item.shape[1] for item in samples)),)
 
-    @abstractmethod
     def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
         """The encoder and the search, over one pass.
 
@@ -183,8 +203,8 @@ class NeuralCodec(PublishedCodec):
         Returns:
             A tensor of integers `(items, codebooks, frames of the longest item)`.
         """
+        return self._nearest(self._net.encoder(inputs[0], samples))
 
-    @abstractmethod
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         """The lookup and the decoder, over one pass.
 
@@ -195,6 +215,7 @@ class NeuralCodec(PublishedCodec):
         Returns:
             A tensor float32 `(items, 1, samples)`; what lies beyond an item means nothing.
         """
+        return self._net.decoder(self._lookup(values), frames)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         """Which items share a pass of the encoder, given their lengths in samples."""
@@ -221,18 +242,6 @@ class NeuralCodec(PublishedCodec):
         from codec_bench.kernels.rvq.dispatch import adopt
 
         return adopt(net.quantizer)
-
-    def _nearest(self, latents: Any) -> Any:
-        """Codes `(items, codebooks, frames)` of latents `(items, channels, frames)`, with the codebooks that are sent."""
-        from codec_bench.kernels.rvq.dispatch import search
-
-        return search(latents, self._quantiser, self._codebooks).value
-
-    def _lookup(self, values: Any) -> Any:
-        """Latents `(items, channels, frames)` of codes `(items, codebooks, frames)`."""
-        from codec_bench.kernels.rvq.dispatch import lookup
-
-        return lookup(values, self._quantiser).value
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
         """What an item gets of its row of the decoder's result, `(1, item.num_samples)`."""

@@ -46,12 +46,7 @@ class BiCodec(PublishedCodec):
     The level is not sent: the output is as loud as the normalised input.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of SparkAudio/Spark-TTS-0.5B or a hub id, optionally `@REVISION`; None for the
-            published weights on this machine; `random` for a small network of seeded noise, which is for tests only.
-
-    Raises:
-        WeightsError: the weights are not on this machine, or belong to another model.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of SparkAudio/Spark-TTS-0.5B.
     """
 
     checkpoints = ("spark-bicodec", "spark-wav2vec2-xlsr-53")
@@ -73,11 +68,7 @@ class BiCodec(PublishedCodec):
         )
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the reference gives them for that item alone.
-
-        Raises:
-            UserError: a rate or channel count that the codec does not take, or no samples.
-        """
+        """Codes of each item, as the reference gives them for that item alone."""
         from codec_bench.networks.bicodec import speech_features
         from codec_bench.networks.ragged import ragged_lengths
         from codec_bench.networks.speech_encoder import padded
@@ -98,11 +89,7 @@ class BiCodec(PublishedCodec):
         return out
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item: what the reference decodes, then silence up to the item's length.
-
-        Raises:
-            UserError: codes whose shape does not fit the item's length, or out of range.
-        """
+        """Audio of each item: what the reference decodes, then silence up to the item's length."""
         for item in codes:
             _check(item, self.info.name)
         waves: list[Any] = [None] * len(codes)

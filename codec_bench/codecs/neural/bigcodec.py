@@ -32,13 +32,7 @@ class BigCodec(NeuralCodec):
     Codes: one stream of one codebook of 8192 entries at 80 frames a second.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a file in the published layout, a folder that holds it, or a hub id; None for the published one;
-            `random` for small networks of seeded noise, `random-full` for those of the published size, both for tests
-            and benches only.
-
-    Raises:
-        WeightsError: the weights are not on this machine, or belong to another model.
+        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout, or a folder that holds it.
     """
 
     cardinality = _CARDINALITY

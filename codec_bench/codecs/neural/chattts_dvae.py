@@ -39,14 +39,9 @@ class ChatTtsDvae(NeuralCodec):
     coarse and then fine.
 
     Args:
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of 2Noise/ChatTTS or a hub id, optionally `@REVISION`; None for the published
-            weights on this machine; `random` for a small network of seeded noise, which is for tests only.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of 2Noise/ChatTTS.
         bound_first: whether the quantiser bounds its input once more, as the releases of vector_quantize_pytorch did
             with which the weights were trained and published; False for what releases from 1.18.5 to 1.25 do with them.
-
-    Raises:
-        WeightsError: the weights are not on this machine, or belong to another model.
     """
 
     cardinality = _ENTRIES

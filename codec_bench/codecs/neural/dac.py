@@ -70,14 +70,10 @@ class Dac(NeuralCodec):
         model: `16khz`, `24khz`, `44khz` (the published "8kbps"), or `44khz-16kbps`.
         codebooks: how many of its 12, 32, 9 or 18 codebooks are sent, the first ones; None for all. The models were
             trained with quantiser dropout, so that any number works.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers (of the original package for `44khz-16kbps`) or a hub id; None
-            for the published weights on this machine; `random` for a small network of seeded noise, `random-full` for
-            one of the published size, both for tests and benches only.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers (of the original package for `44khz-16kbps`).
 
     Raises:
         UserError: there is no such model, or it does not have so many codebooks.
-        WeightsError: the weights are not on this machine, or belong to another model.
     """
 
     cardinality = _CARDINALITY
@@ -92,16 +88,13 @@ class Dac(NeuralCodec):
     ) -> None:
         info = self.describe(model, codebooks)  # before the weights are loaded: a wrong number is found at once
         self._facts = _MODELS[model]
+        self._hop = self._facts.hop
         self._codebooks = check_codebooks(info.name, codebooks, self._facts.codebooks)
         self._install(info, device, *_load(model, weights))
 
     @classmethod
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded.
-
-        Raises:
-            UserError: there is no such model, or it does not have so many codebooks.
-        """
+        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
         if model not in _MODELS:
             raise UserError(f"DAC has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
@@ -114,9 +107,6 @@ class Dac(NeuralCodec):
             nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
             causal=False,
         )
-
-    def _frames(self, num_samples: int) -> int:
-        return -(-num_samples // self._facts.hop)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return super()._encoder_passes([self._frames(count) for count in lengths])

@@ -65,13 +65,7 @@ class Encodec(PublishedCodec):
     Args:
         model: `24khz` or `48khz`.
         bitrate_bps: 1500 (24 kHz only), 3000, 6000, 12000 or 24000.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers or a hub id, optionally `@REVISION`; None for the published
-            weights, facebook/encodec_24khz or facebook/encodec_48khz, from the local cache; `random` for seeded noise
-            in place of weights, which is for tests only.
-
-    Raises:
-        WeightsError: the weights are not on this machine, or belong to another model.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
     """
 
     checkpoints = ("encodec-{model}",)
@@ -91,11 +85,7 @@ class Encodec(PublishedCodec):
 
     @classmethod
     def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded.
-
-        Raises:
-            UserError: there is no such model, or the model has no such bitrate.
-        """
+        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
         if model not in _MODELS:
             raise UserError(f"EnCodec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
@@ -117,11 +107,7 @@ class Encodec(PublishedCodec):
         )
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the `encodec` package gives them for that item alone.
-
-        Raises:
-            UserError: a rate or channel count that the model does not take, or no samples.
-        """
+        """Codes of each item, as the `encodec` package gives them for that item alone."""
         for audio in batch:
             check_input(audio, self.info)
         with full_float32(self._device):
@@ -130,11 +116,7 @@ class Encodec(PublishedCodec):
             return self._encode_apart(batch) if self._device == "cpu" else self._encode_causal(batch)
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, cut to its length.
-
-        Raises:
-            UserError: codes whose shape does not fit the item's length and this operating point.
-        """
+        """Audio of each item, cut to its length."""
         for item in codes:
             self._check(item)
         with full_float32(self._device):
@@ -167,7 +149,7 @@ class Encodec(PublishedCodec):
                 longest = _frames(longest) * _HOP
             stacks.append(stack([waves[k] for k in group], longest))
         there = sent(stacks, self._device)
-        found = [self._search(self._latents(own, [lengths[k] for k in g])) for g, own in zip(groups, there)]
+        found = [self._nearest(self._latents(own, [lengths[k] for k in g])) for g, own in zip(groups, there)]
         for group, codes in zip(groups, fetched(found)):
             for k, item in zip(group, codes):
                 values[k] = item[:, : _frames(lengths[k])]
@@ -218,7 +200,7 @@ class Encodec(PublishedCodec):
         latents = meeting_in_lstm(
             self._net.encoder, [torch.from_numpy(audio.samples)[None] for audio in batch], _PIECE_FRAMES * _HOP
         )
-        values = self._search(torch.cat(latents, dim=-1))[0].split([item.shape[-1] for item in latents], dim=-1)
+        values = self._nearest(torch.cat(latents, dim=-1))[0].split([item.shape[-1] for item in latents], dim=-1)
         return [self._codes(item.numpy(), audio) for item, audio in zip(values, batch)]
 
     def _decode_apart(self, codes: Sequence[Codes]) -> list[Audio]:
@@ -242,7 +224,7 @@ class Encodec(PublishedCodec):
         found, volumes = [], []
         for waves in sent([np.stack([pieces[k] for k in group]) for group in groups], self._device):
             volume = waves.mean(dim=1, keepdim=True).pow(2).mean(dim=2, keepdim=True).sqrt() + 1e-8
-            found.append(self._search(self._net.encoder(waves / volume)))
+            found.append(self._nearest(self._net.encoder(waves / volume)))
             volumes.append(volume.flatten())
         here = fetched([*found, *volumes])
         for group, codes, own in zip(groups, here, here[len(groups) :]):
@@ -287,18 +269,6 @@ class Encodec(PublishedCodec):
         if values.shape[-1] != _frames(_CHUNK):  # the end of an item, whose length comes rarely
             return forward(values, levels)
         return self._decoder_graphs.run(self.graphs, forward, (), [1] * len(values), [values, levels])
-
-    def _search(self, latents: Any) -> Any:
-        """Codes `(items, codebooks, frames)` of latents `(items, 128, frames)`."""
-        from codec_bench.kernels.rvq.dispatch import search
-
-        return search(latents, self._quantiser, self._codebooks).value
-
-    def _lookup(self, values: Any) -> Any:
-        """Latents `(items, 128, frames)` of codes `(items, codebooks, frames)`."""
-        from codec_bench.kernels.rvq.dispatch import lookup
-
-        return lookup(values, self._quantiser).value
 
     def _codes(self, values: np.ndarray, audio: Audio, scales: np.ndarray | None = None) -> Codes:
         codes = one_stream(values, audio, self.info, _CARDINALITY)

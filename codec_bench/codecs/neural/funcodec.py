@@ -114,13 +114,7 @@ class FunCodec(NeuralCodec):
     Args:
         model: `zh-en-ds640`, `zh-en-ds320`, `libritts-ds640` or `libritts-ds320`.
         bitrate_bps: 250 for each codebook at 25 frames a second, 500 at 50.
-        device: `cpu` or `cuda:N`.
-        weights: a folder with `model.pth` and `config.yaml`, or a hub id; None for the published ones;
-            `random` for a small network of seeded noise, `random-full` for one of the published size, both for tests
-            and benches only.
-
-    Raises:
-        WeightsError: the weights are not on this machine, or belong to another model.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder with `model.pth` and `config.yaml`.
     """
 
     cardinality = _CARDINALITY
@@ -134,11 +128,7 @@ class FunCodec(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str, bitrate_bps: int) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded.
-
-        Raises:
-            UserError: there is no such model, or no number of codebooks has this bitrate.
-        """
+        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
         if model not in _MODELS:
             raise UserError(f"FunCodec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         frame_rate_hz = _RATE_HZ / _hop(model)
@@ -157,11 +147,7 @@ class FunCodec(NeuralCodec):
         )
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the reference gives them for that item alone, and its scale.
-
-        Raises:
-            UserError: a rate or channel count that it does not take, or no samples.
-        """
+        """Codes of each item, as the reference gives them for that item alone, and its scale."""
         return [
             replace(item, side_bits=float(_SCALE_BITS), side={"scale": _scale(audio.samples)})
             for item, audio in zip(super().encode(batch), batch)
@@ -172,17 +158,8 @@ class FunCodec(NeuralCodec):
 
         return Euclidean(net.codebooks)
 
-    def _frames(self, num_samples: int) -> int:
-        return -(-num_samples // self._hop)
-
     def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
         return super()._inputs([item / _scale(item) for item in samples], frames)
-
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        return self._nearest(self._net.encoder(inputs[0], samples))
-
-    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        return self._net.decoder(self._lookup(values), frames)
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
         return super()._cut(wave, item) * np.float32(item.side["scale"])

@@ -66,14 +66,10 @@ class Mimi(NeuralCodec):
         codebooks: how many of the 32 are sent, the first ones; None for all. Moshi uses 8.
         stream: whether `encode` and `decode` go frame by frame with carried state, as `streaming` does, in place of the
             whole signal at once. The results are the same. With it, streaming can be evaluated like any codec.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers or a hub id; None for the published weights, kyutai/mimi, on
-            this machine; `random` for a small network of seeded noise, `random-full` for one of the published size,
-            both for tests and benches only.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
 
     Raises:
         UserError: it does not have so many codebooks.
-        WeightsError: the weights are not on this machine, or belong to another model.
     """
 
     cardinality = _CARDINALITY
@@ -92,11 +88,7 @@ class Mimi(NeuralCodec):
 
     @classmethod
     def describe(cls, codebooks: int | None = None, stream: bool = False) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded.
-
-        Raises:
-            UserError: it does not have so many codebooks.
-        """
+        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
         count = check_codebooks("mimi", codebooks, _CODEBOOKS)
         frame_rate_hz = _RATE_HZ / _FRAME
         return CodecInfo(

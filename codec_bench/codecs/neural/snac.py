@@ -69,14 +69,10 @@ class Snac(PublishedCodec):
     Args:
         model: `24khz`, `32khz` or `44khz` (44.1 kHz).
         seed: of the decoder's noise.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the published layout (`pytorch_model.bin` and `config.json`) or a hub id; None for the
-            published weights; `random` for a small network of seeded noise, `random-full` for one of the published
-            size, both for tests and benches only.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the published layout (`pytorch_model.bin` and `config.json`).
 
     Raises:
         MissingExtra: the package `snac` is not installed.
-        WeightsError: the weights are not on this machine, or belong to another model.
     """
 
     checkpoints = ("snac-{model}",)
@@ -99,11 +95,7 @@ class Snac(PublishedCodec):
 
     @classmethod
     def describe(cls, model: str) -> CodecInfo:
-        """The facts of one model. Nothing is loaded.
-
-        Raises:
-            UserError: there is no such model.
-        """
+        """The facts of one model. Nothing is loaded. UserError is raised where there is none such."""
         if model not in _MODELS:
             raise UserError(f"SNAC has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
@@ -117,11 +109,7 @@ class Snac(PublishedCodec):
         )
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
-        """Codes of each item, as the package gives them for that item alone.
-
-        Raises:
-            UserError: a rate or channel count that it does not take, or no samples.
-        """
+        """Codes of each item, as the package gives them for that item alone."""
         from codec_bench.networks.transfer import fetched, sent
 
         for audio in batch:
@@ -140,11 +128,7 @@ class Snac(PublishedCodec):
         return [self._codes(item, audio) for item, audio in zip(values, batch)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
-        """Audio of each item, cut to its length.
-
-        Raises:
-            UserError: codes whose shapes do not fit the item's length, or out of range.
-        """
+        """Audio of each item, cut to its length."""
         from codec_bench.networks.transfer import sent
 
         for item in codes:

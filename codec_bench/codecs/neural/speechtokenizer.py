@@ -13,7 +13,6 @@ Where padding could change a result, and what prevents it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
@@ -41,16 +40,11 @@ class SpeechTokenizer(NeuralCodec):
 
     Args:
         bitrate_bps: 500 for each codebook, to 4000.
-        device: `cpu` or `cuda:N`.
-        weights: a file in the published layout, a folder that holds it, or a hub id; None for the published one;
-            `random` for a small network of seeded noise, `random-full` for one of the published size. Both are only for
-            tests and benches.
-
-    Raises:
-        WeightsError: the weights are not on this machine, or belong to another model.
+        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout, or a folder that holds it.
     """
 
     cardinality = _CARDINALITY
+    _hop = _HOP
     checkpoints = ("speechtokenizer",)
 
     def __init__(self, bitrate_bps: int, device: str = "cpu", weights: str | None = None) -> None:
@@ -60,11 +54,7 @@ class SpeechTokenizer(NeuralCodec):
 
     @classmethod
     def describe(cls, bitrate_bps: int) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded.
-
-        Raises:
-            UserError: no number of codebooks has this bitrate.
-        """
+        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
         rates = [_BPS_PER_CODEBOOK * count for count in range(1, _CODEBOOKS + 1)]
         if bitrate_bps not in rates:
             known = ", ".join(f"{bps / 1000:g}" for bps in rates)
@@ -85,15 +75,6 @@ class SpeechTokenizer(NeuralCodec):
         from codec_bench.kernels.rvq.dispatch import Euclidean
 
         return Euclidean(torch.stack(net.codebooks))
-
-    def _frames(self, num_samples: int) -> int:
-        return -(-num_samples // _HOP)
-
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        return self._nearest(self._net.encoder(inputs[0], samples))
-
-    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        return self._net.decoder(self._lookup(values), frames)
 
 
 def _load(weights: str | None) -> tuple[Any, str]:

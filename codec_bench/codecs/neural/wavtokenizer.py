@@ -41,13 +41,7 @@ class WavTokenizer(NeuralCodec):
     Args:
         frame_rate_hz: 75 or 40.
         checkpoint: the name of its published weights in the catalogue.
-        device: `cpu` or `cuda:N`.
-        weights: a file in the published layout (a checkpoint of Lightning), a folder that holds it, or a hub id; None
-            for the published one; `random` for a small network of seeded noise, `random-full` for one of the published
-            size, both for tests and benches only.
-
-    Raises:
-        WeightsError: the weights are not on this machine, or belong to another model.
+        device, weights: as `PublishedCodec` says; weights of one's own are a file in the published layout (a checkpoint of Lightning), or a folder that holds it.
     """
 
     cardinality = _CARDINALITY
@@ -62,11 +56,7 @@ class WavTokenizer(NeuralCodec):
 
     @classmethod
     def describe(cls, frame_rate_hz: int, checkpoint: str) -> CodecInfo:
-        """The facts of one variant. Nothing is loaded.
-
-        Raises:
-            UserError: the codec does not run at this frame rate.
-        """
+        """The facts of one variant. Nothing is loaded. UserError is raised where there is none such."""
         if frame_rate_hz not in _RATIOS:
             raise UserError(
                 f"WavTokenizer does not run at {frame_rate_hz} frames a second", hint="it runs at 75 or at 40"
@@ -83,9 +73,6 @@ class WavTokenizer(NeuralCodec):
         from codec_bench.kernels.rvq.dispatch import Euclidean
 
         return Euclidean(net.embed[None])
-
-    def _frames(self, num_samples: int) -> int:
-        return -(-num_samples // self._hop)
 
     def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
         return self._nearest(self._net.latents(inputs[0], samples))

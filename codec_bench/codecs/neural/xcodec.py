@@ -59,17 +59,14 @@ class Xcodec(NeuralCodec):
     Args:
         model: `hubert-librispeech`, `hubert-general`, `hubert-general-balanced`, `wavlm-mls` or `wavlm-more-data`.
         codebooks: 1, 2, 3, 4 or 8 of them, at 0.5 kbps each; None for all.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers or a hub id; None for the published weights on this machine;
-            `random` for a small network of seeded noise, `random-full` for one of the published size, both for tests
-            and benches only.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
 
     Raises:
         UserError: there is no such model, or not that number of codebooks.
-        WeightsError: the weights are not on this machine, or belong to another model.
     """
 
     cardinality = _CARDINALITY
+    _hop = _HOP
     checkpoints = ("xcodec-{model}",)
 
     def __init__(
@@ -87,11 +84,7 @@ class Xcodec(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str, codebooks: int | None = None) -> CodecInfo:
-        """The facts of one operating point. Nothing is loaded.
-
-        Raises:
-            UserError: there is no such model, or not that number of codebooks.
-        """
+        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
         if model not in _MODELS:
             raise UserError(f"X-codec has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         count = _CODEBOOKS[-1] if codebooks is None else codebooks
@@ -106,9 +99,6 @@ class Xcodec(NeuralCodec):
             nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
             causal=False,
         )
-
-    def _frames(self, num_samples: int) -> int:
-        return -(-num_samples // _HOP)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
         return equal_lengths([self._frames(count) for count in lengths])

@@ -78,14 +78,10 @@ class Xcodec2(NeuralCodec):
     Args:
         model: `xcodec2` or `neucodec`. NeuCodec counts as a codec of 24 kHz, the rate of its output. Its encoder is
             given the signal at 16 kHz.
-        device: `cpu` or `cuda:N`.
-        weights: a folder in the layout of transformers or a hub id; None for the published weights on this machine;
-            `random` for a small network of seeded noise, `random-full` for one of the published size, both for tests
-            and benches only.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
 
     Raises:
         UserError: there is no such model.
-        WeightsError: the weights are not on this machine, or belong to another model.
     """
 
     cardinality = _CARDINALITY
@@ -106,11 +102,7 @@ class Xcodec2(NeuralCodec):
 
     @classmethod
     def describe(cls, model: str = "xcodec2") -> CodecInfo:
-        """The facts of one model. Nothing is loaded.
-
-        Raises:
-            UserError: there is no such model.
-        """
+        """The facts of one model. Nothing is loaded. UserError is raised where there is none such."""
         if model not in _MODELS:
             raise UserError(f"X-codec2 has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         frame_rate_hz = _ENCODER_HZ / _ENCODER_HOP

@@ -146,11 +146,7 @@ class FunasrFeature(Feature):
         self._recogniser: Recogniser | None = None
 
     def load(self) -> None:
-        """Builds the network and loads its weights.
-
-        Raises:
-            WeightsError: the folder holds another kind of model, or weights that do not fit.
-        """
+        """Builds the network and loads its weights."""
         self._loaded()
 
     def _loaded(self) -> Recogniser:

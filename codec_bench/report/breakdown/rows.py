@@ -1,13 +1,14 @@
-"""Results by the values of a column, as the rows of tables: one table for each column and metric."""
+"""Results by the values of a column: one table for each column and metric, on the page and in the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import chance_text
-from codec_bench.stats.summary_types import MetricSummary, Subset
+from codec_bench.stats.summary_types import BITRATE, MetricSummary, Subset, Summary
 
 MOST_ROWS = 60
 """The most values of a column that tables show; `summary.json` holds all."""
@@ -47,15 +48,23 @@ class Breakdown:
     """The results of one metric by the values of one column.
 
     Args:
-        column: its name.
         rows: one for each value, `MOST_ROWS` at most. left_out: how many values have no row.
         notes: what to know of the intervals; one sentence each.
     """
 
-    column: str
     rows: Sequence[Row]
     left_out: int
     notes: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class TextTable:
+    """A table of texts: what stands above it, its heads and rows, and the sentences below it."""
+
+    title: str
+    heads: list[str]
+    rows: list[list[str]]
+    notes: list[str]
 
 
 def columns_of(entries: Sequence[MetricSummary | None]) -> list[str]:
@@ -84,7 +93,7 @@ def break_down(column: str, entries: Sequence[MetricSummary | None], factor: flo
         cells = [None if name not in of_system else _cell(of_system[name], places, factor) for of_system in found]
         samples = max(cell.n + cell.failed for cell in cells if cell is not None)
         rows.append(Row(shown_name(name), samples, cells))
-    return Breakdown(column, rows, len(names) - len(rows), _notes(rows))
+    return Breakdown(rows, len(names) - len(rows), _notes(rows))
 
 
 def shown_name(name: str) -> str:
@@ -112,3 +121,56 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         about = "" if len(names) == len(rows) else f" ({listed})"
         sentences.append(f"no interval{about}: {note}" if without else f"* interval{about}: {note}")
     return sentences
+
+
+def page_tables(
+    heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
+) -> list[dict[str, Any]]:
+    """The tables of the page, by column and then by metric: `column`, `head`, `systems` (their places), `table` and `shown`.
+
+    The first table of a metric that is not the bitrate is `shown` first.
+
+    Args:
+        heads: of the page.
+        entries: of the summaries, by system and by head.
+    """
+    tables: list[dict[str, Any]] = []
+    for column in columns_of([entry for row in entries for entry in row]):
+        for c, head in enumerate(heads):
+            places = [s for s, row in enumerate(entries) if column in subsets_of(row[c])]
+            if places:
+                table = break_down(column, [entries[s][c] for s in places], head["factor"])
+                tables.append(
+                    {"column": numbers.plain(column), "head": c, "systems": places, "table": table, "shown": False}
+                )
+    chosen = next((table for table in tables if heads[table["head"]]["name"] != BITRATE), tables[0] if tables else None)
+    if chosen is not None:
+        chosen["shown"] = True
+    return tables
+
+
+def terminal_tables(summary: Summary) -> Iterator[TextTable]:
+    """A table for each column that a summary is broken down by and each metric; nothing without such columns."""
+    systems = summary.systems
+    metrics = dict.fromkeys(metric for _, metric, _ in summary.entries)
+    entries = {name: [system.metrics.get(name) for system in systems.values()] for name in metrics}
+    for column in columns_of([entry for of_metric in entries.values() for entry in of_metric]):
+        for metric, of_metric in entries.items():
+            facts = next(entry for entry in of_metric if entry is not None)
+            factor, unit = numbers.shown_unit(facts.unit)
+            title = " ".join(filter(None, (metric, unit and f"({unit})", numbers.ARROWS[facts.higher_is_better])))
+            found = break_down(column, of_metric, factor)
+            more = [f"{found.left_out:,} more values of this column are in summary.json"] if found.left_out else []
+            yield TextTable(
+                title=numbers.plain(f"{title} by {column}"),
+                heads=[numbers.plain(column), "samples", *map(numbers.plain, systems)],
+                rows=[[row.name, f"{row.samples:,}", *map(_written, row.cells)] for row in found.rows],
+                notes=[*found.notes, *more],
+            )
+
+
+def _written(cell: Cell | None) -> str:
+    if cell is None or not cell.n:
+        return "–"
+    about = (cell.chance and f"({cell.chance})", f"(n = {cell.n:,})" if cell.failed else "")
+    return " ".join(filter(None, (cell.value, cell.spread, *about)))

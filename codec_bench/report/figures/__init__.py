@@ -55,6 +55,12 @@ def write_figures(
     Raises:
         MissingExtra: matplotlib is not installed.
         UserError: the folder cannot be written, or a run has no such column.
+
+    Examples:
+        >>> from codec_bench import open_run, write_figures
+        >>> made = write_figures(open_run("runs/small"), "figures")  # the run of evaluate's example
+        >>> sorted({file.stem for file in made.files if file.stem.startswith("systems")})
+        ['systems-snr', 'systems-stoi']
     """
     from codec_bench.report.figures.draw import Drawing
 

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from codec_bench.report import numbers
 from codec_bench.report.breakdown.rows import columns_of as broken_down_by
 from codec_bench.report.breakdown.rows import shown_name, subsets_of
-from codec_bench.report.page.columns import Column, System, columns_of, data_sets, families, run_names, systems_of
-from codec_bench.stats.summary_types import MetricSummary, Subset, Summary, SystemSummary
+from codec_bench.report.page.columns import Column, System, metrics_of, side_by_side
+from codec_bench.stats.summary_types import BITRATE, MetricSummary, Subset, Summary
 from codec_bench.store.record import Run
 
 MOST_POINTS = 100
@@ -143,36 +143,31 @@ class _SideBySide:
     """The systems of all runs with their results."""
 
     def __init__(self, runs: Sequence[Run], summaries: Sequence[Summary]) -> None:
-        self.names = run_names(runs)
-        self._systems = systems_of(runs, self.names)
-        self._sets = data_sets(runs)
-        self.columns = columns_of(runs, self._sets)
-        self._held = [
-            summaries[system.run].systems.get(system.name, SystemSummary()).metrics for system in self._systems
-        ]
-        named = families(self._systems, self.names)
-        shown = list(dict.fromkeys(name for name in named if name is not None))
-        self._families = [("", -1) if name is None else (name, shown.index(name)) for name in named]
+        side = side_by_side(runs, summaries)
+        self.names, self.columns, self._systems, self._entries = side.names, side.columns, side.systems, side.entries
+        self._rates = [metrics_of(summaries, system).get(BITRATE) for system in side.systems]
+        self._families = side.families()
+        self._places = {column: place for place, column in enumerate(side.columns)}
 
-    def _entries(self, column: Column) -> Iterator[tuple[int, System, MetricSummary]]:
+    def _measured(self, column: Column) -> list[tuple[int, System, MetricSummary]]:
         """The systems that have results of a column, with their places."""
-        for place, system in enumerate(self._systems):
-            entry = self._held[place].get(column.metric)
-            if entry is not None and (entry.protocol, self._sets[system.run]) == (column.protocol, column.data):
-                yield place, system, entry
+        found = (
+            (s, system, row[self._places[column]]) for s, (system, row) in enumerate(zip(self._systems, self._entries))
+        )
+        return [(s, system, entry) for s, system, entry in found if entry is not None]
 
     def broken_down_by(self, column: Column) -> list[str]:
-        return broken_down_by([entry for _, _, entry in self._entries(column)])
+        return broken_down_by([entry for _, _, entry in self._measured(column)])
 
     def _rate_kbps(self, place: int, system: System) -> tuple[float | None, Ends]:
-        entry = self._held[place].get("bitrate")
+        entry = self._rates[place]
         if entry is None or system.name == numbers.UNPROCESSED or not entry.value or entry.value <= 0:
             return None, None
         return _scaled(entry, 1e-3)
 
     def _results(self, metric: _Metric, by: str) -> Iterator[tuple[str, int, System, MetricSummary | Subset]]:
         """The results as (value of the column, place, system, entry), value by value; without a column, of all samples."""
-        entries = list(self._entries(metric.column))
+        entries = self._measured(metric.column)
         if not by:
             yield from (("", place, system, entry) for place, system, entry in entries)
             return

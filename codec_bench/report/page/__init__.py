@@ -3,6 +3,15 @@
 Conventions
     The file can be opened from disk and loads nothing. Text from data is not trusted: the template escapes it, and the
     script sets it as text, never as markup. `markup.py` says what the browser allows.
+
+Which file to open
+    `collect.py`          what is read of the runs, with `columns.py` (systems and columns side by side), `column_heads.py`,
+                          `chosen_samples.py` (which samples), `sound.py` (which sound) and `exchanges.py` (questions and answers).
+    `template_values.py`  the variables of `page.html.j2`, and `runs.py` what it says of each run.
+    `results.html.j2`     the tables of systems and metrics, which `summary.js` sorts; `spent.html.j2` where the time went.
+    `plots.js`            the plots, with `plane.js`, `scales.js`, `labels.js` and `marks.js`.
+    `samples.js`          the table of samples; `detail.js` one sample, with `player.js`, `spectrogram.js` and `exchange.js`.
+    `markup.py`           how the page is put together; `parts.html.j2` and `tables.css` are what all pages share.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,25 +21,13 @@ import numpy as np
 from codec_bench.report import numbers
 from codec_bench.report.page.chosen_samples import choose_rows, worth_hearing
 from codec_bench.report.page.column_heads import column_heads
-from codec_bench.report.page.columns import (
-    Column,
-    System,
-    Tables,
-    columns_of,
-    data_sets,
-    families,
-    run_names,
-    systems_of,
-)
-from codec_bench.report.page.exchanges import (
-    asked_aloud,
-    collect_exchanges,
-)
+from codec_bench.report.page.columns import Column, System, Tables, side_by_side
+from codec_bench.report.page.exchanges import asked_aloud, collect_exchanges
 from codec_bench.report.page.sound import choose_clips
 from codec_bench.report.page.template_values import reason, reasons, written
 from codec_bench.stats.packing import KEY as EMBEDDINGS
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_types import MetricSummary, Summary, SystemSummary
+from codec_bench.stats.summary_types import Summary
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
@@ -125,10 +113,8 @@ def collect(
         folder: the folder of the page, for links to sound that is not embedded.
     """
     summaries = summaries or [summarise(run) for run in runs]
-    names = run_names(runs)
-    systems = systems_of(runs, names)
-    sets = data_sets(runs)
-    columns = columns_of(runs, sets)
+    tables = side_by_side(runs, summaries)
+    systems, sets, columns, entries = tables.systems, tables.sets, tables.columns, tables.entries
     benchmarks = [_benchmark(run) for run in runs]
     samples, places, origins = _samples(runs, benchmarks)
     grid = _Grid(runs, systems, {column: n for n, column in enumerate(columns)}, sets, places)
@@ -149,9 +135,8 @@ def collect(
         values, columns, summaries, systems, heard, item_trouble, len(samples), max_rows // max(1, len(systems))
     )
     position = {sample: n for n, sample in enumerate(chosen)}
-    entries = _entries(systems, columns, sets, summaries)
     heads = column_heads(systems, columns, entries, benchmarks, np.isfinite(values))
-    tables = Tables(runs, names, summaries, sets, systems, heads, entries)
+    tables = replace(tables, heads=heads)
     data = _data(tables, samples, origins, chosen, values, finished)
     data["asked"] = all(map(has_answers, runs))
     missing, data["details"] = grid.scores(position)
@@ -268,8 +253,7 @@ def _data(
     values: np.ndarray,
     finished: Sequence[set[int]],
 ) -> dict[str, Any]:
-    of = families(tables.systems, tables.names)
-    shown = list(dict.fromkeys(label for label in of if label is not None))
+    families = tables.families()
     return {
         "runs": list(tables.names),
         "columns": [{key: head[key] for key in _HEAD} for head in tables.heads],
@@ -281,11 +265,11 @@ def _data(
                 "unprocessed": system.name == numbers.UNPROCESSED,
                 # A model that answers in text has no sound. Codecs do not declare outputs: theirs is always sound.
                 "speaks": "audio" in (system.facts.get("outputs") or ("audio",)),
-                "family": -1 if family is None else shown.index(family),
+                "family": family,
             }
-            for system, family in zip(tables.systems, of)
+            for system, (_, family) in zip(tables.systems, families)
         ],
-        "families": shown,
+        "families": list(dict.fromkeys(name for name, place in families if place >= 0)),
         "summary": [
             [
                 # Value and interval are rounded alike: an interval of no width stays at its value.
@@ -318,21 +302,6 @@ def _data(
 
 def _short(value: float | None, digits: int) -> float | None:
     return None if value is None else float(f"{value:.{digits}g}")
-
-
-def _entries(
-    systems: Sequence[System],
-    columns: Mapping[Column, Mapping[str, Any]],
-    sets: Sequence[str],
-    summaries: Sequence[Summary],
-) -> list[list[MetricSummary | None]]:
-    """Summary entries by system and column; None if the run did not measure it, or by another protocol or over other data."""
-    rows = []
-    for system in systems:
-        entries = summaries[system.run].systems.get(system.name, SystemSummary()).metrics
-        known = {Column(name, entry.protocol, sets[system.run]): entry for name, entry in entries.items()}
-        rows.append([known.get(column) for column in columns])
-    return rows
 
 
 def _detail(detail: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codec_bench.report import numbers
-from codec_bench.stats.summary_types import MetricSummary, Summary
+from codec_bench.stats.summary_types import MetricSummary, Summary, SystemSummary
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 
@@ -23,14 +23,23 @@ class System:
     facts: Mapping[str, Any]
 
 
+class Column(NamedTuple):
+    """What the numbers of one column have in common: the metric, its protocol, and the data if the runs have several."""
+
+    metric: str
+    protocol: str
+    data: str
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What the tables of a page are made of.
+    """What tables and plots of runs side by side are made of.
 
     Args:
         runs, names, summaries, sets: the runs with their names, their summaries, and the name of each one's data.
-        systems, heads: the rows of the tables, and what stands above their columns.
-        entries: of the summaries, by system and column; None where there is none.
+        systems, columns: the rows of the tables, and their columns with the facts of the metrics.
+        entries: of the summaries, by system and column; None if the run did not measure it, or by another protocol or over other data.
+        heads: what stands above the columns of a page.
     """
 
     runs: Sequence[Run]
@@ -38,16 +47,32 @@ class Tables:
     summaries: Sequence[Summary]
     sets: Sequence[str]
     systems: Sequence[System]
-    heads: Sequence[Mapping[str, Any]]
+    columns: Mapping[Column, Mapping[str, Any]]
     entries: Sequence[Sequence[MetricSummary | None]]
+    heads: Sequence[Mapping[str, Any]] = ()
+
+    def families(self) -> list[tuple[str, int]]:
+        """The name and the place of each system's family, whose points are joined in plots; ("", -1) for unprocessed audio."""
+        of = families(self.systems, self.names)
+        shown = list(dict.fromkeys(name for name in of if name is not None))
+        return [("", -1) if name is None else (name, shown.index(name)) for name in of]
 
 
-class Column(NamedTuple):
-    """What the numbers of one column have in common: the metric, its protocol, and the data if the runs have several."""
+def side_by_side(runs: Sequence[Run], summaries: Sequence[Summary]) -> Tables:
+    """The systems and columns of some runs with their results; no heads."""
+    names, sets = run_names(runs), data_sets(runs)
+    systems, columns = systems_of(runs, names), columns_of(runs, sets)
+    entries = []
+    for system in systems:
+        held = metrics_of(summaries, system)
+        known = {Column(name, entry.protocol, sets[system.run]): entry for name, entry in held.items()}
+        entries.append([known.get(column) for column in columns])
+    return Tables(runs, names, summaries, sets, systems, columns, entries)
 
-    metric: str
-    protocol: str
-    data: str
+
+def metrics_of(summaries: Sequence[Summary], system: System) -> Mapping[str, MetricSummary]:
+    """What the summary of its run holds of a system, by metric."""
+    return summaries[system.run].systems.get(system.name, SystemSummary()).metrics
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
 from codec_bench.report.answers import answer_notes, judge_notes
-from codec_bench.report.breakdown.section import breakdown_tables
+from codec_bench.report.breakdown.rows import page_tables
 from codec_bench.report.chance_level import beside_notes, chance_text
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
 from codec_bench.report.page.sound import Clip
+from codec_bench.report.result_columns import columns_in
 from codec_bench.report.robustness.rows import choice_notes, place_rows, robustness_of
 from codec_bench.stats.summary_types import MetricSummary, Summary
 from codec_bench.store.record import Run
@@ -50,11 +51,13 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
                 "unprocessed": system.name == numbers.UNPROCESSED,
                 "lost": lost,
                 "remarks": numbers.remarks(found[system.label]),
+                "beside": [column.cell(found[system.label]) for column in columns_in("page")],
                 "cells": [_shown(entry, head, s, lost) for entry, head in zip(row, heads)],
             }
             for s, (system, row) in enumerate(zip(systems, entries))
             for lost in [found[system.label].without_estimate]
         ],
+        "beside": [column.name for column in columns_in("page")],
         "groups": _groups(systems, heads, tables.sets),
         "notes": [
             *numbers.system_notes(found),
@@ -67,7 +70,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         ],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
-        "breakdowns": breakdown_tables(heads, entries),
+        "breakdowns": page_tables(heads, entries),
         "published": published_rows(runs),
         **_robustness(tables),
         "samples": len(samples),

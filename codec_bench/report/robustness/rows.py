@@ -35,6 +35,8 @@ WAYS = {
 _NOTABLE = 0.1
 """The share of answers that are none from which a sentence says so."""
 _MOST_NAMED = 3
+_TEXT = 60
+"""Characters of a wording that the terminal shows; the page and `summary.json` have all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,4 +259,25 @@ def _sentence(name: str, over: Robustness, unit: str) -> str:
     return f"{name} over {over.n} wordings{asked}{wrong}: {'; '.join(told)}"
 
 
-__all__ = ["WAYS", "Cell", "Row", "Wordings", "choice_notes", "place_rows", "robustness_of"]
+def wording_heads(found: Wordings) -> list[str]:
+    """The heads of the table in the terminal."""
+    return ["wording", "", *found.metrics, "no answers", "text"]
+
+
+def wording_rows(found: Wordings) -> list[list[str]]:
+    """A row of texts for each wording; an exclamation mark stands beside one that stands out."""
+    return [
+        [row.name, "!" if row.stands_out else "", *map(_written, row.cells), row.none or "–", _shortened(row.text)]
+        for row in found.rows
+    ]
+
+
+def _written(cell: Cell | None) -> str:
+    if cell is None:
+        return "–"
+    return " ".join(filter(None, (cell.value, cell.spread, f"({cell.failed:,} failed)" if cell.failed else "")))
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _TEXT else f"{line[: _TEXT - 1]}…"

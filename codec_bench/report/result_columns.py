@@ -1,0 +1,96 @@
+"""What tables of results say: the columns beside the metrics, and those of the summary as a CSV. docs/report.md lists them from here.
+
+A row of `SYSTEM_COLUMNS` stands in the table of the terminal, on the page, and in the tables for a paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from codec_bench.report import numbers
+from codec_bench.stats.summary_types import MetricSummary, SystemSummary
+
+Place = Literal["terminal", "page", "paper"]
+
+
+@dataclass(frozen=True, slots=True)
+class SystemColumn:
+    """A column beside the metrics, with one cell for each system.
+
+    Args:
+        name: its head. means: what it holds, for the documentation.
+        read: takes it from the summary of a system; None where there is none. write: how it is written; it may hold text from data.
+        places: the tables in which it stands.
+    """
+
+    name: str
+    means: str
+    read: Callable[[SystemSummary], Any]
+    write: Callable[[Any], str]
+    places: Sequence[Place] = ("terminal", "page", "paper")
+
+    def cell(self, system: SystemSummary) -> str:
+        """What stands in the cell of a system."""
+        value = self.read(system)
+        return "–" if value is None else numbers.plain(self.write(value))
+
+
+SYSTEM_COLUMNS = (
+    SystemColumn(
+        "n",
+        "The number of items that the values of a row rest on. A value that rests on fewer says so after its interval.",
+        lambda system: max((entry.n for entry in system.metrics.values()), default=0),
+        "{:,}".format,
+        places=("paper",),
+    ),
+)
+
+
+def columns_in(place: Place) -> list[SystemColumn]:
+    """The columns beside the metrics in a kind of table."""
+    return [column for column in SYSTEM_COLUMNS if place in column.places]
+
+
+@dataclass(frozen=True, slots=True)
+class CsvColumn:
+    """A column of the summary as a CSV, which has a row for each system and metric.
+
+    Args:
+        name: its head. means: what it holds, for the documentation.
+        read: takes it from the names of the system and the metric, and their entry; None is an empty cell.
+    """
+
+    name: str
+    means: str
+    read: Callable[[str, str, MetricSummary], Any]
+
+
+CSV_COLUMNS = (
+    CsvColumn("system", "The name of the system.", lambda system, metric, entry: system),
+    CsvColumn("metric", "The name of the metric.", lambda system, metric, entry: metric),
+    CsvColumn(
+        "value",
+        "The value. It is not rounded, and a bitrate is in bits per second.",
+        lambda system, metric, entry: entry.value,
+    ),
+    CsvColumn(
+        "ci95_low", "The lower end of its 95 % interval.", lambda system, metric, entry: entry.ci95 and entry.ci95[0]
+    ),
+    CsvColumn("ci95_high", "The upper end.", lambda system, metric, entry: entry.ci95 and entry.ci95[1]),
+    CsvColumn(
+        "note",
+        "Why there is no interval, or what to know of the one there is.",
+        lambda system, metric, entry: entry.note,
+    ),
+    CsvColumn("n", "The number of samples that the value rests on.", lambda system, metric, entry: entry.n),
+    CsvColumn("failed", "The number of samples without a value.", lambda system, metric, entry: entry.failed),
+    CsvColumn("unit", "The unit of the value.", lambda system, metric, entry: entry.unit),
+    CsvColumn(
+        "higher_is_better",
+        "`true` or `false`; empty where neither direction is better.",
+        lambda system, metric, entry: None if entry.higher_is_better is None else str(entry.higher_is_better).lower(),
+    ),
+    CsvColumn("protocol", "The exact measurement.", lambda system, metric, entry: entry.protocol),
+)

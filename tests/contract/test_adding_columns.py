@@ -1,0 +1,130 @@
+"""A column of the export and one of the results are added to a copy of the project by the recipes: the table, a test and the changelog are all
+that they touch, and the columns are in every format and table."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from project_copy import copied, sums
+
+CHANGELOG = {"CHANGELOG.md": (("### Added\n", "### Added\n- One more column.\n"),)}
+# What is written for each: in these files, after the text on the left stands the text on the right.
+EXPORT = CHANGELOG | {
+    "codec_bench/store/rows.py": (
+        (
+            "    speaker: Annotated[",
+            '    bits: Annotated[float | None, TableColumn("How many bits were sent.", "i.bits")]\n    speaker: Annotated[',
+        ),
+    ),
+    "tests/store/test_export.py": (("numerator,denominator,speaker", "numerator,denominator,bits,speaker"),),
+}
+RESULTS = CHANGELOG | {
+    "codec_bench/report/result_columns.py": (
+        (
+            "SYSTEM_COLUMNS = (\n",
+            'SYSTEM_COLUMNS = (\n    SystemColumn("x_real_time", "How much faster than real time.", lambda system: '
+            '(system.timing or {}).get("times_real_time"), "is {:,.1f}_x".format),\n',
+        ),
+    ),
+    "tests/report/test_paper.py": (('["system", "n", ', '["system", "x_real_time", "n", '),),
+}
+CLI = "from codec_bench.cli import main; main()"
+RUN = (
+    "eval",
+    "--codec",
+    "g711-ulaw,g711-alaw",
+    "--data",
+    "embedded",
+    "--metrics",
+    "si_sdr",
+    "--limit",
+    "2",
+    "--no-cache",
+)
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """A copy of the project with one more column of each kind, how its program is run, its folder, and the files that each kind changed."""
+    copy, environment = copied(tmp_path_factory.mktemp("grown"))
+    touched = {}
+    for kind, recipe in (("export", EXPORT), ("results", RESULTS)):
+        before = sums(copy)
+        for file, changes in recipe.items():
+            text = (copy / file).read_text("utf-8")
+            for old, new in changes:
+                assert text.count(old) >= 1, (file, old)
+                text = text.replace(old, new, 1)
+            (copy / file).write_text(text, "utf-8")
+        after = sums(copy)
+        touched[kind] = {file for file in after if after[file] != before.get(file)}
+
+    def python(code: str, *typed: str) -> str:
+        command = [sys.executable, "-P", "-c", code, *typed]
+        place = copy.parent
+        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    return touched, python, copy
+
+
+@pytest.fixture(scope="module")
+def ran(grown):
+    """What a small run of the copy prints; the run is in the folder `run`."""
+    return grown[1](CLI, *RUN, "--out", "run")
+
+
+@pytest.mark.parametrize("kind", ["export", "results"])
+def test_a_column_touches_at_most_three_files(grown, kind):
+    touched = grown[0][kind]
+    assert len(touched) <= 3 and "CHANGELOG.md" in touched and any(file.startswith("tests/") for file in touched)
+
+
+def test_a_column_of_the_export_is_in_every_format(grown, ran):
+    import pyarrow.parquet
+
+    _, python, copy = grown
+    folder = copy.parent
+    for form in ("csv", "jsonl", "parquet"):
+        python(CLI, "export", "run", "--format", form, "--out", f"all.{form}")
+    with (folder / "all.csv").open(newline="") as file:
+        as_csv = [float(row["bits"]) for row in csv.DictReader(file)]
+    as_json = [json.loads(line)["bits"] for line in (folder / "all.jsonl").read_text("utf-8").splitlines()]
+    table = pyarrow.parquet.read_table(folder / "all.parquet")
+    assert table.schema.field("bits").type == pyarrow.float64()
+    assert len(as_csv) == 4 and min(as_csv) > 0
+    assert as_csv == as_json == table["bits"].to_pylist()
+    assert "bits float64" in " ".join(
+        python("import codec_bench; print(codec_bench.open_run('run').to_pandas().dtypes)").split()
+    )
+
+
+def test_a_column_of_the_results_is_in_every_table(grown, ran):
+    _, python, copy = grown
+    held = json.loads((copy.parent / "run" / "summary.json").read_text("utf-8"))["systems"].values()
+    cells = [f"is {system['timing']['times_real_time']:,.1f}_x" for system in held]
+    page = (copy.parent / "run" / "report.html").read_text("utf-8")
+    markdown, latex = (python(CLI, "export", "run", "--summary", "--format", form) for form in ("markdown", "latex"))
+    assert "x_real_time" in ran and all(cell in ran for cell in cells)
+    assert re.search(r"<th[^>]*>x_real_time</th>", page) and all(f"<td>{cell}</td>" in page for cell in cells)
+    assert r"x\_real\_time" in markdown and r"x\_real\_time" in latex
+    for cell in cells:
+        assert cell.replace("_", r"\_") in markdown and cell.replace("_", r"\_") in latex
+        assert cell in python("import codec_bench; print(codec_bench.open_run('run')._repr_html_())")
+
+
+def test_the_documentation_has_the_columns_from_the_tables(grown):
+    _, python, copy = grown
+    python(
+        "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')",
+        str(copy / "scripts" / "write_docs.py"),
+    )
+    assert "| `bits` | How many bits were sent. |" in (copy / "docs" / "export.md").read_text("utf-8")
+    told = "| `x_real_time` | terminal, page, paper | How much faster than real time. |"
+    assert told in (copy / "docs" / "report.md").read_text("utf-8")
