@@ -8,10 +8,14 @@ from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 
 
-def rows_taken(run: Run) -> RowsTaken:
-    """The questions of a run; `UNTOLD` for one of no benchmark, or of one whose definition says no number."""
+def rows_taken(run: Run, size: int | None = None) -> RowsTaken:
+    """The questions of a run; `UNTOLD` for one of no benchmark, or of one whose definition says no number.
+
+    Args:
+        run: the run. size: how many there are; None for what the record says that the definition said.
+    """
     meta = run.meta
-    size = (meta.get("benchmark") or {}).get("size")
+    size = size or (meta.get("benchmark") or {}).get("size")
     if size is None:
         return UNTOLD
     if has_answers(run):

@@ -1,0 +1,36 @@
+"""What a definition says that its benchmark is, to hold a run of the same name against it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codec_bench.benchmark.definition.benchmark import Benchmark
+from codec_bench.benchmark.definition.prompt import EACH, SEEDED
+from codec_bench.errors import UserError
+from codec_bench.models.base import ModelInfo
+from codec_bench.stats.identity import Identity, data_hash, hashed
+from codec_bench.store.draws import GIVEN
+
+
+def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
+    """The identities that a model's run of a definition may have: with a wording for each question, and with all of them.
+
+    The rows are known when they are read, and so not of a definition. Nothing is known of a benchmark of codecs.
+    """
+    if one.kind == "codec":
+        return [Identity()]
+    known = Identity(data=_data(one), reading=hashed(list(one.process)), choices=hashed(GIVEN))
+    try:
+        prompt = one.prompt_for(info)
+    except UserError:  # the prompt has nothing that such a model reads
+        return [known]
+    return [replace(known, prompt=hashed(replace(prompt, wording=how).identity)) for how in (SEEDED, EACH)]
+
+
+def _data(one: Benchmark) -> str | None:
+    """The hash of the data; None where they are a file that cannot be read, so that nothing can be said of them."""
+    try:
+        revision = one.questions(limit=1).revision if one.data.path is not None else None
+    except UserError:
+        return None
+    return data_hash({**one.asked, "revision": revision})
