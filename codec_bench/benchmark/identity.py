@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
-from codec_bench.stats.identity import Identity, data_hash, hashed
+from codec_bench.stats.identity import Identity, data_hash, hashed, identity_of
 from codec_bench.store.draws import GIVEN
+from codec_bench.store.record import Run
+
+_HALF = ("float16", "bfloat16")
 
 
 def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
@@ -25,6 +29,22 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
     except UserError:  # the prompt has nothing that such a model reads
         return [known]
     return [replace(known, prompt=hashed(replace(prompt, wording=how).identity)) for how in (SEEDED, EACH)]
+
+
+def other_than_defined(run: Run, one: Benchmark) -> list[str]:
+    """In what a run is not of the benchmark that its definition says, such as `other prompt`; nothing where it is.
+
+    A computing precision below the usual one is named too, if it was asked for.
+    """
+    facts = next(iter(run.systems.values()), None) or {}
+    info = ModelInfo(
+        str(facts.get("name", "")), family=facts.get("family") or "", reads=facts.get("reads") or "messages"
+    )
+    identity = identity_of(run)
+    apart = min((identity.differences(other, rows=False) for other in defined_identities(one, info)), key=len)
+    given = ((run.meta.get("config") or {}).get("options") or {}).values()
+    half = any(isinstance(of, Mapping) and of.get("dtype") in _HALF for of in given)
+    return [*apart, *(["half precision"] if half else [])]
 
 
 def _data(one: Benchmark) -> str | None:

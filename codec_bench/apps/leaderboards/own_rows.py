@@ -22,9 +22,8 @@ from typing import NamedTuple
 
 from codec_bench.apps.leaderboards.board import AVERAGE, Column, Row, Rules, Source, Variant, average, group_mean
 from codec_bench.benchmark import Benchmark, load_benchmark
-from codec_bench.benchmark.identity import defined_identities
+from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.errors import UserError
-from codec_bench.models.base import ModelInfo
 from codec_bench.report.breakdown.rows import subsets_of
 from codec_bench.report.numbers import rows_text
 from codec_bench.report.opened import open_run
@@ -174,27 +173,15 @@ def _definition(name: str) -> Benchmark | None:
 
 def _asked(run: Run, one: Benchmark, rerouted: bool) -> _Asked:
     """What a run is of a benchmark, held against the benchmark's definition."""
-    meta, facts = run.meta, next(iter(run.systems.values()), None) or {}
+    meta = run.meta
     config = meta.get("config") or {}
-    identity = identity_of(run)
-    info = ModelInfo(
-        str(facts.get("name", "")), family=facts.get("family") or "", reads=facts.get("reads") or "messages"
-    )
-    defined = [identity.differences(other, rows=False) for other in defined_identities(one, info)]
-    apart = min(defined, key=len)
-    given = (config.get("options") or {}).values()
-    if any(isinstance(of, Mapping) and of.get("dtype") in _HALF for of in given):
-        apart = [*apart, "half precision"]
     # A record that was not made by asking, such as an imported one, does not know the definition that it is of.
     taken = rows_taken(run, one.size) if "size" in (meta.get("benchmark") or {}) else UNTOLD
     limit = config.get("limit")
     limited = taken.why == "limit" if taken else limit is not None
     part = rows_text(taken) if taken and taken.why else f"limited to {limit:,} questions" if limited else ""
     unfinished = meta.get("state") not in (None, "finished")
-    return _Asked(identity.rows, tuple(apart), part, limited, unfinished, rerouted)
-
-
-_HALF = ("float16", "bfloat16")
+    return _Asked(identity_of(run).rows, tuple(other_than_defined(run, one)), part, limited, unfinished, rerouted)
 
 
 def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> Row:

@@ -126,3 +126,15 @@ def leaderboard_markdown(folder):
     from codec_bench.stats.summary import summarise
 
     return summary_markdown(summarise(open_run(folder)))
+
+
+def test_a_site_has_a_leaderboard_for_each_of_two_benchmarks_of_one_name(tmp_path, define, run):
+    from codec_bench.apps.site.records import describe_run
+    from codec_bench.report.opened import open_run
+    from codec_bench.store.folders import run_folders
+
+    run(define("mine"), "a")
+    run(define("prompt", prompt={"messages": [{"content": ["Please: {{ question }}"]}]}), "b")
+    run(tmp_path / "mine", "c", name="other")
+    a, b, c = (describe_run(open_run(run_folders(tmp_path / "runs" / name)[0]))["board"]["key"] for name in "abc")
+    assert a == c != b
