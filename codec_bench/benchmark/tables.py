@@ -10,7 +10,7 @@ from typing import Any
 
 from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.errors import UserError
-from codec_bench.stats.summary_types import Answers, Failures, MetricSummary
+from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, RowsTaken
 from codec_bench.stats.told import UNTOLD
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
@@ -67,6 +67,7 @@ def write_overview(outcome: Outcome) -> None:
                     "failures": _failures(mine),
                     "answers": summary.get("answers"),
                     "published": facts.get("published", []),
+                    **({"rows": summary["rows"]} if "rows" in summary else {}),
                 }
             )
     left_out = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.left_out]
@@ -81,6 +82,11 @@ def metrics_of(row: Mapping[str, Any]) -> dict[str, MetricSummary]:
 def answers_of(row: Mapping[str, Any]) -> Answers:
     """The answers of a row of the overview; `UNTOLD` for codecs."""
     return UNTOLD if row["answers"] is None else Answers.from_dict(row["answers"])
+
+
+def rows_of(row: Mapping[str, Any]) -> RowsTaken:
+    """How many questions of its benchmark a row of the overview rests on; `UNTOLD` where their number is not known."""
+    return RowsTaken.from_dict(row["rows"]) if "rows" in row else UNTOLD
 
 
 def failures_of(row: Mapping[str, Any]) -> Failures:

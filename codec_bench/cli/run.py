@@ -123,10 +123,10 @@ def _print_breakdowns(outcome: Outcome) -> None:
 
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
-    from codec_bench.benchmark.tables import answers_of, failures_of, metrics_of
+    from codec_bench.benchmark.tables import answers_of, failures_of, metrics_of, rows_of
     from codec_bench.report.answers import answer_notes, judge_notes
     from codec_bench.report.chance_level import beside_notes, chance_text
-    from codec_bench.report.numbers import draw_notes, interval_notes
+    from codec_bench.report.numbers import draw_notes, interval_notes, rows_notes
     from codec_bench.report.robustness.rows import choice_notes
     from codec_bench.report.table import failures_table
     from codec_bench.terminal.output import console, table, talk
@@ -159,6 +159,8 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     for row in overview["benchmarks"]:
         about = f"{row['benchmark']} with {row['model']}"
         answers, failures = answers_of(row), failures_of(row)
+        for note in rows_notes(rows_of(row)):
+            out.print(f"{about}: {note}", markup=False)
         print_wordings(about, metrics_of(row), answers)
         for note in choice_notes(answers.choices if answers else None):
             out.print(f"{about}: {note}", markup=False)
@@ -222,7 +224,7 @@ def _line(row: dict[str, Any], name: str, entry: MetricSummary, *, guessed: bool
     factor, unit = shown_unit(entry.unit)
     places, interval = decimals([entry], factor), entry.ci95
     shown = lambda value: number(None if value is None else factor * value, places)  # noqa: E731
-    counting = entry.counting_failures.value if entry.counting_failures else None
+    counting = entry.counting_failures.of_all if entry.counting_failures else None
     return (
         row["benchmark"],
         row["model"],

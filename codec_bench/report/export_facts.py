@@ -11,6 +11,7 @@ from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
+from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.record import Run
@@ -59,9 +60,9 @@ def valued(entries: Mapping[str, MetricSummary]) -> dict[str, MetricSummary]:
     return {name: entry for name, entry in entries.items() if entry.value is not None and math.isfinite(entry.value)}
 
 
-def named_with_part(name: str, meta: Mapping[str, Any]) -> str:
+def named_with_part(name: str, run: Run) -> str:
     """A name, with what says that the run did not use all data."""
-    parts = parts_taken(meta)
+    parts = parts_taken(run)
     return f"{name} ({', '.join(parts)})" if parts else name
 
 
@@ -85,18 +86,21 @@ def data_of(meta: Mapping[str, Any]) -> Data:
     return Data(name, hub["repository"], config, split, hub["revision"])
 
 
-def parts_taken(meta: Mapping[str, Any]) -> list[str]:
+def parts_taken(run: Run) -> list[str]:
     """What says that the run did not use all data."""
-    config = meta["config"]
+    config, rows = run.meta["config"], rows_taken(run)
     limited = [] if config.get("limit") is None else [f"limited to {config['limit']} items"]
-    return limited + ([] if config.get("shard") is None else [f"shard {config['shard']} only"])
+    sharded = [] if config.get("shard") is None else [f"shard {config['shard']} only"]
+    lacking = [numbers.rows_text(rows)] if rows and rows.why == "data" else []
+    return [*limited, *sharded, *lacking]
 
 
-def facts_of(meta: Mapping[str, Any], entry: MetricSummary) -> dict[str, Any]:
+def facts_of(run: Run, entry: MetricSummary) -> dict[str, Any]:
     """What to know of a value: where it was measured, how sure it is and on what it rests."""
+    meta = run.meta
     config, ends = meta["config"], entry.ci95
     told = {
-        "part": ", ".join(parts_taken(meta)) or None,
+        "part": ", ".join(parts_taken(run)) or None,
         "protocol": entry.protocol,
         "unit": entry.unit or None,
         "ci95": [float(end) for end in ends] if ends and all(map(math.isfinite, ends)) else None,

@@ -45,7 +45,6 @@ def export_hugging_face(
 
     if form not in FORMATS:
         raise UserError(f"there is no format '{form}' for the hub", hint=f"use one of {', '.join(FORMATS)}")
-    meta = run.meta
     chosen, entries = results_of(run, system, form)
     if metric is not None:
         if metric not in entries:
@@ -53,21 +52,22 @@ def export_hugging_face(
         entries = {metric: entries[metric]}
     held = valued(entries)
     if form == "hf-eval-results":
-        made: Any = _eval_results(meta, chosen, entries, metric)
+        made: Any = _eval_results(run, chosen, entries, metric)
     elif not held:
         raise UserError(f"no metric of '{chosen}' has a value, so there is nothing to write")
     else:
-        made = _model_index(meta, chosen, held)
+        made = _model_index(run, chosen, held)
     with opened(out) as file:
         file.write(yaml.safe_dump(made, sort_keys=False, allow_unicode=True))
     return [] if form == "hf-eval-results" else [name for name in entries if name not in held]
 
 
 def _eval_results(
-    meta: Mapping[str, Any], system: str, entries: Mapping[str, MetricSummary], metric: str | None
+    run: Run, system: str, entries: Mapping[str, MetricSummary], metric: str | None
 ) -> list[dict[str, Any]]:
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
+    meta = run.meta
     data = data_of(meta)
     if data.repository is None:
         raise UserError(
@@ -91,22 +91,22 @@ def _eval_results(
     told = EvalResultEntry(
         dataset_id=data.repository, task_id=data.configuration or "default", value=entry.value,
         dataset_revision=data.revision, date=meta.get("finished"),
-        notes="; ".join([f"codec-bench {chosen}", *(f"{name} {said}" for name, said in facts_of(meta, entry).items())]),
+        notes="; ".join([f"codec-bench {chosen}", *(f"{name} {said}" for name, said in facts_of(run, entry).items())]),
     )  # fmt: skip
     return eval_result_entries_to_yaml([told])
 
 
-def _model_index(meta: Mapping[str, Any], system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
+def _model_index(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dict[str, Any]:
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
 
-    data, what = data_of(meta), _what(meta)
+    data, what = data_of(run.meta), _what(run.meta)
     results = [
         EvalResult(
             task_type=what, dataset_type=data.repository or data.name, dataset_name=data.name,
             dataset_config=data.configuration, dataset_split=data.split, dataset_revision=data.revision,
-            metric_type=name.partition("[")[0].partition("@")[0], metric_name=named_with_part(name, meta),
-            metric_value=entry.value, metric_args=facts_of(meta, entry),
+            metric_type=name.partition("[")[0].partition("@")[0], metric_name=named_with_part(name, run),
+            metric_value=entry.value, metric_args=facts_of(run, entry),
         )
         for name, entry in entries.items()
     ]  # fmt: skip

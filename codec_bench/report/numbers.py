@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from codec_bench.stats.intervals import EQUAL
-from codec_bench.stats.summary_types import BITRATE, Counted, Ends, MetricSummary, Summary, SystemSummary
+from codec_bench.stats.summary_types import BITRATE, Counted, Ends, MetricSummary, RowsTaken, Summary, SystemSummary
 
 UNPROCESSED = "unprocessed"
 ARROWS = {True: "↑", False: "↓", None: ""}
@@ -112,6 +112,33 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
     for of, names in told.items():
         notes.append(f"bitrate counts the bits of all channels; {of}: {', '.join(names)}")
     return notes
+
+
+_WHY = {
+    "limit": "a limit of {limit:,} was asked for",
+    "shard": "the run is of one shard",
+    "unfinished": "the run is not finished",
+    "data": "the data hold no more",
+}
+
+
+def rows_notes(rows: RowsTaken) -> list[str]:
+    """One sentence if a run does not hold all questions of its benchmark, or more than there are, with the reason; else none.
+
+    Args:
+        rows: of a summary; `UNTOLD` where the number of questions is not known.
+    """
+    if not rows or rows.why is None:
+        return []
+    why = _WHY[rows.why].format(limit=rows.limit or 0) if rows.n < rows.size else "the definition says a smaller number"
+    return [f"{rows_text(rows)}: {why}"]
+
+
+def rows_text(rows: RowsTaken) -> str:
+    """How many of its benchmark's questions a run holds, such as `4 of 896 questions`."""
+    if rows.n > rows.size:
+        return f"{rows.n:,} questions in place of {rows.size:,}"
+    return f"{rows.n:,} of {rows.size:,} questions"
 
 
 def grouped_reasons(reasons: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

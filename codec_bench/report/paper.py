@@ -220,6 +220,7 @@ def _notes(
         notes.append("With each value stands its 95 % interval: half its width after ±, or its two ends in brackets.")
     told = (
         *_chances(entries),
+        *numbers.rows_notes(summary.rows),
         *beside_notes(entries),
         *numbers.draw_notes(entries),
         *numbers.common_notes(entries),

@@ -63,6 +63,7 @@ def summary_notes(summary: Summary) -> list[str]:
     """What to know beside the numbers of `summary_table`, such as what its asterisks mean; one sentence each."""
     entries = summary.entries
     return [
+        *numbers.rows_notes(summary.rows),
         *numbers.system_notes(summary.systems),
         *beside_notes(entries),
         *numbers.draw_notes(entries),

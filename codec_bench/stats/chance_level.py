@@ -83,8 +83,8 @@ def policies(value: float | None, counting: CountingFailures, failures: Mapping[
         value: with failures left out. counting: with failures as wrong (`Parts.counting_failures`).
         failures: the toolkit and how it counts them, as the definition says it.
     """
-    official = counting.value if failures["counts"] == "as-wrong" else value
-    return Policies(value, counting.value, Official(failures["toolkit"], failures["counts"], official))
+    official = counting.of_all if failures["counts"] == "as-wrong" else value
+    return Policies(value, counting.of_all, Official(failures["toolkit"], failures["counts"], official))
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

@@ -23,6 +23,7 @@ from codec_bench.stats.chance_level import beside, failing, judging_of, policies
 from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
+from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary_types import BITRATE, Channels, Failure, Failures, MetricSummary, Summary, SystemSummary
 from codec_bench.stats.told import UNTOLD
 from codec_bench.store.draws import WORDING
@@ -67,7 +68,8 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> Summary:
     broken = (e.missing.get(status, 0) for of in entries.values() for e in of.values() for status in _BROKEN)
     lost = sum(len(system.items.lost) for system in systems)
     failures = Failures(lost, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
-    return Summary(systems=told, failures=failures, answers=UNTOLD if answers is None else answers)
+    asked = UNTOLD if answers is None else answers
+    return Summary(systems=told, failures=failures, answers=asked, rows=rows_taken(run))
 
 
 @dataclass(frozen=True, slots=True)

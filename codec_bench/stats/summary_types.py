@@ -71,6 +71,11 @@ class CountingFailures(Told):
     n: int
     uncounted: int = UNTOLD
 
+    @property
+    def of_all(self) -> float | None:
+        """The value; None if it does not count every failure, since it would be called what it is not."""
+        return None if self.uncounted else self.value
+
 
 @dataclass(frozen=True, slots=True)
 class Judging(Told):
@@ -378,13 +383,29 @@ class Answers(Told):
 
 
 @dataclass(frozen=True, slots=True)
+class RowsTaken(Told):
+    """The `n` questions of a benchmark that a run holds, beside the `size` that the definition says.
+
+    Args:
+        limit: what the command asked for; None for all. why: why they are not all (`limit`, `shard`, `unfinished`, or `data`, which
+            hold another number than the definition says); None if they are.
+    """
+
+    n: int
+    size: int
+    limit: int | None
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Summary(Told):
-    """One number for each system and metric of a run, and what has no number; `answers` for a benchmark's run."""
+    """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's run."""
 
     schema: int = SCHEMA
     systems: Mapping[str, SystemSummary] = field(default_factory=dict)
     failures: Failures = Failures()
     answers: Answers = UNTOLD
+    rows: RowsTaken = UNTOLD
 
     @property
     def entries(self) -> list[tuple[str, str, MetricSummary]]:

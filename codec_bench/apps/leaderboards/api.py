@@ -76,9 +76,9 @@ def leaderboard(
 
 
 def _rank(row: Row) -> tuple[bool, Decimal, str]:
-    """What rows are sorted by: the best average first, incomplete and limited rows last."""
+    """What rows are sorted by: the best average first, and last the incomplete rows and those that are not compared."""
     shown = row.shown_average
-    return not row.complete or row.limited or row.unfinished, Decimal(1) if shown is None else -shown, row.name
+    return not (row.complete and row.compared), Decimal(1) if shown is None else -shown, row.name
 
 
 def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
@@ -99,12 +99,28 @@ def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:
         document = {**read_config("leaderboard", str(document["like"])), **document}
     definition = fit(document, BoardDefinition, source=name)
     if own:
+        definition = _located(definition, Path(name).parent)
         _check_columns(definition, name)
     if definition.published is None:
         return definition, None
     shipped = files("codec_bench") / "configs" / "leaderboard" / definition.published
     beside = Path(name).parent / definition.published
     return definition, beside if own and beside.is_file() else shipped
+
+
+def _located(definition: BoardDefinition, folder: Path) -> BoardDefinition:
+    """The definition with the paths of benchmarks of one's own: a path, or the name of a folder beside the board, counts from there."""
+    from codec_bench.benchmark import has_benchmark, is_path
+
+    def place(benchmark: str) -> str:
+        beside = folder / benchmark
+        own = is_path(benchmark) or not has_benchmark(benchmark)
+        # `./mine:ENTRY` names one of several entries.
+        there = beside.exists() or beside.with_name(beside.name.partition(":")[0]).exists()
+        return os.path.abspath(beside) if own and there else benchmark
+
+    columns = tuple(replace(column, benchmark=place(column.benchmark)) for column in definition.columns)
+    return definition.model_copy(update={"columns": columns})
 
 
 def _check_columns(definition: BoardDefinition, file: str) -> None:

@@ -143,7 +143,10 @@ class Row:
     Args:
         name: of the model or codec. cells: value by column, as shown. average: None if there is no cell, or the board has none.
         complete: whether every group of the board has a value, and for an own row every column. published: whether it is from the authors of the board.
-        folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark.
+        folders: the own runs that it rests on. limited: whether one of them took only a part of its benchmark, as was asked for.
+        short: whether one of them holds another number of questions than its benchmark has, although no limit was asked for.
+        parts: by column how many questions such a row rests on, such as `4 of 896 questions`.
+        apart: in what its benchmarks are not those of the columns, such as `other data` or `other prompt`; it is in no rank.
         rerouted: whether a service said that another model answered than the one that was asked for.
         judged: ratings by another judge or wording than the published one, by column, by group and as `average`, each with the
             judge and the rubric.
@@ -167,6 +170,9 @@ class Row:
     published: bool
     folders: tuple[str, ...] = ()
     limited: bool = False
+    short: bool = False
+    parts: Mapping[str, str] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()
     rerouted: bool = False
     unfinished: bool = False
     doubled: Mapping[str, str] = field(default_factory=dict)
@@ -178,6 +184,16 @@ class Row:
     worded: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     sources: Mapping[str, Source] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+
+    @property
+    def compared(self) -> bool:
+        """Whether its values are compared with those of other rows: they are of whole benchmarks, and of the columns' own."""
+        return not (self.limited or self.short or self.apart or self.unfinished)
+
+    @property
+    def told_parts(self) -> str:
+        """How many questions each column rests on, where these are not all; "" if they are."""
+        return "; ".join(f"{column} is over {part}" for column, part in self.parts.items())
 
     @property
     def shown_average(self) -> Decimal | None:

@@ -224,10 +224,12 @@ def _print_board(board: Board) -> None:
     out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
     talk(
         f"published rows: {board.source}; rows that begin with > are from your runs; (part): an average or a mean is over fewer columns; "
-        "(limit): only a part of the questions was taken; (not finished): a run is not finished; (other model): the service says that another model answered"
+        "(limit): only a part of the questions was taken, as was asked for; (questions missing): the data hold another number of "
+        "questions than the benchmark; (other data), (other prompt) and the like: not the benchmark of the column; such rows are "
+        "in no rank; (not finished): a run is not finished; (other model): the service says that another model answered"
     )
     for row in board.rows:
-        for note in (row.note, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):
+        for note in (row.note, row.told_parts, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):
             if note:
                 talk(f"{row.name}: {note}")
     for sentence in board.mixed:
@@ -310,6 +312,8 @@ def _doubts(row: Row) -> str:
     doubts = (
         ("part", not row.complete),
         ("limit", row.limited),
+        ("questions missing", row.short),
+        *((mark, True) for mark in row.apart),
         ("not finished", row.unfinished),
         ("other model", row.rerouted),
     )

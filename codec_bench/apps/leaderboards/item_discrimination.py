@@ -62,7 +62,7 @@ def board_items(board: Board) -> list[Items]:
     """What the items of each column say, over the own rows of a board; columns without own values are left out."""
     found = []
     for column in board.columns:
-        values = {row.name: held for row in board.rows if (held := _values(row, column))}
+        values = {row.name: held for row in board.rows if row.compared and (held := _values(row, column))}
         if not values:
             continue
         shared = sorted(set.intersection(*(set(held) for held in values.values())))

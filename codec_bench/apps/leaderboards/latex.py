@@ -41,12 +41,8 @@ def _head(column: Column) -> str:
     return f"{column.name} ({column.unit}) {ARROWS[column.counts != 'error']}"
 
 
-def _compared(row: Row) -> bool:
-    return not (row.limited or row.unfinished)
-
-
 def _best(board: Board, column: Column) -> Decimal | None:
-    values = [row.cells[column.name] for row in board.rows if column.name in row.cells and _compared(row)]
+    values = [row.cells[column.name] for row in board.rows if column.name in row.cells and row.compared]
     if len(values) < 2:
         return None
     return min(values) if column.counts == "error" else max(values)
@@ -56,7 +52,7 @@ def _cell(row: Row, column: Column, best: Decimal | None) -> str:
     value = row.cells.get(column.name)
     if value is None:
         return latex_text("–")
-    return rf"\textbf{{{value}}}" if value == best and _compared(row) else str(value)
+    return rf"\textbf{{{value}}}" if value == best and row.compared else str(value)
 
 
 def _rank(trust: Trust, row: int) -> str:
@@ -92,6 +88,8 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
             (not row.complete and board.averages, "its average is over fewer columns"),
             (bool(row.missing), board.lacking(row)),
             (row.limited, "only a part of the items was taken"),
+            (bool(row.parts), row.told_parts),
+            (bool(row.apart), f"its questions are not those of the columns ({', '.join(row.apart)})"),
             (row.unfinished, "a run is not finished"),
             (row.rerouted, "the service says that another model answered"),
         )

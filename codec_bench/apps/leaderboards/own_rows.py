@@ -6,36 +6,69 @@ Conventions
     columns of a group are ratings by one judge, so is their mean, and likewise the average. A mean over fewer columns says so,
     and the columns without a value are named.
     Where a benchmark says how its own toolkit counts failures, a cell follows that rule.
-    A later run replaces the values of an earlier one.
+    A column holds one thing: the benchmark of its definition, with the questions that most of the runs asked. A run whose data,
+    prompt, reading, order of options or precision is another, or that holds a part of the questions, gives a row of its own,
+    whose name says so and which is in no rank.
+    A later run of the same thing replaces the values of an earlier one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import NamedTuple
 
 from codec_bench.apps.leaderboards.board import AVERAGE, Column, Row, Rules, Source, Variant, average, group_mean
+from codec_bench.benchmark import Benchmark, load_benchmark
+from codec_bench.benchmark.identity import other_than_defined
+from codec_bench.errors import UserError
 from codec_bench.report.breakdown.rows import subsets_of
+from codec_bench.report.numbers import rows_text
 from codec_bench.report.opened import open_run
+from codec_bench.stats.identity import identity_of
+from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary, Subset
+from codec_bench.stats.told import UNTOLD
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
 
-class _Found(NamedTuple):
-    """A value that a run gives: the name of its row, its column, the entry of the summary, who gave a rating (or None), its source, and whether another
-    model answered than was asked for."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a run is of its benchmark.
 
-    row: str
+    Args:
+        rows: the hash of its questions, or None if the record does not hold them.
+        apart: in what it is another benchmark, such as `other prompt`.
+        part: how many questions it holds, where these are not all; else "".
+        limited, unfinished, rerouted: as of `Row`.
+    """
+
+    rows: str | None
+    apart: tuple[str, ...]
+    part: str
+    limited: bool
+    unfinished: bool
+    rerouted: bool
+
+    @property
+    def settles(self) -> bool:
+        """Whether its questions may be those of a column."""
+        return self.rows is not None and not (self.apart or self.part or self.limited or self.unfinished)
+
+
+class _Found(NamedTuple):
+    """A value that a run gives: system and variant, its column, the entry of the summary, who gave a rating (or None), its source, and what was asked."""
+
+    system: tuple[str, ...]
     column: Column
     entry: MetricSummary | Subset
     judge: str | None
     source: Source
-    rerouted: bool
+    asked: _Asked
 
 
 @dataclass(slots=True)
@@ -49,6 +82,7 @@ class _Values:
     worded: dict[str, dict[str, Decimal]] = field(default_factory=dict)
     folders: dict[str, None] = field(default_factory=dict)
     limited: bool = False
+    parts: dict[str, str] = field(default_factory=dict)
     rerouted: bool = False
     unfinished: bool = False
     doubled: dict[str, list[str]] = field(default_factory=dict)
@@ -56,7 +90,13 @@ class _Values:
 
     def take(self, found: _Found) -> None:
         """Takes the value of one column."""
-        column, entry, judge = found.column, found.entry, found.judge
+        column, entry, judge, asked = found.column, found.entry, found.judge, found.asked
+        self.folders[found.source.folder] = None
+        self.limited |= asked.limited
+        self.unfinished |= asked.unfinished
+        self.rerouted |= asked.rerouted
+        if asked.part:
+            self.parts[column.name] = asked.part
         value, told = _by_rule(entry)
         self.sources[column.name] = found.source
         before = self.cells.get(column.name)
@@ -90,26 +130,65 @@ def own_rows(
     Raises:
         UserError: a folder holds no run, or a record is damaged.
     """
-    found: dict[str, _Values] = {}
+    every: list[_Found] = []
     ignored: list[str] = []
+    names = {variant.of(column)[0] for variant in variants for column in rules.columns}
+    definitions = {name: found for name in names if (found := _definition(name)) is not None}
     for place in (found_in for folder in runs for found_in in run_folders(folder)):
         run = open_run(place)
         run.check()  # a damaged run of another benchmark is told too
-        values = list(_values(run, rules.columns, variants))
+        values = list(_values(run, rules.columns, variants, definitions))
         ignored += [] if values else [str(place)]
-        for value in values:
-            row = found.setdefault(value.row, _Values())
-            row.take(value)
-            row.folders[str(place)] = None
-            row.limited |= (run.meta.get("config") or {}).get("limit") is not None
-            row.unfinished |= run.meta.get("state") not in (None, "finished")
-            row.rerouted |= value.rerouted
-    return [_row(name, values, rules) for name, values in found.items()], ignored
+        every += values
+    settled = _settled(every)
+    rows: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Values] = {}
+    for value in every:
+        asked = value.asked
+        other = asked.settles and asked.rows != settled[value.column.name, value.system[1:]]
+        key = (value.system, (_OTHER_DATA,) if other else asked.apart, bool(asked.part))
+        rows.setdefault(key, _Values()).take(value)
+    return [_row(system, apart, values, rules) for (system, apart, _), values in rows.items()], ignored
 
 
-def _row(name: str, values: _Values, rules: Rules) -> Row:
+_OTHER_DATA = "other data"
+
+
+def _settled(found: Sequence[_Found]) -> dict[tuple[str, tuple[str, ...]], str]:
+    """The questions of each column, by the way to run it: those that most systems were asked, or the latest of equally many."""
+    systems: dict[tuple[str, tuple[str, ...]], dict[str, set[str]]] = {}
+    for one in found:
+        if (rows := one.asked.rows) is not None and one.asked.settles:
+            asked = systems.setdefault((one.column.name, one.system[1:]), {})
+            asked[rows] = asked.pop(rows, set()) | {one.system[0]}  # what is asked again stands last
+    return {key: max(reversed(asked), key=lambda rows: len(asked[rows])) for key, asked in systems.items()}
+
+
+def _definition(name: str) -> Benchmark | None:
+    """The benchmark that a column names; None for one that a variant names and there is not."""
+    try:
+        return load_benchmark(name)
+    except UserError:
+        return None
+
+
+def _asked(run: Run, one: Benchmark, rerouted: bool) -> _Asked:
+    """What a run is of a benchmark, held against the benchmark's definition."""
+    meta = run.meta
+    config = meta.get("config") or {}
+    # A record that was not made by asking, such as an imported one, does not know the definition that it is of.
+    taken = rows_taken(run, one.size) if "size" in (meta.get("benchmark") or {}) else UNTOLD
+    limit = config.get("limit")
+    limited = taken.why == "limit" if taken else limit is not None
+    part = rows_text(taken) if taken and taken.why else f"limited to {limit:,} questions" if limited else ""
+    unfinished = meta.get("state") not in (None, "finished")
+    return _Asked(identity_of(run).rows, tuple(other_than_defined(run, one)), part, limited, unfinished, rerouted)
+
+
+def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> Row:
+    parts = dict.fromkeys(values.parts.values())
+    told = [*apart, *(parts if len(parts) < 2 else ["parts of the questions"])]
     return rules.row(
-        name,
+        _name(*system, *told),
         values.cells,
         {},
         values.counts,
@@ -117,6 +196,9 @@ def _row(name: str, values: _Values, rules: Rules) -> Row:
         published=False,
         folders=tuple(values.folders),
         limited=values.limited,
+        short=bool(values.parts) and not values.limited,
+        parts=values.parts,
+        apart=apart,
         rerouted=values.rerouted,
         unfinished=values.unfinished,
         doubled={name: ", ".join(others) for name, others in values.doubled.items()},
@@ -168,32 +250,40 @@ def _by_rule(entry: MetricSummary | Subset) -> tuple[float, dict[str, float]]:
     return (value if official is None else official), known if left_out != as_wrong else {}
 
 
-def _values(run: Run, columns: Sequence[Column], variants: Sequence[Variant]) -> Iterator[_Found]:
+def _values(
+    run: Run, columns: Sequence[Column], variants: Sequence[Variant], definitions: Mapping[str, Benchmark]
+) -> Iterator[_Found]:
     """The values that a run gives."""
     benchmark = (run.meta.get("benchmark") or {}).get("name")
     every = [(variant, column, variant.of(column)) for variant in variants for column in columns]
-    wanted = [one for one in every if one[2][0] == benchmark]
+    wanted = [one for one in every if (of := definitions.get(one[2][0])) is not None and of.name == benchmark]
     if not wanted:
         return
     summary = summarise(run)
     rerouted = bool(summary.answers) and any(one.other for one in summary.answers.served)
+    asked = {name: _asked(run, definitions[name], rerouted) for name in {one[2][0] for one in wanted}}
     for system, held in summary.systems.items():
-        for variant, column, (_, metric, subset) in wanted:
+        for variant, column, (name, metric, subset) in wanted:
             whole = held.metrics.get(metric)
             entry: MetricSummary | Subset | None = whole
             if subset is not None:
                 kind, _, value = subset.partition("=")
                 entry = subsets_of(whole).get(kind, {}).get(value)
-            if entry is None or entry.value is None:
+            if entry is None or entry.value is None or not _counts_all(entry):
                 continue
             judge = _judge_of(run, metric)
             source = Source(str(run.folder), system, metric, str(run.metrics[metric].get("protocol", "")))
             if judge is None or column.counts == "rating":
                 rated_by = judge and " ".join(filter(None, judge))
-                yield _Found(_name(system, variant.name), column, entry, rated_by, source, rerouted)
+                yield _Found((system, variant.name), column, entry, rated_by, source, asked[name])
             else:  # the judge read the answers, and did not rate them
-                name = _name(system, variant.name, f"read by {judge[0]}")
-                yield _Found(name, column, entry, None, source, rerouted)
+                yield _Found((system, variant.name, f"read by {judge[0]}"), column, entry, None, source, asked[name])
+
+
+def _counts_all(entry: MetricSummary | Subset) -> bool:
+    """Whether a value follows the rule of the benchmark's toolkit: a failure without a worst value cannot count as wrong."""
+    rules = entry.policies if isinstance(entry, MetricSummary) else None
+    return not rules or rules.official.value is not None
 
 
 def _name(system: str, *about: str) -> str:

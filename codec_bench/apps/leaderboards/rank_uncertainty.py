@@ -72,12 +72,14 @@ def likeness(board: Board) -> Likeness:
 def points_of(board: Board, *, printed: bool = True) -> Points:
     """The cells of a board as points of its average.
 
-    A rating by a judge of one's own is no cell. Where the authors printed a group and none of its cells, what they printed
+    A rating by a judge of one's own is no cell, and a row that is not compared has no points. Where the authors printed a group and none of its cells, what they printed
     stands for each of them, unless `printed` is False. With `printed`, a group of which an own row lacks a column has no points
     there, because it would be another mean.
     """
     values = np.full((len(board.rows), len(board.columns)), np.nan)
     for n, row in enumerate(board.rows):
+        if not row.compared:
+            continue
         with_cells = {column.group for column in board.columns if column.name in row.cells}
         for c, column in enumerate(board.columns):
             told = row.cells.get(column.name)

@@ -69,7 +69,7 @@ def _row(row: Row, board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "average": _text(row.shown_average),
         "complete": row.complete,
         "lacking": board.lacking(row),
-        "limited": row.limited,
+        "limited": row.limited or row.short,
         "unfinished": row.unfinished,
         "doubled": dict(row.doubled),
         "published": row.published,

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.site.folder import SCHEMA, SiteFolder
+from codec_bench.benchmark import has_benchmark, load_benchmark
+from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.errors import UserError
 from codec_bench.report import numbers
 from codec_bench.report.page.chosen_samples import worth_hearing
@@ -27,6 +29,8 @@ from codec_bench.report.page.columns import Column
 from codec_bench.report.page.sound import choose_clips
 from codec_bench.stats.breakdown import subsets_of
 from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.identity import identity_of
+from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.sets import SETS
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import SystemSummary
@@ -94,14 +98,16 @@ def describe_run(run: Run) -> dict[str, Any]:
         },
         "failures": replace(summary.failures, reasons=summary.failures.reasons[:_MOST_REASONS]).as_dict(),
         "answers": {k: v for k, v in written.get("answers", {}).items() if k in ("served", "cut", "canary")},
-        "notes": numbers.system_notes(summary.systems),
+        "notes": [*numbers.rows_notes(summary.rows), *numbers.system_notes(summary.systems)],
         "chunk": CHUNK,
         "summary": written,
     }
 
 
 def _board(run: Run, samples: int) -> dict[str, Any]:
-    """The leaderboard of a run: that of its benchmark, or of its data, with the part that a limit takes.
+    """The leaderboard of a run: that of its benchmark as it was asked, or of its data, with the part that a limit takes.
+
+    The title says where a benchmark of ours was asked in another way, or the data hold another number of questions.
 
     The data of a run that scored generated sound are known by the hash of that sound too, which other systems do not have. Such runs stand
     on one leaderboard if their ids and texts are equal.
@@ -109,18 +115,25 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
     meta = run.meta
     benchmark, data, config = (meta.get(name) or {} for name in ("benchmark", "data", "config"))
     generated = "score" in (config.get("command"), config.get("beside"))
-    limit = config.get("limit")
+    limit, rows, named = config.get("limit"), rows_taken(run), benchmark.get("name")
+    ours = load_benchmark(named) if isinstance(named, str) and has_benchmark(named) else None
+    marks = other_than_defined(run, ours) if ours is not None else []
     told = [
-        benchmark.get("name"),
+        named,
         sorted([s.id, s.text, s.language] for s in run.samples()) if generated else data.get("fingerprint"),
         None if limit is None else [limit, config.get("seed")],
     ]
+    if marks or (named and ours is None):  # one benchmark has several prompts, for models that read other things
+        identity = identity_of(run)
+        told.append([marks, identity.data, identity.prompt, identity.reading, identity.choices])
+    marks += [numbers.rows_text(rows)] if rows and rows.why == "data" else []
     name = Path(str(data.get("name") or config.get("data") or "data")).name
-    title = benchmark.get("title") or benchmark.get("name") or (f"{name}, generated" if generated else name)
+    title = benchmark.get("title") or named or (f"{name}, generated" if generated else name)
+    title += f" ({', '.join(marks)})" if marks else ""
     return {
         "key": _hash(told, 5),
         "title": numbers.plain(str(title)),
-        "benchmark": benchmark.get("name"),
+        "benchmark": named,
         "samples": samples,
         "limit": limit,
         "generated": generated,

@@ -198,7 +198,7 @@ class Data(Strict):
         optional: names from `columns` whose column may be missing or null; `speaker` for that of `speaker`.
         speaker: the column that says who speaks in the question's sound, or a column with a pattern; null if none does.
         id: the column that holds the id of a row; with null, rows are numbered.
-        size: the number of rows; null if unknown.
+        size: the number of questions that all the data give; null if unknown. A run over another number says so.
         expand: how a row that holds several questions is taken apart.
         where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
         kinds: how rows of several kinds are told apart.

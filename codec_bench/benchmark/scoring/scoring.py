@@ -196,7 +196,11 @@ def score_answers(
         else:
             asked.append((number, answer))
     given = [answer for _, answer in asked]
-    scores.update(zip((number for number, _ in asked), _compute(metric, given)))
+    for (number, answer), score in zip(asked, _compute(metric, given)):
+        if score.status in ("failed", "unparsed"):  # a published rule may read nothing where the benchmark's steps do
+            unread.append((number, answer, score))
+        else:
+            scores[number] = score
     of_any = _of_any_answer(metric, [answer for _, answer, _ in unread], given)
     for (number, answer, missing), unscorable in zip(unread, of_any):
         scores[number] = unscorable or missing.counting_wrong(_safely(metric.worst, answer))

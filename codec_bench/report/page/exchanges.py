@@ -139,9 +139,10 @@ def common_rows(
 
 
 def _cell(entry: Counted | CountingFailures | MetricSummary | None, head: Mapping[str, Any]) -> dict[str, Any] | None:
-    if entry is None or entry.value is None:
+    found = entry.of_all if isinstance(entry, CountingFailures) else entry.value if entry is not None else None
+    if entry is None or found is None:
         return None
-    value = numbers.number(head["factor"] * entry.value, head["places"])
+    value = numbers.number(head["factor"] * found, head["places"])
     return {"value": value, "n": entry.n, "spread": "", "best": False, "chance": ""}
 
 

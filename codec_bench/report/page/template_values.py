@@ -61,7 +61,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         "groups": _groups(systems, heads, tables.sets),
         "notes": [
             *numbers.system_notes(found),
-            *_of_answers(tables),
+            *_of_questions(tables),
             *beside_notes(shown),
             *judge_notes(shown),
             *numbers.draw_notes(shown),
@@ -80,11 +80,14 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
     }
 
 
-def _of_answers(tables: Tables) -> list[str]:
-    """What is to be known of the answers of each run; with the run's name if there are several."""
-    found = zip(tables.names, tables.summaries)
+def _of_questions(tables: Tables) -> list[str]:
+    """What is to be known of the questions and answers of each run; with the run's name if there are several."""
     several = len(tables.runs) > 1
-    return [f"{name}: {note}" if several else note for name, summary in found for note in answer_notes(summary.answers)]
+    return [
+        f"{name}: {note}" if several else note
+        for name, summary in zip(tables.names, tables.summaries)
+        for note in (*numbers.rows_notes(summary.rows), *answer_notes(summary.answers))
+    ]
 
 
 def _robustness(tables: Tables) -> dict[str, Any]:

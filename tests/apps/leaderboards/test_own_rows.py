@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.leaderboards.command import leaderboard as show_leaderboard
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
@@ -137,3 +139,13 @@ def test_ratings_of_one_judge_have_means_of_their_own(tmp_path):
         "speech": f"6.00 {by}", "sound": f"4.00 {by}", "music": f"5.00 {by}", "speech_and_sound": f"2.00 {by}",
         "speech_and_music": f"4.00 {by}", "mixed": f"3.00 {by}", "average": f"4.50 {by}",
     }  # fmt: skip
+
+
+def test_runs_over_other_questions_are_not_one_row_and_the_later_of_equally_many_settles_the_column(tmp_path):
+    recorded(tmp_path / "a", "audio-mnist", "accuracy[label]", [1, 1, 1, 0])
+    recorded(tmp_path / "b", "audio-mnist", "accuracy[label]", [1, 0])
+    column = {"name": "C", "benchmark": "audio-mnist", "metric": "accuracy[label]", "counts": "score"}
+    board = tmp_path / "board.yaml"
+    board.write_text(json.dumps({"version": 1, "summary": "s", "columns": [column]}))
+    rows = {row.name: (str(row.cells["C"]), row.compared) for row in leaderboard(str(board), [tmp_path]).rows}
+    assert rows == {"mine": ("50.00", True), "mine (other data)": ("75.00", False)}

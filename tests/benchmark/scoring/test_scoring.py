@@ -294,6 +294,17 @@ def test_what_a_published_rule_cannot_use_is_the_questions_fault_though_it_reads
     assert (scores[1].status, scores[1].detail) == ("unparsed", {"wrong": [0.0, 1.0]})
 
 
+def test_an_answer_that_a_published_rule_cannot_read_counts_as_wrong_like_one_that_the_steps_cannot_read():
+    """Of eight answers five are read and one of them is right: 0.2 with failures left out, and 1/8 with them as wrong."""
+    metric = load_answer_metric("accuracy[official/air-bench/foundation]")
+    fields = {"choices": ["a dog", "a cat"]}
+    said = ["A. a dog", *["B. a cat"] * 4, *["I hear it"] * 3]
+    asked = [exchange(n, text, expected=("a dog",), fields=fields) for n, text in enumerate(said)]
+    scores = score_answers(metric, asked, {n: Reading(None, text, None) for n, text in enumerate(said)})
+    assert [scores[n].value for n in range(8)] == [1, 0, 0, 0, 0, None, None, None]
+    assert [scores[n].detail.get("wrong") for n in range(5, 8)] == [[0.0, 1.0]] * 3
+
+
 def test_a_metric_of_the_whole_set_is_asked_with_the_others():
     class Several(Share):
         def compute(self, answers):

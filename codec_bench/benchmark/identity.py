@@ -1,0 +1,56 @@
+"""What a definition says that its benchmark is, to hold a run of the same name against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from codec_bench.benchmark.definition.benchmark import Benchmark
+from codec_bench.benchmark.definition.prompt import EACH, SEEDED
+from codec_bench.errors import UserError
+from codec_bench.models.base import ModelInfo
+from codec_bench.stats.identity import Identity, data_hash, hashed, identity_of
+from codec_bench.store.draws import GIVEN
+from codec_bench.store.record import Run
+
+_HALF = ("float16", "bfloat16")
+
+
+def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
+    """The identities that a model's run of a definition may have: with a wording for each question, and with all of them.
+
+    The rows are known when they are read, and so not of a definition. Nothing is known of a benchmark of codecs.
+    """
+    if one.kind == "codec":
+        return [Identity()]
+    known = Identity(data=_data(one), reading=hashed(list(one.process)), choices=hashed(GIVEN))
+    try:
+        prompt = one.prompt_for(info)
+    except UserError:  # the prompt has nothing that such a model reads
+        return [known]
+    return [replace(known, prompt=hashed(replace(prompt, wording=how).identity)) for how in (SEEDED, EACH)]
+
+
+def other_than_defined(run: Run, one: Benchmark) -> list[str]:
+    """In what a run is not of the benchmark that its definition says, such as `other prompt`; nothing where it is.
+
+    A computing precision below the usual one is named too, if it was asked for.
+    """
+    facts = next(iter(run.systems.values()), None) or {}
+    info = ModelInfo(
+        str(facts.get("name", "")), family=facts.get("family") or "", reads=facts.get("reads") or "messages"
+    )
+    identity = identity_of(run)
+    apart = min((identity.differences(other, rows=False) for other in defined_identities(one, info)), key=len)
+    given = ((run.meta.get("config") or {}).get("options") or {}).values()
+    half = any(isinstance(of, Mapping) and of.get("dtype") in _HALF for of in given)
+    return [*apart, *(["half precision"] if half else [])]
+
+
+def _data(one: Benchmark) -> str | None:
+    """The hash of the data; None where they are a file that cannot be read, so that nothing can be said of them."""
+    try:
+        revision = one.questions(limit=1).revision if one.data.path is not None else None
+    except UserError:
+        return None
+    return data_hash({**one.asked, "revision": revision})

@@ -1,0 +1,96 @@
+"""What a benchmark was in a run: its data, rows, prompt, reading and order of options, each as a hash, whatever its name is.
+
+Conventions
+    What the record does not hold is None, and is not compared: an imported run knows neither prompt nor reading. How a metric
+    scores is its protocol, and stands with each value.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass
+from typing import Any
+
+from codec_bench.store.answers import has_answers
+from codec_bench.store.draws import GIVEN
+from codec_bench.store.record import Run
+
+_OF_DATA = ("data", "fields", "language", "wants", "too_long", "windows")
+_ELSEWHERE = ("revision",)
+"""What says where data came from and not what they are; `rows` is of their content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The parts that make two benchmarks of one name the same one; each is a hash, or None where it is not known.
+
+    Args:
+        data: which columns of which data are asked about. rows: the questions with their expected answers.
+        prompt: the prompt with its wording. reading: how answers are read. choices: in which order options are offered.
+    """
+
+    data: str | None = None
+    rows: str | None = None
+    prompt: str | None = None
+    reading: str | None = None
+    choices: str | None = None
+
+    @property
+    def hash(self) -> str:
+        """One hash of all parts."""
+        return hashed(astuple(self))
+
+    def differences(self, other: Identity, *, rows: bool = True) -> list[str]:
+        """In what another one differs, in words such as `other prompt`.
+
+        Args:
+            other: the other one. rows: whether the questions are compared too, which parts of unlike size never share.
+        """
+        unlike = [
+            name
+            for name in ("data", "rows", "prompt", "reading", "choices")
+            if (rows or name != "rows")
+            and None not in (getattr(self, name), getattr(other, name))
+            and getattr(self, name) != getattr(other, name)
+        ]
+        words = {"rows": "other data", "choices": "other order of options"}
+        return list(dict.fromkeys(words.get(name, f"other {name}") for name in unlike))
+
+
+def identity_of(run: Run) -> Identity:
+    """The identity of the benchmark, or of the data, that a run is about."""
+    fingerprint = run.meta.get("fingerprint") or {}
+    asked, scored = (
+        found if isinstance(found, Mapping) else {} for found in (fingerprint.get("asked"), fingerprint.get("scored"))
+    )
+    if not has_answers(run):
+        return Identity(rows=hashed(sorted([s.id, s.text, s.language] for s in run.samples())))
+    shuffled = asked.get("choices", GIVEN) != GIVEN
+    questions = (
+        "SELECT COALESCE(q.draw_of, p.id), q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number "
+        "WHERE COALESCE(q.draw, 0) = 0 ORDER BY 1"
+    )
+    return Identity(
+        data=data_hash(asked) if "data" in asked else None,
+        # Options in another order are other texts of the same questions.
+        rows=None if shuffled else hashed([list(row) for row in run.query(questions)]),
+        prompt=hashed(asked["prompt"]) if "prompt" in asked else None,
+        reading=hashed(scored["postprocess"]) if "postprocess" in scored else None,
+        choices=hashed(asked.get("choices", GIVEN)) if asked else None,
+    )
+
+
+def data_hash(asked: Mapping[str, Any]) -> str:
+    """The hash of which data are asked about, from what a definition or a record says of what is asked."""
+    held = {name: asked.get(name) for name in _OF_DATA}
+    data = {name: value for name, value in (held.pop("data") or {}).items() if name not in _ELSEWHERE}
+    # Of a file of one's own the revision is a hash of its content; on the hub it says where the rows came from.
+    return hashed([data, held, asked.get("revision") if data.get("path") else None])
+
+
+def hashed(value: Any) -> str:
+    """A short name for a JSON value."""
+    told = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,41 @@
+"""How many questions of its benchmark a run holds, beside how many the definition says that there are."""
+
+from __future__ import annotations
+
+from codec_bench.stats.summary_types import RowsTaken
+from codec_bench.stats.told import UNTOLD
+from codec_bench.store.answers import has_answers
+from codec_bench.store.record import Run
+
+
+def rows_taken(run: Run, size: int | None = None) -> RowsTaken:
+    """The questions of a run; `UNTOLD` for one of no benchmark, or of one whose definition says no number.
+
+    Args:
+        run: the run. size: how many there are; None for what the record says that the definition said.
+    """
+    meta = run.meta
+    size = size or (meta.get("benchmark") or {}).get("size")
+    if size is None:
+        return UNTOLD
+    if has_answers(run):
+        drawn = (
+            "SELECT COUNT(DISTINCT COALESCE(q.draw_of, p.id)) FROM questions q JOIN samples p ON p.number = q.number"
+        )
+        n = int(run.query(drawn)[0][0])
+    else:
+        n = run.counts()["samples"]
+    config = meta.get("config") or {}
+    limit = config.get("limit")
+    why = (
+        None
+        if n == size
+        else "shard"
+        if config.get("shard") is not None
+        else "limit"
+        if limit is not None and n >= min(limit, size)
+        else "unfinished"
+        if meta.get("state") not in (None, "answered", "finished")
+        else "data"
+    )
+    return RowsTaken(n, size, limit, why)

@@ -1,0 +1,69 @@
+"""How many questions of its benchmark a run holds, and why not all: told in the summary, in words, and in what other tools read."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from codec_bench.report.export_facts import parts_taken
+from codec_bench.report.numbers import rows_notes
+from codec_bench.report.paper import summary_markdown
+from codec_bench.report.table import summary_notes
+from codec_bench.stats.rows_taken import rows_taken
+from codec_bench.stats.summary import summarise
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.types import Score
+
+
+def run_of(folder, n, *, draws=1, size=896, state="finished", **config):
+    with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
+        facts = {"unit": "", "higher_is_better": True, "protocol": "p", "aggregate": "mean"}
+        writer.begin({"model": {}}, {"m": facts}, ())
+        for number in range(n * draws):
+            of = f"q{number // draws}"
+            drawn = {"draw_of": of, "draw": number % draws} if draws > 1 else {}
+            id = f"{of}@{number % draws}" if draws > 1 else of
+            writer.write_answers([(QuestionRecord(number, id, **drawn), AnswerRecord("ok", text="x"))])
+            scored = ItemRecord("model", id, "ok", None, {"m": Score.ok(1.0, "p")})
+            writer.write_marked([(number, scored)], {number: Reading()})
+        config = {"limit": None, "data": "d", **config}
+        writer.set_meta(benchmark={"name": "b", "size": size}, config=config, state=state)
+    return Run(folder)
+
+
+@pytest.mark.parametrize(
+    ("about", "why", "said"),
+    [
+        ({}, "data", "4 of 896 questions: the data hold no more"),
+        ({"limit": 4}, "limit", "4 of 896 questions: a limit of 4 was asked for"),
+        ({"limit": 10}, "data", "4 of 896 questions: the data hold no more"),
+        ({"limit": 10, "size": 4}, None, None),
+        ({"size": 4}, None, None),
+        ({"size": 3}, "data", "4 questions in place of 3: the definition says a smaller number"),
+        ({"shard": "1/2"}, "shard", "4 of 896 questions: the run is of one shard"),
+        ({"state": "answering"}, "unfinished", "4 of 896 questions: the run is not finished"),
+        ({"draws": 3}, "data", "4 of 896 questions: the data hold no more"),
+    ],
+)
+def test_a_part_of_the_questions_is_told_with_the_reason(tmp_path, about, why, said):
+    run = run_of(tmp_path, 4, **about)
+    summary = summarise(run)
+    assert summary.as_dict()["rows"] == {
+        "n": 4, "size": about.get("size", 896), "limit": about.get("limit"), "why": why
+    }  # fmt: skip
+    told = [said] if said else []
+    assert rows_notes(summary.rows) == told and summary_notes(summary)[: len(told)] == told
+    assert (said or "no such words") in summary_markdown(summary).replace("\\", "") or not said
+    assert (
+        (said.partition(":")[0] in parts_taken(run)) is (why == "data")
+        if said
+        else parts_taken(run) in ([], ["limited to 10 items"])
+    )
+
+
+def test_of_a_benchmark_of_unknown_size_nothing_is_said(tmp_path):
+    run = run_of(tmp_path, 4, size=None)
+    assert not rows_taken(run) and "rows" not in summarise(run).as_dict() and rows_notes(rows_taken(run)) == []
