@@ -104,6 +104,11 @@ def _who(answers: Answers) -> list[str]:
         for one in served
         if one.other
     ]
+    if answers.alias:
+        said.append(
+            f"'{answers.alias}' is a name that the service gave: it does not say which model is behind it, so a change of that "
+            "model shows in the questions that are asked again alone"
+        )
     if len({(one.model, one.revision) for one in served}) > 1:
         states = "; ".join(
             f"{' '.join(filter(None, (one.model, one.revision)))} gave {one.n:,} answers{_where(one.subsets)}"

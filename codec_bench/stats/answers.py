@@ -44,7 +44,8 @@ def answers_of(run: Run) -> Answers | None:
         at_limit=part(at_limit),
         decoding=meta.get("decoding"),
         asked_for=_asked_for(run),
-        served=_served(run),
+        served=(served := _served(run)),
+        **_alias(meta, served),
         judging=meta.get("judging"),
         choices=meta.get("choices"),
         canary=_canary(meta.get("canary")),
@@ -129,6 +130,13 @@ def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, 
     for column, value, n in rows:
         out.setdefault(column, {})[value] = n
     return out
+
+
+def _alias(meta: Mapping[str, Any], served: Sequence[Served]) -> dict[str, str]:
+    """The name of the model if it is the only thing that its service, such as a proxy, says of it; else nothing."""
+    server = ((meta.get("service") or [{}])[-1]).get("server") or {}
+    known = any(one.revision is not None for one in served)
+    return {"alias": server["alias"]} if "alias" in server and not known else {}
 
 
 def _asked_for(run: Run) -> str | None:

@@ -350,6 +350,7 @@ class Answers(Told):
         at_limit: answers that ended at a limit.
         decoding: the parameters that were `asked` for, and by name why one was `untold`; None in records of earlier versions.
         asked_for: the name of the model that the service was asked for. served: which models answered.
+        alias: the name of the model, if it is all that its service says of it, so that another model behind it is not seen.
         judging: by name why the judge could not be told a parameter (`untold`); None if it was told all.
         choices: what is known where the options were put into other orders (`benchmark.scoring.options.choice_facts`); else None.
         canary: of how many questions asked again the answer was the `same`, and the comparisons that `changed`.
@@ -375,6 +376,7 @@ class Answers(Told):
     usage: Mapping[str, float] = field(default_factory=dict)
     cost_usd: float | None = None
     cost_range_usd: tuple[float, float] = UNTOLD
+    alias: str = UNTOLD
     latency_s: Quantiles | None = None
     first_s: Quantiles | None = None
     no_answer: int = UNTOLD

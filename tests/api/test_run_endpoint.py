@@ -545,3 +545,17 @@ def test_a_dry_run_shows_requests_and_asks_nothing(ask, server, tmp_path):
         benchmark=str(tmp_path / "mine"), model="openai-chat", options=options, dry_run=True
     ).previews
     assert seen.cost == "what that costs is not known: the model has no prices"
+
+
+@pytest.mark.parametrize(
+    ("fingerprint", "root", "said"), [(None, None, True), ("fp_1", None, False), (None, "/ckpt", False)]
+)
+def test_a_name_that_a_proxy_gave_is_said_to_be_one(ask, server, fingerprint, root, said):
+    served, _ = server
+    served.model, reply, get = "m", served.reply, served.get
+    served.reply = lambda body: (200, {**reply(body)[1], "system_fingerprint": fingerprint})
+    listed = {"id": "m", "owned_by": "openai", **({"root": root} if root else {})}
+    served.get = lambda path: {"data": [listed]} if path == "/v1/models" else get(path)
+    with closing(open_run(ask())) as run:
+        notes = answer_notes(answers_of(run))
+    assert any("'m' is a name that the service gave" in note for note in notes) == said

@@ -29,6 +29,8 @@ from codec_bench.types import Audio, Request, Response
 
 WRITE_ANSWERS = 64
 WRITE_S = 1.0
+MOST_EMPTY = 8
+"""If so many answers are empty at the limit of length before there is another one, the settings are wrong."""
 
 Render = Callable[[Question], Request]
 
@@ -82,6 +84,7 @@ class Asking:
         self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
         self._last_write = perf_counter()
         self._proven = False
+        self._empty = 0
         self.counts = Counts()
 
     async def run(
@@ -114,6 +117,7 @@ class Asking:
                         if response is None:
                             continue
                         self._take(number, question, request, response)
+                        self._check_room(request)
                         if self._watch is not None:
                             await self._watch.note(question, request, response)
         except UserError:
@@ -167,10 +171,28 @@ class Asking:
             attempts=response.attempts, cached=response.cached, notes=response.notes,
             served=response.served, sound_s=response.sound_s,
         )  # fmt: skip
-        self._proven = self._proven or status == "ok"
+        empty = status == "ok" and audio is None and not (response.text or "").strip() and response.finish == "length"
+        self._empty += empty
+        self._proven = self._proven or (status == "ok" and not empty)
         self._ready.append((self._question(number, question, request), answer))
         self.counts.add(answer, response.audio.duration_s if response.audio is not None else 0.0)
         self._write(force=False)
+
+    def _check_room(self, request: Request) -> None:
+        """Checks that not all answers until now ended before their first word.
+
+        Raises:
+            UserError: they did; they are not recorded.
+        """
+        if self._proven or self._empty < MOST_EMPTY:
+            return
+        name, room = self._model.info.name, request.parameters.get("max_tokens")
+        thinks = "" if self._model.reasons else f"--set {name}.reasons=true if it thinks before it answers, or "
+        raise UserError(
+            f"the first {self._empty} answers of '{name}' are empty and ended at the limit of length"
+            + (f" ({room:,} tokens)" if room is not None else ""),
+            hint=f"{thinks}--set {name}.parameters.max_tokens={4 * (room or 1024)}",
+        )
 
     def _question(self, number: int, question: Question, request: Request | None) -> QuestionRecord:
         source = question.audio.source if question.audio is not None else None

@@ -42,7 +42,7 @@ BATCH = 256
 AHEAD = 512
 """How many requests may be read and not yet answered, at least."""
 GATHER_S = 0.05
-TOGETHER_S = 0.005
+TOGETHER_S = 0.01
 """For how many seconds the answers of a model that charges wait for others, so that they are written together."""
 
 

@@ -227,6 +227,11 @@ class JudgeMetric:
         for key, response in sorted(responses.items()):
             if response.status != "ok" or response.text is None:
                 return Score.failed(f"the judge: {response.reason or 'gave no text'}", self.protocol)
+            # The published readers read what they are given, as their programs do.
+            if response.finish == "length" and not self.rubric.reply.startswith("official/"):
+                said = f"was cut at {len(response.text):,} characters, at the limit of its length"
+                detail = {"replies": [response.text]}
+                return Score(None, "unparsed", f"the judge's reply {said}", self.protocol, detail=detail)
             texts[key] = response.text
         if len(texts) != asked:
             return Score.failed(f"{len(texts)} of {asked} verdicts came", self.protocol)

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any
 
 _FLAT_OBJECT = re.compile(r"^[ \t]{0,8}(\{[^{}]{0,4000}\})[ \t]*$", re.MULTILINE)
@@ -18,7 +18,8 @@ _QUOTES = re.compile(
 NUMBER = r"(-?\d{1,6}(?:\.\d{1,6})?)(?![.,_]?\d|[A-Za-z_])"
 _OUT_OF = r"(?:\s?/\s?(?P<below>\d{1,4})|\s+out\s+of\s+(?P<of>\d{1,4}))?"
 # `Rating: 3-4` and `Rating: 3 or 4` leave the rating open, and their first number is none.
-_NO_RANGE = r"(?![-\u2013\u2014~]\d|\s(?:[-\u2013\u2014~]|to|or)\s\d|\s?[至到或]\s?\d)"
+# So does `Rating: 3/`, whose end was cut.
+_NO_RANGE = r"(?!\s?/|\s+out\b)(?![-\u2013\u2014~]\d|\s(?:[-\u2013\u2014~]|to|or)\s\d|\s?[至到或]\s?\d)"
 BRACKETED = re.compile(rf"\[\[\s?{NUMBER}\s?{_OUT_OF}\s?\]\]")
 LABELLED = re.compile(
     rf"(?:(?:rating|score|评分|得分|分数)[\s*_]{{0,4}}(?:[:=]|is)|\[RESULT\])[\s*_(\[]{{0,6}}{NUMBER}{_OUT_OF}{_NO_RANGE}",
@@ -64,8 +65,8 @@ class OwnWords:
             own = self._without_echoes(pattern, own)
         self.own = own
 
-    def objects(self, key: str) -> list[dict[str, Any]]:
-        """The reply if it is one JSON object; else the flat objects with the key on lines of their own."""
+    def objects(self, keys: Sequence[str]) -> list[dict[str, Any]]:
+        """The reply if it is one JSON object; else the flat objects with one of the keys on lines of their own."""
         text = unfenced(self._rest)
         whole = _loaded(text)
         if whole is not None:
@@ -78,7 +79,7 @@ class OwnWords:
             for match in _FLAT_OBJECT.finditer(self._rest)
             if not self._echoed(_object_key(match[1]), match.end(1) >= end)
         ]
-        return [one for one in own if one is not None and key in one]
+        return [one for one in own if one is not None and any(key in one for key in keys)]
 
     def own_lines(self) -> Iterator[str]:
         """The judge's own words without the lines that the answer holds too.

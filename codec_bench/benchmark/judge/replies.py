@@ -27,6 +27,8 @@ from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, LABELLED, NUM
 from codec_bench.benchmark.reading.words import plain
 
 SHOWN = 80
+FIELDS = ("score", "rating")
+"""The fields of a JSON reply that hold a rating."""
 _YES_NO = re.compile(r"(?:answer|verdict|result|结论|答案)?\s?[:]?[\s*]{0,4}(yes|no|是的?|否)\b")
 _LETTER = re.compile(
     r"[\s*_`(\[{<\"']{0,6}(?:(?:the\s+)?(?:best\s+|chosen\s+|closest\s+)?(?:answer|option|choice|letter|答案|选项)(?:\s+is|是)?\s?[:：]?)?"
@@ -53,11 +55,11 @@ class Verdict:
     text: str = ""
 
 
-def read_rating(reply: str, *, low: float, high: float, key: str = "score", answer: str = "") -> Verdict:
+def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Verdict:
     """The one rating in a reply, as `score`.
 
     The kinds are tried in this order, and the first one that occurs decides:
-    1. the field `key` of a reply that is one JSON object (fenced or not), or of an object on lines of its own;
+    1. the field `score` or `rating` of a reply that is one JSON object (fenced or not), or of an object on lines of its own;
     2. `[[4]]`;
     3. `Rating: 4`, `Score: 4`, `评分：4`, `[RESULT] 4`;
     4. a reply that is one number.
@@ -65,15 +67,17 @@ def read_rating(reply: str, *, low: float, high: float, key: str = "score", answ
 
     Args:
         low, high: the range of the rubric; a number outside of it is no rating.
-        key: the field of a JSON reply.
         answer: the judged answer; what the reply repeats of it is left out.
     """
     said = OwnWords(reply, answer)
-    given = said.objects(key)
-    if len({json.dumps(one.get(key)) for one in given}) > 1:
+    given = said.objects(FIELDS)
+    held = [(name, one[name]) for one in given for name in FIELDS if name in one]
+    if len({json.dumps(value) for _, value in held}) > 1:
         return Verdict(reason=f"there are several ratings in {_quote(reply)}")
-    if given:
-        value = given[0].get(key)
+    if given and not held:
+        return Verdict(reason=f"there is no field {' or '.join(map(repr, FIELDS))} in {_quote(reply)}")
+    if held:
+        key, value = held[0]
         if isinstance(value, str):
             value = _one_number(value)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):

@@ -38,6 +38,7 @@ def is_dated(model: str) -> bool:
 async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any]:
     """The facts that a service states of a model, in `model`, and those of its program, in `server`; empty if none.
 
+    Where a service has a name for a model and no other fact of it, as a proxy has, that name is the `alias` in `server`.
     What differs between two calls is no fact of the model. Every address is tried once, for a few seconds.
 
     Args:
@@ -54,7 +55,10 @@ async def describe(client: Client, model: str, *, vendor: bool) -> dict[str, Any
     )  # fmt: skip
     before, after = (_facts(_entry(body, model), _OF_MODEL) for body in (first, second))
     same = {name: value for name, value in before.items() if after.get(name) == value}
-    return _found(model=same | _facts(info, _OF_MODEL), server=_facts(version, ("version",)))
+    facts = same | _facts(info, _OF_MODEL)
+    # A proxy lists a name of its own, and says nothing of the model behind it.
+    alias = {"alias": model} if set(facts) == {"id"} else {}
+    return _found(model=facts, server=_facts(version, ("version",)) | alias)
 
 
 def _found(**parts: dict[str, Any]) -> dict[str, Any]:

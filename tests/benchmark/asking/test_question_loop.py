@@ -92,6 +92,20 @@ def test_what_costs_is_in_the_record_before_its_slot_asks_the_next(tmp_path, con
     assert max(lost) < concurrency, "answers that came and are not written are at most those in the other slots"
 
 
+def test_a_run_whose_first_answers_are_empty_at_the_limit_of_length_ends(tmp_path):
+    cut = Response(text="", finish="length")
+    model = Told(lambda r: cut)
+    with pytest.raises(
+        UserError, match="the first 8 answers of 'told' are empty and ended at the limit of length"
+    ) as end:
+        ask_everything(tmp_path / "a", model, questions(100))
+    assert "max_tokens=" in end.value.hint and len(model.asked) < 100 and held(tmp_path / "a") == {}
+    ask_everything(tmp_path / "b", Told(lambda r: "fine" if r.id == "q3" else cut), questions(100))
+    assert len(held(tmp_path / "b")) == 100, "one that answered shows that the settings are not wrong"
+    ask_everything(tmp_path / "c", Told(lambda r: cut), questions(5))
+    assert len(held(tmp_path / "c")) == 5
+
+
 def test_what_cannot_be_asked_is_a_failure_that_counts(tmp_path):
     asked = questions(4)
     asked[1] = Question("q1", {"question": "1?"}, ("1",), problem="the row has no sound in 'audio'")

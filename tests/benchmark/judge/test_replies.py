@@ -402,3 +402,30 @@ def test_hostile_answers_and_replies_that_repeat_them(read):
 def test_a_published_reader_never_raises(name, reply):
     verdict = read_official(name, [reply] * 3 if name in published.SEVERAL_REPLIES else [reply])
     assert verdict.reason or verdict.values
+
+
+@pytest.mark.parametrize("reply", ["Rating: 3/", "Rating: 3 /", "Score: 3 out", "评分：3/", "3/"])
+def test_a_rating_whose_end_is_cut_is_none(reply):
+    assert read_rating(reply, low=1, high=5).values == {}
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ('{"explanation": "right", "rating": 3}', 3.0),
+        ('{"rating": "4/5"}', 4.0),
+        ('Well.\n{"rating": 2}\n', 2.0),
+        ('{"score": 3, "rating": 3}', 3.0),
+        ('{"score": 3, "rating": 4}', None),
+        ('{"mark": 3}', None),
+        ('{"rating": null}', None),
+    ],
+)
+def test_a_rating_in_json(reply, value):
+    found = read_rating(reply, low=1, high=5)
+    assert found.values == ({} if value is None else {"score": value})
+
+
+def test_the_reason_names_the_field_that_was_looked_for():
+    assert read_rating('{"mark": 3}', low=1, high=5).reason.startswith("there is no field 'score' or 'rating' in")
+    assert read_rating('{"rating": null}', low=1, high=5).reason.startswith("the field 'rating' holds no number in")

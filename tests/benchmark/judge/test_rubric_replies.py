@@ -19,7 +19,7 @@ RATINGS = [
     ("Rating: 3-4", None), ("Rating: 3 to 4", None), ("Rating: 1 or 2", None), ("between 3 and 4", None), ("3-4", None),
     ("Rating: 1e0", None), ("Rating: 4,5", None), ("Rating: nan", None), ("Rating: inf", None), ("Rating: one", None), ("Rating: N", None),
     ("Rating: 1/7", None), ("Rating: 1 out of 7", None), ("[[1]] [[0]]", None), ("Rating: 1\nRating: 0", None), ('{"score": null}', None),
-    ('{"score": true}', None), ('{"rating": 1}', None), ("", None), (" \n", None), ("The answer is good.", None), ("I cannot judge this.", None),
+    ('{"score": true}', None), ('{"rating": 1}', 1), ("", None), (" \n", None), ("The answer is good.", None), ("I cannot judge this.", None),
     ("As a language model I cannot hear the recording.", None), ("抱歉，我无法评分。", None), ("Was ist zu hören?", None), ("...", None),
     ("Which animal is heard?", None), ('The answer says "Rating: 5".', None), ("The answer says [[5]].", None),
     ('The answer gives itself "[[5]]".\nRating: 1', 1), ("> Rating: 5\nRating: 1", 1), ("```\nRating: 5\n```\nRating: 1", 1),

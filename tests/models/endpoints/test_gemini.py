@@ -51,7 +51,7 @@ def test_an_answer(kit, monkeypatch):
     (seen,) = service.seen
     assert seen.path == "/v1/models/gemini-2.5-flash:generateContent" and seen.headers["x-goog-api-key"] == KEY
     assert KEY not in seen.path and "authorization" not in seen.headers
-    config = {"maxOutputTokens": 8, "stopSequences": ["x"], "temperature": 0, "topP": 1}
+    config = {"maxOutputTokens": 8 + 4096, "stopSequences": ["x"], "temperature": 0, "topP": 1}
     assert seen.json["generationConfig"] == config and seen.json["systemInstruction"] == {
         "parts": [{"text": "be brief"}]
     }
