@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+from codec_bench.audio.following import unlike
 from codec_bench.audio.resample import resampled_length
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
@@ -41,7 +42,7 @@ from codec_bench.engine.stage import (
 from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
-from codec_bench.metrics.base import flagged, inputs_or_score
+from codec_bench.metrics.base import LENGTH_TOLERANCE_S, flagged, inputs_or_score
 from codec_bench.store.rows import SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import ESTIMATE_WORDS, SPOKEN, WORDS, Sample, Score
@@ -71,6 +72,7 @@ class _Outcome:
     estimate: Signal | None = None
     bits: float | None = None
     audio: str | None = None
+    unlike: str | None = None
     scores: dict[str, Score] = field(default_factory=dict)
     features_missing: int = 0
 
@@ -298,6 +300,7 @@ class Engine:
     def _on_estimate(self, outcome: _Outcome, estimate: Signal) -> None:
         outcome.estimate = estimate
         reference = outcome.item.loaded.reference
+        outcome.unlike = self._unlike(reference, estimate)
         if self.plan.signal_metrics:
             self._send_to_metrics(outcome, estimate, SIGNAL_METRICS, self._metric_work(outcome, estimate))
         of_estimate, of_reference = self._features_of(outcome)
@@ -308,6 +311,18 @@ class Engine:
                 self._need(reference, self.plan.features[name], outcome)
         if outcome.features_missing == 0:
             self._on_features(outcome, estimate)
+
+    def _unlike(self, reference: Signal | None, estimate: Signal) -> str | None:
+        """Why an estimate that is as long as its reference is not what the reference says, or None."""
+        if reference is None or reference is estimate:
+            return None
+        if abs(estimate.duration_s - reference.duration_s) > LENGTH_TOLERANCE_S:
+            return None
+        shared = estimate.rates.keys() & reference.rates.keys()
+        if not shared:  # no metric hears both
+            return None
+        rate = min(shared)
+        return unlike(self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate]), rate)
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
         """The features of the estimate, and those of the reference, that the metrics of an item read."""
@@ -444,7 +459,10 @@ class Engine:
         """
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
-        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet)
+        # Audio made elsewhere need not follow the recording that it is compared with, but for metrics that compare samples.
+        follows = outcome.system.kind == "codec" or (metric.kind == "pair" and metric.signals)
+        said = outcome.unlike if follows else None
+        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, unlike=said)
         if score.status == "undefined" and silent and not quiet:
             score = replace(score, detail={**score.detail, "wrong": []})  # a failure, also without a worst value
         elif score.status not in ("failed", "unparsed"):

@@ -366,13 +366,15 @@ def keep_audio(path: str, audio: Audio) -> None:
     os.replace(temporary, target)
 
 
-# Half a step of 16-bit samples: what lies below is zero in a file.
-_QUIETEST = 0.5 / 32768
+# Two steps of 16-bit samples and a half: a codec that is given nothing gives back that much.
+_QUIETEST = 2.5 / 32768
 
 
 def is_silent(audio: Audio) -> bool:
-    """Whether a piece of audio is digital silence: every sample would be zero in a file of 16 bits."""
-    return not audio.samples.size or float(np.abs(audio.samples).max()) < _QUIETEST
+    """Whether a piece of audio is digital silence: no sample is more than two steps of 16 bits from a constant, in any channel."""
+    if not audio.samples.size:
+        return True
+    return bool(((audio.samples.max(axis=1) - audio.samples.min(axis=1)) / 2 < _QUIETEST).all())
 
 
 def signal_notes(audio: Audio) -> tuple[str, ...]:

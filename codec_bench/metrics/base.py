@@ -211,17 +211,22 @@ SILENT_ESTIMATE = "a value of an estimate that is digital silence"
 SILENT_REFERENCE = "a value of a reference that is digital silence"
 
 
-def flagged(metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool) -> Score:
+def flagged(
+    metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool, unlike: str | None = None
+) -> Score:
     """The score with a flag (`detail["flag"]`) if its value is in doubt. A flag that it has already stays.
 
     Args:
         metric: that gave the score.
         score: of one item.
         estimate_silent, reference_silent: whether the item's sound is digital silence.
+        unlike: why the estimate is not what its reference says (`audio.following`), or None.
     """
-    if score.status != "ok" or not (estimate_silent or reference_silent) or "flag" in score.detail:
+    if score.status != "ok" or "flag" in score.detail:
         return score
-    doubt = metric.doubt(estimate_silent=estimate_silent, reference_silent=reference_silent)
+    doubt = unlike if metric.signals or metric.estimate_features else None
+    if estimate_silent or reference_silent:
+        doubt = metric.doubt(estimate_silent=estimate_silent, reference_silent=reference_silent)
     return score if doubt is None else replace(score, detail={**score.detail, "flag": doubt})
 
 

@@ -7,13 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
+from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
 
 COEFFICIENTS = 13
 LIFTER = 3
 FRAME_S, HOP_S = 0.032, 0.004
 NORMALISED_FRAMES = 201
+_SILENT = 5 / 32768  # from the least sample to the greatest: two steps of 16 bits around a constant
 VERSA = "versa"
 
 
@@ -48,7 +49,7 @@ class WarpQ(ItemMetric):
 
     No silence is removed first. The package removes it by WebRTC's detector unless it is told not to; VERSA does not. The
     mapping to a MOS is a pickled model of scikit-learn and is not offered. Undefined where one of the signals is shorter than
-    a piece. In stretches of digital silence longer than 0.8 s the reference implementation normalises its own rounding.
+    a piece, or is digital silence, which would cost little (the package has 262141 for it). In stretches of digital silence longer than 0.8 s the reference implementation normalises its own rounding.
 
     Paper: W. A. Jassim, J. Skoglund, M. Chinen, A. Hines, IET Signal Processing 16(9), 2022. Reference implementation:
     wjassim/WARP-Q at bdf8616d with `apply_vad=False` (ftshijt/WARP-Q at c20a40a7 for `versa`), which rounds to three digits:
@@ -90,6 +91,10 @@ class WarpQ(ItemMetric):
         self._settings = self.variants[variant]
         self.protocol, self.rate_hz = self._settings.protocol, self._settings.rate_hz
 
+    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+        """There is nothing to align in silence, on either side, also where its edges ring."""
+        return SILENT_ESTIMATE if estimate_silent else SILENT_REFERENCE if reference_silent else None
+
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` counts the pieces."""
         from codec_bench.kernels.warp.cpu import subsequence_costs
@@ -98,6 +103,9 @@ class WarpQ(ItemMetric):
         sides = item.pair
         if min(side.size for side in sides) < 2:
             return Score.undefined("the signals have no samples", self.protocol)
+        for side, signal in zip(("reference", "estimate"), sides):
+            if np.ptp(signal) < _SILENT:
+                return Score.undefined(f"the {side} is silent, and silence has no cepstra to be aligned", self.protocol)
         reference, estimate = (self._features(side, item.rate_hz) for side in sides)
         if min(len(reference), len(estimate)) < patch:
             return Score.undefined(

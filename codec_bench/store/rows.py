@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_type_hint
 from codec_bench.types import Score
 
 SILENT = "the audio is digital silence"
-"""The note of an item whose estimate holds no sound."""
+"""The note of an item whose estimate holds no sound: no sample is more than two steps of 16 bits from a constant."""
 SAME = "the estimate is the reference, sample by sample"
 """The note of an item of audio made elsewhere that equals its reference."""
 CUT = "samples beyond full scale were cut"

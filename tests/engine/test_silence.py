@@ -18,14 +18,14 @@ FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
 MEANT = {
     "stoi": 0.0, "estoi": 0.0, "wer[pocketsphinx]": 1.0, "wer_macro[pocketsphinx]": 1.0, "cer[pocketsphinx]": 1.0,
     "dwer[pocketsphinx]": 1.0, "transcript[pocketsphinx]": 0.0, "mel_distance": None, "stft_distance": None,
-    "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "lsd": None, "warpq": None, "duration_error": 0.0,
+    "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "lsd": None, "duration_error": 0.0,
     "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None,
     "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None,
 }  # fmt: skip
 """They have a value that means what it says; None for one that depends on the sound."""
 WORST = {
     "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None, "f0_rmse": None,
-    "leading_silence_error": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "kad[ge2e]": None,
+    "leading_silence_error": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "kad[ge2e]": None, "warpq": None,
 }  # fmt: skip
 """They have no value for silence, and this worst one; None for a metric whose values have no bound."""
 for row in SCORERS:
@@ -97,10 +97,17 @@ def test_the_summary_names_the_values_that_say_nothing(silent_run):
 
 
 def test_a_metric_that_is_called_says_so_too():
-    silence = [Audio(np.full(32_000, 1e-5, np.float32), 16_000), Audio(np.full(32_000, 1e-3, np.float32), 16_000)]
-    assert [is_silent(audio) for audio in silence] == [True, False]
+    turning = np.where(np.arange(32_000) % 2, 1, -1).astype(np.float32)
+    sounds = [
+        np.full(32_000, 1e-5, np.float32),
+        np.full(32_000, 0.1, np.float32),
+        0.1 + turning * 2 / 32768,
+        turning * 3 / 32768,
+    ]
+    silence = [Audio(sound, 16_000) for sound in sounds]
+    assert [is_silent(audio) for audio in silence] == [True, True, True, False]
     flags = [scores["dnsmos_sig"].detail.get("flag") for scores in load_metric("dnsmos_sig")(estimate=silence)]
-    assert flags == [SILENT_ESTIMATE, None]
+    assert flags == [SILENT_ESTIMATE, SILENT_ESTIMATE, SILENT_ESTIMATE, None]
 
 
 @pytest.mark.parametrize(

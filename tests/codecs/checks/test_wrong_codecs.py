@@ -82,7 +82,7 @@ def test_a_right_codec_has_no_finding(clips):
     found = in_full(f"{WRONG}:Right")
     assert not checks(found) and {f["check"] for f in found if f["state"] == "ok"} == {
         "polarity", "hidden delay", "clipping", "silence", "level", "bitrate label", "length", "digital silence",
-        "repeatable", "batch", CHECK,
+        "input", "repeatable", "batch", CHECK,
     }  # fmt: skip
 
 

@@ -1,0 +1,71 @@
+"""Whether an estimate holds what its reference says, judged by levels alone: speech that is missing, and another sound.
+
+It is no measure of quality. It finds estimates of which a measure's value says nothing of a codec: half of the sound is not there, or
+it is another utterance, or noise. Coded speech follows the levels of its reference at any bitrate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+FRAME_S = 0.02
+SPEECH_DB = 25.0
+"""Frames of the reference are looked at for what is missing if they are so much below its loud frames, at most."""
+MISSING_DB = 25.0
+"""A frame is missing if the estimate lies so much below the reference, apart from one gain for the whole item."""
+MISSING_SHARE = 0.25
+"""An estimate in which a larger share of those frames is missing is not what the reference says."""
+LEAST_CORRELATION = 0.6
+"""An estimate whose levels correlate less with the reference's does not follow it."""
+SAME_WAVEFORM = 0.25
+"""An estimate whose waveform correlates with the reference's is that sound, however coarse: its pauses may be full of noise."""
+_FLOOR_DB = 50.0
+_STEADY_DB = 5.0
+_FEWEST = 15
+NOT_FOLLOWING = (
+    "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time"
+)
+MISSING = f"more than {MISSING_SHARE:.0%} of the reference's loud frames are missing in the estimate"
+
+
+def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
+    """Why an estimate is not what its reference says, or None. None also for what is shorter than 0.3 s.
+
+    Args:
+        reference, estimate: float32 `(samples,)`. What one is longer than the other is left out.
+        rate_hz: of both.
+    """
+    size = min(reference.size, estimate.size)
+    of_reference, of_estimate = (_levels_db(signal[:size], rate_hz) for signal in (reference, estimate))
+    if of_reference.size < _FEWEST:
+        return None
+    loud = np.percentile(of_reference, 95)
+    speech = of_reference > loud - SPEECH_DB
+    change = (of_estimate - of_reference)[speech]
+    if np.mean(change < min(np.percentile(change, 90), 0.0) - MISSING_DB) > MISSING_SHARE:
+        return MISSING
+    heard = np.maximum(of_reference, loud - _FLOOR_DB)
+    given = np.maximum(of_estimate, np.percentile(of_estimate, 95) - _FLOOR_DB)
+    if heard.std() < _STEADY_DB:  # a steady sound has no levels to follow
+        return None
+    if (
+        _correlation(heard, given) >= LEAST_CORRELATION
+        or abs(_correlation(reference[:size], estimate[:size])) >= SAME_WAVEFORM
+    ):
+        return None
+    return NOT_FOLLOWING
+
+
+def _correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """Pearson's, and 0 where one of them does not vary."""
+    spread = float(one.std()) * float(other.std())
+    return (float(np.dot(one, other)) / one.size - float(one.mean()) * float(other.mean())) / spread if spread else 0.0
+
+
+def _levels_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
+    """The level of each whole frame, without a constant part of the signal."""
+    frame = round(FRAME_S * rate_hz)
+    frames = signal[: signal.size // frame * frame].reshape(-1, frame)
+    mean = float(signal.mean()) if signal.size else 0.0
+    power = np.einsum("ij,ij->i", frames, frames) / frame - mean * (2 * frames.mean(axis=1) - mean)
+    return 10 * np.log10(np.maximum(power, 1e-12))

@@ -1,0 +1,65 @@
+"""No metric prefers silence, half silence, a constant, noise or another utterance to coded speech without a status or a flag."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from codec_bench.data import open_source
+from codec_bench.metrics import build_metric
+
+OWN = Path(__file__).parent / "assets" / "worse_estimates.py"
+PAGE = Path(__file__).parents[2] / "docs" / "silence.md"
+WORSE = ("Silence", "Faint", "Constant", "Half", "Noise", "Foreign")
+CODED = "opus-6k"
+METRICS = (
+    "pesq_wb", "pesq_nb", "stoi", "estoi", "si_sdr", "snr", "snr_seg", "warpq", "warpq[versa]", "lsd", "mel_distance", "stft_distance",
+    "energy_corr", "f0_rmse", "f0_corr", "vuv_error", "speech_kept", "silence_kept", "leading_silence_error", "sim[ge2e]",
+    "dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808", "distillmos", "wer[pocketsphinx]", "dwer[pocketsphinx]",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory):
+    """By (system, id, metric), the scores of one run."""
+    from codec_bench import evaluate
+
+    longest = sorted(open_source("embedded"), key=lambda s: -Path(s.audio).stat().st_size)[1:3]
+    run = evaluate(
+        codec=[CODED, *(f"{OWN}:{name}" for name in WORSE)], data=longest, metrics=list(METRICS), check=False, page=False,
+        cache=False, workers=1, out=tmp_path_factory.mktemp("worse") / "run",
+    )  # fmt: skip
+    return {(row.system, row.id, row.metric): row for row in run.scores()}, [s.id for s in longest]
+
+
+def verdict(coded, score, better):
+    """What a row of a worse estimate is beside that of coded speech."""
+    if score.status != "ok":
+        return "no value"
+    if "flag" in score.detail:
+        return "flagged"
+    if coded.value is None or (score.value - coded.value) * (1 if better else -1) > 0:
+        return "BETTER"
+    return "worse"
+
+
+@pytest.fixture(scope="module")
+def table(scores):
+    rows, ids = scores
+    lines = ["| metric | " + " | ".join(name.lower() for name in WORSE) + " |", "|---" * (1 + len(WORSE)) + "|"]
+    for metric in METRICS:
+        better, cells = build_metric(metric).higher_is_better, []
+        for name in WORSE:
+            found = {verdict(rows[CODED, id, metric], rows[name.lower(), id, metric], better) for id in ids}
+            cells.append(" or ".join(sorted(found)))
+        lines.append(f"| {metric} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def test_nothing_worse_has_a_better_value_without_a_word(table):
+    assert "BETTER" not in table, f"\n{table}"
+
+
+def test_the_documentation_shows_the_table(table):
+    assert table in PAGE.read_text("utf-8"), f"docs/silence.md must hold:\n{table}"
