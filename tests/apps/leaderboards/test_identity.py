@@ -87,6 +87,16 @@ def test_a_board_over_a_benchmark_of_ones_own_by_name_and_by_path(tmp_path, defi
     assert told(board(named.format(folder=tmp_path)), tmp_path) == {"echo": ("100.00", True)}
 
 
+def test_the_cells_of_own_rows_show_their_intervals(tmp_path, define, run, board, capsys):
+    rows = [{**row, "right": str(n % 2 or row["right"])} for n, row in enumerate(RIGHT * 4)]
+    run(define("mine", [{**row, "id": f"b{n}"} for n, row in enumerate(rows)], size=32), "a")
+    (row,) = leaderboard(board("mine"), [tmp_path / "runs"]).rows
+    low, high = row.intervals["C"]
+    assert low < row.cells["C"] < high
+    show_leaderboard(board("mine"), [tmp_path / "runs"])
+    assert f"{row.cells['C']} [{low}, {high}]" in " ".join(capsys.readouterr().out.split())
+
+
 def test_what_has_the_name_and_is_another_stands_beside_the_column_marked(tmp_path, define, run, board, capsys):
     run(define("mine"), "a")
     run(define("swapped", [{**row, "right": str(7 - int(row["right"]))} for row in RIGHT]), "b")
