@@ -12,6 +12,7 @@ from typing import Any
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import names
 from codec_bench.report.opened import open_run
+from codec_bench.stats.identity import identity_of
 from codec_bench.stats.intervals import declared_bounds
 from codec_bench.stats.paired import Comparison, ItemParts, compare_items, holm
 from codec_bench.stats.sets import SETS, item_fold
@@ -20,16 +21,21 @@ from codec_bench.store.record import Run
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """System A compared with system B: one comparison for each metric that both were scored with."""
+    """System A compared with system B: one comparison for each metric that both were scored with.
+
+    `unlike` says in what the benchmark was asked in another way in the run of B, such as `other prompt`.
+    """
 
     a: str
     b: str
     comparisons: list[Comparison]
+    unlike: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values; the test of a comparison stands among its other fields."""
         compared = [asdict(comparison) for comparison in self.comparisons]
-        return {"a": self.a, "b": self.b, "comparisons": [{**one, **one.pop("test")} for one in compared]}
+        found = [{**one, **one.pop("test")} for one in compared]
+        return {"a": self.a, "b": self.b, "comparisons": found, "unlike": list(self.unlike)}
 
 
 def compare(
@@ -55,7 +61,7 @@ def compare(
         One `Pair` per pair of systems. Differences are A minus B.
 
     Raises:
-        UserError: a run, system or metric does not exist, a metric was measured by different protocols, or it is a value of a
+        UserError: a run, system or metric does not exist, two runs hold other questions under the same ids, a metric was measured by different protocols, or it is a value of a
             whole set.
 
     Examples:
@@ -70,9 +76,10 @@ def compare(
         (label_a, label_b, list(_metrics(run_a, a, run_b, b, metrics, seed)))
         for (run_a, a, label_a), (run_b, b, label_b) in _pairs(opened, wanted)
     ]
+    unlike = tuple(identity_of(opened[0]).differences(identity_of(opened[-1]), rows=False)) if len(opened) == 2 else ()
     adjusted = iter(holm([comparison.test.p for _, _, comparisons in found for comparison in comparisons]))
     return [
-        Pair(a, b, [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons])
+        Pair(a, b, [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons], unlike)
         for a, b, comparisons in found
     ]
 
@@ -114,6 +121,12 @@ def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Sid
             f"the runs asked different questions: those of {asked[0] or 'no benchmark'} and of {asked[1] or 'no benchmark'}",
             hint="compare runs of one benchmark",
         )
+    if other := _other_questions(first, second):
+        more = f" and {len(other) - 1:,} more" if len(other) > 1 else ""
+        raise UserError(
+            f"the runs asked different questions: '{other[0]}'{more} has other texts or other expected answers in each",
+            hint="compare runs over the same data",
+        )
     heard = [_heard(run) for run in (first, second)]
     if heard[0] != heard[1]:
         raise UserError(
@@ -125,6 +138,15 @@ def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Sid
         _known(first, a)
         _known(second, b)
     return [((first, a, label(first, a)), (second, b, label(second, b))) for a, b in pairs]
+
+
+def _other_questions(first: Run, second: Run) -> list[str]:
+    """The ids under which two runs hold different questions; none where options were offered in another order, which is other text."""
+    if not (first.has_questions and second.has_questions) or identity_of(first).choices != identity_of(second).choices:
+        return []
+    asked = "SELECT p.id, q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number"
+    held = {id: content for id, *content in first.query(asked)}
+    return [id for id, *content in second.query(asked) if id in held and held[id] != content]
 
 
 def _heard(run: Run) -> list[str]:

@@ -66,6 +66,8 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
         out.print(comparison_table(pair.comparisons, adjusted=tests > 1, width=out.width))
         for note in comparison_notes(pair.comparisons):
             out.print(Text(plain(note)))
+        if pair.unlike:
+            out.print(f"The benchmark was not asked in the same way: B has {' and '.join(pair.unlike)}.")
     if tests > 1:
         out.print(
             f"{tests} tests were made. With so many, some p are small by chance: go by p (Holm), which is adjusted for all."

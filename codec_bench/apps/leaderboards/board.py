@@ -161,6 +161,7 @@ class Row:
             the number of wordings as `n`.
         sources: by column, where the value of an own row comes from, ratings included.
         missing: the columns that an own row has no value for, ratings included.
+        intervals: by column the two ends of the 95 % interval of an own value, where it has one.
     """
 
     name: str
@@ -184,6 +185,7 @@ class Row:
     worded: Mapping[str, Mapping[str, Decimal]] = field(default_factory=dict)
     sources: Mapping[str, Source] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
+    intervals: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
 
     @property
     def compared(self) -> bool:

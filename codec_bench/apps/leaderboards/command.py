@@ -223,7 +223,7 @@ def _print_board(board: Board) -> None:
     out = console()
     out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
     talk(
-        f"published rows: {board.source}; rows that begin with > are from your runs; (part): an average or a mean is over fewer columns; "
+        f"published rows: {board.source}; rows that begin with > are from your runs, with 95 % intervals in brackets; (part): an average or a mean is over fewer columns; "
         "(limit): only a part of the questions was taken, as was asked for; (questions missing): the data hold another number of "
         "questions than the benchmark; (other data), (other prompt) and the like: not the benchmark of the column; such rows are "
         "in no rank; (not finished): a run is not finished; (other model): the service says that another model answered"
@@ -254,7 +254,8 @@ def _own_marked(row: Row) -> str:
 
 
 def _cell(value: Decimal | None, row: Row, name: str) -> Any:
-    return row.judged.get(name) if value is None else value
+    ends = row.intervals.get(name)
+    return row.judged.get(name) if value is None else value if ends is None else f"{value} [{ends[0]}, {ends[1]}]"
 
 
 def _mean_cell(board: Board, row: Row, group: str) -> Any:

@@ -20,6 +20,7 @@ def plain_board(board: Board) -> dict[str, Any]:
             "average": float(row.average) if row.average is not None else None,
             "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
             "views": numbers({v.name: value for v in board.views if (value := v.value(row)) is not None}),
+            "intervals": {column: [float(end) for end in ends] for column, ends in row.intervals.items()},
             "policies": {column: numbers(values) for column, values in row.policies.items()},
             "worded": {column: numbers(values) for column, values in row.worded.items()},
             "sources": {column: asdict(source) for column, source in row.sources.items()},

@@ -18,6 +18,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from math import isfinite
 from typing import NamedTuple
 
 from codec_bench.apps.leaderboards.board import AVERAGE, Column, Row, Rules, Source, Variant, average, group_mean
@@ -87,6 +88,7 @@ class _Values:
     unfinished: bool = False
     doubled: dict[str, list[str]] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
+    intervals: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
 
     def take(self, found: _Found) -> None:
         """Takes the value of one column."""
@@ -107,6 +109,11 @@ class _Values:
         else:
             self.cells[column.name] = column.shown(value)
         self.counts[column.name] = entry.n
+        self.intervals.pop(column.name, None)
+        if (
+            judge is None and entry.ci95 and all(map(isfinite, entry.ci95)) and value == entry.value
+        ):  # another rule for failures gives another interval
+            self.intervals[column.name] = (column.shown(entry.ci95[0]), column.shown(entry.ci95[1]))
         self.worded.pop(column.name, None)
         if spread := _over_wordings(entry, column):
             self.worded[column.name] = spread
@@ -206,6 +213,7 @@ def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules
         policies=values.policies,
         worded=values.worded,
         sources=values.sources,
+        intervals=values.intervals,
     )
 
 

@@ -87,6 +87,16 @@ def test_a_board_over_a_benchmark_of_ones_own_by_name_and_by_path(tmp_path, defi
     assert told(board(named.format(folder=tmp_path)), tmp_path) == {"echo": ("100.00", True)}
 
 
+def test_the_cells_of_own_rows_show_their_intervals(tmp_path, define, run, board, capsys):
+    rows = [{**row, "right": str(n % 2 or row["right"])} for n, row in enumerate(RIGHT * 4)]
+    run(define("mine", [{**row, "id": f"b{n}"} for n, row in enumerate(rows)], size=32), "a")
+    (row,) = leaderboard(board("mine"), [tmp_path / "runs"]).rows
+    low, high = row.intervals["C"]
+    assert low < row.cells["C"] < high
+    show_leaderboard(board("mine"), [tmp_path / "runs"])
+    assert f"{row.cells['C']} [{low}, {high}]" in " ".join(capsys.readouterr().out.split())
+
+
 def test_what_has_the_name_and_is_another_stands_beside_the_column_marked(tmp_path, define, run, board, capsys):
     run(define("mine"), "a")
     run(define("swapped", [{**row, "right": str(7 - int(row["right"]))} for row in RIGHT]), "b")
@@ -138,3 +148,26 @@ def test_a_site_has_a_leaderboard_for_each_of_two_benchmarks_of_one_name(tmp_pat
     run(tmp_path / "mine", "c", name="other")
     a, b, c = (describe_run(open_run(run_folders(tmp_path / "runs" / name)[0]))["board"]["key"] for name in "abc")
     assert a == c != b
+
+
+def test_runs_that_asked_other_questions_under_the_same_ids_are_not_compared_and_other_prompts_are_told(
+    tmp_path, define, run
+):
+    from codec_bench.api.compare import compare
+    from codec_bench.errors import UserError
+    from codec_bench.store.folders import run_folders
+
+    run(define("mine"), "a")
+    run(define("swapped", [{**row, "right": str(7 - int(row["right"]))} for row in RIGHT]), "b")
+    run(tmp_path / "mine", "c", limit=3)
+    whole, swapped, limited = (run_folders(tmp_path / "runs" / name)[0] for name in "abc")
+    with pytest.raises(UserError, match="the runs asked different questions: 'a0' and 7 more"):
+        compare(runs=[whole, swapped])
+    (pair,) = compare(runs=[whole, limited])
+    assert pair.unlike == ()
+    (tmp_path / "mine" / "benchmark.yaml").write_text(
+        (tmp_path / "mine" / "benchmark.yaml").read_text().replace("{{ question }}", "Please: {{ question }}")
+    )
+    run(tmp_path / "mine", "d")
+    (pair,) = compare(runs=[whole, run_folders(tmp_path / "runs" / "d")[0]])
+    assert pair.unlike == ("other prompt",) and pair.as_dict()["unlike"] == ["other prompt"]
