@@ -62,7 +62,12 @@ def _prompts() -> list[dict[str, Any]]:
     from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
 
     return [
-        {"name": n, "variants": ", ".join(load_prompt(n).variants), "what": load_prompt(n).summary}
+        {
+            "name": n,
+            "variants": ", ".join(load_prompt(n).variants),
+            "wordings": len(load_prompt(n).wordings),
+            "what": load_prompt(n).summary,
+        }
         for n in prompt_names()
     ]
 

@@ -98,8 +98,10 @@ class LoadedMetric:
             for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
                 ready[place] = score
             for index, score in enumerate(ready):
-                sides = dict(zip(("estimate_silent", "reference_silent"), silent[index]))
-                scores[index][name] = flagged(metric, score, **sides)
+                of_estimate_silent, of_reference_silent = silent[index]
+                scores[index][name] = flagged(
+                    metric, score, estimate_silent=of_estimate_silent, reference_silent=of_reference_silent
+                )
         return scores
 
     def _compute(

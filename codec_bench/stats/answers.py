@@ -10,6 +10,7 @@ import numpy as np
 
 from codec_bench.stats.recorded import Items
 from codec_bench.stats.summary_types import Answers, Cut, Part, Quantiles, Served, Wording
+from codec_bench.stats.told import UNTOLD
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER
@@ -35,7 +36,9 @@ def answers_of(run: Run) -> Answers | None:
         "SELECT TOTAL(json_extract(usage, '$.cost_usd')), TOTAL(json_extract(usage, '$.cost_unsure_usd')), "
         "TOTAL(json_extract(usage, '$.cost_usd') IS NULL) FROM answers WHERE status = 'ok' AND NOT cached"
     )[0]
+    served = _served(run)
     part = lambda n: Part(int(n), n / asked if asked else 0.0)  # noqa: E731
+    served = _served(run)
     return Answers(
         asked=asked,
         draws=1 + max((draw for _, draw in draws_of(run).values()), default=0),
@@ -44,8 +47,8 @@ def answers_of(run: Run) -> Answers | None:
         at_limit=part(at_limit),
         decoding=meta.get("decoding"),
         asked_for=_asked_for(run),
-        served=(served := _served(run)),
-        **_alias(meta, served),
+        served=served,
+        alias=_alias(meta, served),
         judging=meta.get("judging"),
         choices=meta.get("choices"),
         canary=_canary(meta.get("canary")),
@@ -132,11 +135,11 @@ def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, 
     return out
 
 
-def _alias(meta: Mapping[str, Any], served: Sequence[Served]) -> dict[str, str]:
-    """The name of the model if it is the only thing that its service, such as a proxy, says of it; else nothing."""
+def _alias(meta: Mapping[str, Any], served: Sequence[Served]) -> str:
+    """The name of the model if it is the only thing that its service, such as a proxy, says of it; else `UNTOLD`."""
     server = ((meta.get("service") or [{}])[-1]).get("server") or {}
     known = any(one.revision is not None for one in served)
-    return {"alias": server["alias"]} if "alias" in server and not known else {}
+    return str(server["alias"]) if "alias" in server and not known else UNTOLD
 
 
 def _asked_for(run: Run) -> str | None:

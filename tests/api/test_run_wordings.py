@@ -156,3 +156,11 @@ def test_a_run_is_continued_in_the_same_wordings_only(ask):
     ask(prompts="first")
     with pytest.raises(RunMismatch, match="wording"):
         ask(prompts="2")
+
+
+def test_asking_in_each_wording_says_how_many_there_are(ask):
+    stages = []
+    ask(prompts="each", progress=lambda stage, *more: stages.append(stage))
+    ask(out="one", progress=lambda stage, *more: stages.append(stage))
+    asking = {stage for stage in stages if "asking" in stage and ";" not in stage}
+    assert len(asking) == 2 and any(stage.endswith(": asking each question in 3 wordings") for stage in asking)

@@ -106,9 +106,9 @@ class Batched:
                 if entry is not None and entry["state"] == "running":
                     yield request, None
                     continue
-                key, kept = (await lookup.find([request]))[0] if lookup is not None else (None, None)
+                key, stored = (await lookup.find([request]))[0] if lookup is not None else (None, None)
                 response = await self._collected(request, files[entry["mark"]]) if entry is not None else None
-                response = kept if response is None else response
+                response = stored if response is None else response
                 if response is None and entry is not None and entry["mark"] in self._stopped:
                     yield request, None
                     continue

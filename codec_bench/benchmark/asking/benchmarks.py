@@ -180,6 +180,8 @@ def preview(one: Benchmark, name: str, request: RunRequest) -> Preview:
     plan = _planned(one, model, request)
     estimate = _estimate(one, model, plan, request, {})
     cost = "what that costs is not known: the model has no prices" if estimate is None else estimate.words
+    if request.prompts == EACH:
+        cost = f"each question in {_ways(plan.prompt.wordings)}; {cost}"
     first = tuple(shown(r) for r in islice(_renderable(one, model, plan, request, {}), _SHOWN))
     return Preview(one.name, model.info.name, cost, first)
 
@@ -238,7 +240,8 @@ async def _ask_one(
         # How many rotations a question has, and which shard it is in, is known when it is read.
         total = 0 if rotated or shard is not None else (questions.total or 0) * repeats
         _describe(writer, one, model, prompt.process, scheme, request, (questions, total or None))
-        told = _Told(request.running.progress, f"{one.name}: asking", len(answered), total)
+        ways = f" each question in {_ways(prompt.wordings)}" if request.prompts == EACH else ""
+        told = _Told(request.running.progress, f"{one.name}: asking{ways}", len(answered), total)
         model.set_waiting(told.waits, patient=request.terms.wait)
         told(0, 0, 0.0)
         if (estimate := _estimate(one, model, plan, request, answered)) is not None:
@@ -289,6 +292,11 @@ def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest
     if not each:
         check_drawn(repeats, prompt.parameters or {}, one.name, model.info.name)
     return repeats, choices
+
+
+def _ways(wordings: int) -> str:
+    """In how many wordings a question is asked if it is asked in each of them."""
+    return f"{wordings} wordings" if wordings else "its only wording"
 
 
 def _renders(one: Benchmark, prompt: Prompt, model: Model, seed: int) -> Callable[[Question], Request]:
