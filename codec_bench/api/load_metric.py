@@ -98,8 +98,8 @@ class LoadedMetric:
             for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
                 ready[place] = score
             for index, score in enumerate(ready):
-                sides = dict(zip(("estimate_silent", "reference_silent"), silent[index]))
-                scores[index][name] = flagged(metric, score, **sides)
+                quiet, other_quiet = silent[index]
+                scores[index][name] = flagged(metric, score, estimate_silent=quiet, reference_silent=other_quiet)
         return scores
 
     def _compute(
