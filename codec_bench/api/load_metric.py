@@ -98,15 +98,8 @@ class LoadedMetric:
             for place, score in zip(places, compute_scores(metric, [ready[k] for k in places])):
                 ready[place] = score
             for index, score in enumerate(ready):
-<<<<<<< HEAD
-                of_estimate_silent, of_reference_silent = silent[index]
-                scores[index][name] = flagged(
-                    metric, score, estimate_silent=of_estimate_silent, reference_silent=of_reference_silent
-                )
-=======
                 quiet, other_quiet = silent[index]
                 scores[index][name] = flagged(metric, score, estimate_silent=quiet, reference_silent=other_quiet)
->>>>>>> input
         return scores
 
     def _compute(
