@@ -240,7 +240,7 @@ def study_table() -> str:
             ],
             alarms,
         )
-        + "\nRuns as they ordinarily are, unequal; 0.92 is promised of the intervals that there are:\n\n"
+        + "\nRuns as they ordinarily are, unequal; 0.92 is promised of the intervals that there are, from 20 items:\n\n"
         + table(
             ["what is drawn", "runs with an interval", "intervals that hold the truth", "marked"],
             [
