@@ -27,8 +27,10 @@ SCORER = (
     "codec_bench/networks/distillmos.py", "configs/weights/distillmos-v7.yaml", "tests/metrics/test_distillmos.py", SCORERS, "NOTICE",
 )  # fmt: skip
 """A learned scorer of the project itself. It is taken out of the copy, and put back with these files, as they are in the project."""
-BY_CHOICE = ("tests/cli/test_demo.py", "tests/cli/test_presets.py", "tests/contract/test_adding.py")
-"""Tests of presets, and this one: they name the scorer when the presets no longer do."""
+BY_CHOICE = (
+    "tests/cli/test_demo.py", "tests/cli/test_presets.py", "tests/contract/test_adding.py", "tests/engine/test_worse_estimates.py",
+)  # fmt: skip
+"""Tests of presets and of some metrics by choice, and this one: they name the scorer when the product no longer does."""
 ADDED = {
     "A codec": {
         "codec_bench/codecs/classical/wordwise.py": '''"""Every sample in 16 bits: a codec that shows what one needs."""
