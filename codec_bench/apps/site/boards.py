@@ -15,12 +15,9 @@ from typing import Any
 
 from codec_bench.apps.site.contradictions import Contradiction
 from codec_bench.report.page.column_heads import head_of
-from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, t_quantile
 from codec_bench.stats.summary_types import Estimate
 
 Entry = Mapping[str, Any]
-_TABLED = 1_000
-"""Degrees of freedom up to which a quantile is in the table; beyond, a straight line is right to seven digits."""
 
 
 def boards_of(entries: Sequence[Entry], found: Sequence[Contradiction]) -> dict[str, dict[str, Any]]:
@@ -115,16 +112,6 @@ def definitions_of(entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
         if entry["benchmark"]:
             benchmarks[str(entry["benchmark"]["name"])] = entry["benchmark"]
     return {"metrics": metrics, "benchmarks": benchmarks}
-
-
-def intervals_of_differences() -> dict[str, Any]:
-    """The data file `intervals`: what a page needs for the interval of the difference of any two systems.
-
-    `fewest` is the number of units from which on there is one. `quantiles` are those of Student's t for 2, 3, ... degrees of
-    freedom, and last for endlessly many, between which the page goes in a straight line over 1 / freedom.
-    """
-    freedoms = [*range(2, _TABLED + 1), 10**12]
-    return {"fewest": FEWEST_UNITS, "quantiles": [float(f"{t_quantile(LEVEL, n):.10g}") for n in freedoms]}
 
 
 def index_of(

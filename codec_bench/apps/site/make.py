@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.site.boards import boards_of, definitions_of, index_of, intervals_of_differences
+from codec_bench.apps.site.boards import boards_of, definitions_of, index_of
 from codec_bench.apps.site.contradictions import Contradiction, contradictions
 from codec_bench.apps.site.folder import SiteFolder
 from codec_bench.apps.site.records import content_of, describe_run, is_part, key_of, write_run
@@ -95,7 +95,6 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
     site.write_published(published)
     for name, payload in definitions_of(entries).items():
         site.write_data(name, payload)
-    site.write_data("intervals", intervals_of_differences())
     site.write_data("checks", [one.as_row() for one in found])
     site.write_data("index", index_of(entries, boards, published, found, site.title(title)))
     site.write_pages()

@@ -3,7 +3,7 @@ const FURTHEST = 8;
 
 view("compare", async (box, [key], state) => {
   const { about, choose, board } = await boardOf(box, key, "compare");
-  const [choices, intervals] = [rowChoices(board), await load("intervals")];
+  const choices = rowChoices(board);
   box.append(el("h1", null, "Compare two systems"));
   if (choices.length < 2) {
     box.append(el("div", { class: "controls" }, choose), el("p", { class: "lead" }, "This leaderboard has one system, and nothing to compare it with."));
@@ -31,28 +31,25 @@ view("compare", async (box, [key], state) => {
     const scored = await Promise.all(shared.map(async (c) => {
       const [one, other] = await Promise.all([rowA, rowB].map((row) => loadScores(sourceOf(row, c).run, row.system, board.columns[c].name)));
       const pairs = inCommon(one, other);
-      return { c, one, other, pairs, test: pairedDifference(one, other, pairs, board.columns[c].higher, intervals) };
+      return { c, one, other, pairs, test: pairedDifference(one, other, pairs, board.columns[c].higher) };
     }));
     const lines = scored.map(({ c, test }) => {
       const column = board.columns[c];
-      const told = test.low === null ? null : test.low > 0 || test.high < 0;
-      const leads = told && (column.higher === null || column.higher === undefined ? "differ" : test.difference > 0 === column.higher ? "A is better" : "B is better");
       return [
         el("button", { type: "button", class: "link", "data-metric": c, "aria-pressed": String(c === metric), onclick: () => {
           metric = c;
           draw().then(() => result.querySelector(`[data-metric="${c}"]`)?.focus());
         } }, columnTitle(board.columns, c)),
         ...[[rowA, test.a], [rowB, test.b]].map(([row, value]) => (value === null ? "–" : el("a", { href: address("run", sourceOf(row, c).run, { system: row.system, metric: column.name }) }, shown(value, column)))),
-        el("span", null, shown(test.difference, column, 1), el("span", { class: "spread" }, test.low === null ? test.why : `[${shown(test.low, column, 1)}, ${shown(test.high, column, 1)}]`)),
-        leads || (told === false ? "not told apart" : "–"),
+        el("span", null, shown(test.difference, column, 1), el("span", { class: "spread" }, test.why || plural(test.units, "independent unit"))),
         `${test.wins} / ${test.ties} / ${test.losses}`, test.pairs.toLocaleString("en"),
       ];
     });
     result.replaceChildren(
       el("h2", null, "Every metric"),
-      el("p", { class: "lead" }, "A minus B over the samples that both have a value for, with a 95 % interval over independent units (speakers, or samples). Wins are samples on which A is better. Choose a metric to see its groups and samples."),
-      wordTable("Differences of every metric", ["Metric", right("A"), right("B"), right("A − B"), "Verdict", right("wins / ties / losses"), right("samples")], lines, "narrow"),
-      el("p", { class: "lead" }, "The exact test, with p adjusted for the number of metrics: ", el("code", null, rowA.run === rowB.run ? `codec-bench compare RUN --systems ${rowA.system},${rowB.system}` : `codec-bench compare RUN RUN --systems ${rowA.system},${rowB.system}`)),
+      el("p", { class: "lead" }, "A minus B over the samples that both have a value for, and over how many independent units (speakers, or samples). Wins are samples on which A is better. Choose a metric to see its groups and samples."),
+      wordTable("Differences of every metric", ["Metric", right("A"), right("B"), right("A − B"), right("wins / ties / losses"), right("samples")], lines, "narrow"),
+      el("p", { class: "lead" }, "The interval of each difference, and the exact test with p adjusted for the number of metrics: ", el("code", null, rowA.run === rowB.run ? `codec-bench compare RUN --systems ${rowA.system},${rowB.system}` : `codec-bench compare RUN RUN --systems ${rowA.system},${rowB.system}`)),
       ...groupsOf(scored.find(({ c }) => c === metric)),
       ...furthest(scored.find(({ c }) => c === metric), rowA, rowB),
     );
@@ -62,8 +59,8 @@ view("compare", async (box, [key], state) => {
     const column = board.columns[c];
     const made = Object.entries(one.samples.groups).map(([name, group]) => {
       const rows = group.names.map((value, g) => {
-        const test = pairedDifference(one, other, pairs.filter((pair) => group.of[pair.a] === g), column.higher, intervals);
-        return [value || "not known", shown(test.a, column), shown(test.b, column), el("span", null, shown(test.difference, column, 1), el("span", { class: "spread" }, test.low === null ? test.why : `[${shown(test.low, column, 1)}, ${shown(test.high, column, 1)}]`)), test.pairs.toLocaleString("en")];
+        const test = pairedDifference(one, other, pairs.filter((pair) => group.of[pair.a] === g), column.higher);
+        return [value || "not known", shown(test.a, column), shown(test.b, column), el("span", null, shown(test.difference, column, 1), el("span", { class: "spread" }, test.why || plural(test.units, "independent unit"))), test.pairs.toLocaleString("en")];
       });
       return el("details", { class: "columns" }, el("summary", null, `By ${name.replaceAll("_", " ")}`), wordTable(`By ${name}`, [name.replaceAll("_", " "), right("A"), right("B"), right("A − B"), right("samples")], rows, "narrow"));
     });
