@@ -86,7 +86,7 @@ class Metric(ABC):
             refused.
         higher_is_better, unit, range: for tables. None where neither direction is better. The unit "" means a pure number.
         bounds: the least and the most that an item can be, where the range does not say it: (0, None) for an error rate, of which
-            one item may be many times the rest. Intervals rest on it (`stats.intervals`).
+            one item may be many times the rest; (None, None) for counts that are no errors. Intervals rest on it (`stats.intervals`).
         aggregate: how the items' scores become a corpus value: `mean`, or `ratio` (sum of numerators over sum of
             denominators), or the name of a statistic of sets (`codec_bench.stats.sets`), which is made of all items at once.
         protocol: exact id of the measurement; an instance may set it.

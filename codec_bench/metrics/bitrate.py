@@ -25,6 +25,7 @@ class Bitrate(ItemMetric):
     higher_is_better = False
     unit = "bit/s"
     range = (0.0, None)
+    bounds = (None, None)  # bits over whole seconds are no errors over words
     aggregate = "ratio"
     protocol = "bitrate/payload"
     source = "the codec's own codes"

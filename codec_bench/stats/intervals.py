@@ -335,8 +335,11 @@ def linear_parts(fold: Fold, units: np.ndarray, value: float) -> np.ndarray:
 
 def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
     """What a metric's facts in a record say of the least and the most that an item can be; None if they do not say both."""
-    low, high = facts.get("bounds") or facts.get("range") or (None, None)
-    return None if low is None or (high is None and "bounds" not in facts) else (low, high)
+    if facts.get("bounds"):
+        low, high = facts["bounds"]
+        return low, high
+    low, high = facts.get("range") or (None, None)
+    return None if low is None or high is None else (low, high)
 
 
 def is_rate(table: np.ndarray, bounds: Bounds | None) -> bool:

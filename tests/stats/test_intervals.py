@@ -8,6 +8,7 @@ from scipy import stats
 
 from codec_bench import interval, paired_test
 from codec_bench.errors import UserError
+from codec_bench.metrics.bitrate import Bitrate
 from codec_bench.stats.intervals import (
     EQUAL,
     FEWEST_UNITS,
@@ -15,6 +16,7 @@ from codec_bench.stats.intervals import (
     NOTHING_BELOW,
     ONE_UNIT,
     SHORT,
+    declared_bounds,
     degrees_of_freedom,
     interval_of,
     left_out_error,
@@ -287,3 +289,13 @@ def test_a_million_items_have_the_interval_of_survey_sampling(rng):
     ours, sums = interval_of(ratios, table, codes), unit_sums(table, codes)
     low, high = survey_ends(sums[:, 0], sums[:, 1])
     assert (ours.low, ours.high) == pytest.approx((low, high), rel=1e-6)
+
+
+def test_counts_that_are_declared_to_be_no_errors_are_a_ratio_like_others():
+    """Bits over clips of whole seconds: counts over counts, and no error rate."""
+    table = np.stack([[36000.0, 36500, 35900, 36200, 36100, 36400], np.full(6, 3.0)], axis=1)
+    bounds = declared_bounds({"range": [0.0, None], "bounds": list(Bitrate.bounds)})
+    found = interval_of(ratios, table, None, bounds=bounds)
+    theirs = stats.ttest_1samp(table[:, 0] / 3, 0).confidence_interval()
+    assert found.ends == pytest.approx([theirs.low, theirs.high]) and found.note is None
+    assert declared_bounds({"range": [0.0, None]}) is None and declared_bounds({"range": [1.0, 5.0]}) == (1.0, 5.0)
