@@ -32,6 +32,11 @@ def scores_of(run, systems):
     return rows
 
 
+def same_scores(scores):
+    """Scores as they must come again: a network may see other batches beside a writer, which moves its last digits."""
+    return {row: value if value is None else pytest.approx(value, rel=1e-5) for row, value in scores.items()}
+
+
 @pytest.mark.parametrize("here", [False, True], ids=["in a worker", "in this process"])
 def test_a_codec_that_writes_into_its_input_changes_no_other_row(run_it, samples, here):
     writer = load_codec(f"{OWN}:Writer") if here else f"{OWN}:Writer"
@@ -39,11 +44,11 @@ def test_a_codec_that_writes_into_its_input_changes_no_other_row(run_it, samples
     asked = {"data": samples, "metrics": METRICS, "workers": 1, "cache": False}
     clean = run_it(codec=list(innocent), out="clean", **asked)
     beside = run_it(codec=[writer, *innocent], out="beside", **asked)
-    assert scores_of(beside, innocent) == scores_of(clean, innocent)
+    assert scores_of(beside, innocent) == same_scores(scores_of(clean, innocent))
     findings = beside.meta["checks"]["writer"]["findings"]
     assert [f["check"] for f in findings] == ["input"] and "writes into the audio" in findings[0]["found"]
     alone = run_it(codec=[writer], out="alone", **asked)
-    assert scores_of(alone, {"writer"}) == scores_of(beside, {"writer"})
+    assert scores_of(alone, {"writer"}) == same_scores(scores_of(beside, {"writer"}))
 
 
 def test_metrics_that_write_into_their_input_change_no_other_score(run_it, samples):
@@ -51,7 +56,7 @@ def test_metrics_that_write_into_their_input_change_no_other_score(run_it, sampl
     clean = run_it(metrics=METRICS, out="clean", **asked)
     own = f"{OWN}:WritingMetric,{OWN}:WritesIntoFeatures"
     beside = run_it(metrics=f"{own},{METRICS}", out="beside", **asked)
-    assert scores_of(beside, {"g722", "unprocessed"}) == scores_of(clean, {"g722", "unprocessed"})
+    assert scores_of(beside, {"g722", "unprocessed"}) == same_scores(scores_of(clean, {"g722", "unprocessed"}))
     assert beside.counts()["failed_scores"] == 0
 
 
