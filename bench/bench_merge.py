@@ -27,6 +27,7 @@ from codec_bench.data import Shard, Source, part_of
 from codec_bench.store.parts import mark_part
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
+from codec_bench.store.tables import checksum_of, identity_of, layout_of
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
@@ -83,14 +84,19 @@ def write(folder: Path, source: Source, metrics: Sequence[str] = METRICS) -> Non
 
 
 def compare(merged: Path, whole: Path) -> int:
-    """Stops if the two records do not hold the same rows with the same checksums. Returns how many rows there are."""
+    """Stops if the two records do not hold the same rows with the checksums of their runs. Returns how many rows there are."""
     rows = 0
     with closing(sqlite3.connect(whole / "run.sqlite")) as db:
         db.execute("ATTACH ? AS merged", (str(merged / "run.sqlite"),))
+        identities = identity_of(db) ^ identity_of(db, "merged")
         for table in TABLES:
+            columns = ", ".join(layout_of(db, table).columns)
             ((count,),) = db.execute(f"SELECT COUNT(*) FROM main.{table}")
             ((held,),) = db.execute(f"SELECT COUNT(*) FROM merged.{table}")
-            other = db.execute(f"SELECT * FROM main.{table} EXCEPT SELECT * FROM merged.{table} LIMIT 1").fetchall()
+            other = db.execute(
+                f"SELECT {columns}, checksum FROM main.{table} EXCEPT "
+                f"SELECT {columns}, {checksum_of(identities)} FROM merged.{table} LIMIT 1"
+            ).fetchall()
             if count != held or other or not count:
                 raise SystemExit(
                     f"{table}: {held} rows where one machine has {count}, of which these are missing: {other}"

@@ -22,7 +22,17 @@ from typing import Any
 
 from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.store.files import write_json
-from codec_bench.store.tables import CHECKSUM, QUESTIONS, TABLES, Layout, address, layouts, layouts_of, row_checksum
+from codec_bench.store.tables import (
+    CHECKSUM,
+    QUESTIONS,
+    TABLES,
+    Layout,
+    address,
+    identity_of,
+    layouts,
+    layouts_of,
+    row_checksum,
+)
 
 SCHEMA = 1
 DATABASE = "run.sqlite"
@@ -180,15 +190,16 @@ def check_table(db: sqlite3.Connection, path: Path, layout: Layout) -> None:
     """Checks every row of a table.
 
     Raises:
-        DamagedRecord: a row has not the checksum that it was written with.
+        DamagedRecord: a row has not the checksum that it was written with in this run.
     """
+    identity = identity_of(db)
     # NOT INDEXED: an index is not read, since it is only a copy.
     for *cells, checksum in db.execute(
         f"SELECT {', '.join(layout.columns)}, {CHECKSUM} FROM {layout.name} NOT INDEXED"
     ):
-        if row_checksum(cells) != checksum:
+        if row_checksum(cells, identity) != checksum:
             named = ", ".join(map(str, layout.key_of(cells)))
-            raise damaged(path, f"row {named} of its table '{layout.name}' is not as it was written")
+            raise damaged(path, f"row {named} of its table '{layout.name}' is not as this run wrote it")
 
 
 # ------------------------------------------------------------------------------------------- before the first row is read

@@ -2,8 +2,9 @@
 
 How it is done
     The samples of a shard have their numbers in the whole data set, and every row is known by such numbers. So the merged
-    record holds the rows of all parts, and no row changes, not even its checksum. SQLite sorts the rows by their keys, with
-    files for what does not fit into memory, so that memory stays bounded and a table is written from its begin to its end.
+    record holds the rows of all parts, and of a row only its checksum changes, which holds the
+    number of the run. SQLite sorts the rows by their keys, with files for what does not fit into memory, so that memory stays
+    bounded and a table is written from its begin to its end.
     The record is made beside the one that is there, and takes its place when it is whole. A merge that is killed leaves
     what was there before.
 """
@@ -25,6 +26,7 @@ from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.parts import MERGED, Part, Parts, mark_part, read_parts
 from codec_bench.store.record import Run
+from codec_bench.store.tables import IDENTITY
 from codec_bench.store.writer import RunWriter, differences
 
 _UNDER_WAY = "merging"
@@ -32,7 +34,7 @@ _UNDER_WAY = "merging"
 _ONCE = ("meta", "systems", "metrics")
 """The tables that are the same in all parts, or are made anew."""
 _NOT_KEPT = {
-    "schema", "fingerprint", "timings", "state", "started", "finished", "checks", "how", "answering", "canary", MERGED,
+    "schema", IDENTITY, "fingerprint", "timings", "state", "started", "finished", "checks", "how", "answering", "canary", MERGED,
 }  # fmt: skip
 _SUMMED = ("asked", "failed", "cached")
 """What the timings of asking count."""

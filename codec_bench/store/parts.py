@@ -21,7 +21,7 @@ from codec_bench.store import integrity
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.record import Run
-from codec_bench.store.tables import CHECKSUM
+from codec_bench.store.tables import checksum_of, identity_of
 from codec_bench.store.writer import differences
 
 MARK = "part.json"
@@ -111,9 +111,11 @@ def read_part(folder: Path) -> Part:
 
 
 def _content(run: Run) -> str:
-    """A digest of the rows of a record: of how many there are in each table, and of the sum of their checksums."""
+    """A digest of the rows of a record, whichever run wrote them: of how many each table has, and of the sum of their checksums."""
+    with closing(integrity.connect(run.folder / DATABASE)) as db:
+        checksum = checksum_of(identity_of(db))
     tables = [name for (name,) in run.query("SELECT name FROM counts ORDER BY name") if name != "meta"]
-    sums = {name: run.query(f"SELECT COUNT(*), SUM({CHECKSUM}) FROM {name}")[0] for name in tables}
+    sums = {name: run.query(f"SELECT COUNT(*), SUM({checksum}) FROM {name}")[0] for name in tables}
     return hashlib.blake2b(json.dumps(sums).encode(), digest_size=16).hexdigest()
 
 

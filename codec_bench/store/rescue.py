@@ -17,6 +17,7 @@ from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.record import Run
 from codec_bench.store.survey import ANSWERING, Survey, survey
+from codec_bench.store.tables import IDENTITY
 from codec_bench.store.writer import RunWriter
 
 
@@ -83,7 +84,7 @@ def _seal(folder: Path) -> Check:
     )
 
 
-_NOT_KEPT = ("schema", "fingerprint", "state", "finished")
+_NOT_KEPT = ("schema", IDENTITY, "fingerprint", "state", "finished")
 _AT_ONCE = 10_000
 
 

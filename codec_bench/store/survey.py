@@ -18,7 +18,16 @@ from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.store.integrity import DATABASE, SCHEMA, connect
-from codec_bench.store.tables import CHECKSUM, QUESTIONS, TABLES, Layout, layout_of, layouts_of, row_checksum
+from codec_bench.store.tables import (
+    CHECKSUM,
+    QUESTIONS,
+    TABLES,
+    Layout,
+    identity_of,
+    layout_of,
+    layouts_of,
+    row_checksum,
+)
 
 MOST_ENTRIES = 1_000
 """Rows that are looked for one by one in a table of which nothing says how long it is."""
@@ -228,7 +237,7 @@ class _Reader:
     """
 
     def __init__(self, db: sqlite3.Connection, reach: tuple[Sequence[int], Sequence[int], int]) -> None:
-        self._db = db
+        self._db, self._identity = db, identity_of(db)
         systems, metrics, self.most = reach
         self._of = {"system": systems, "metric": metrics}
         self.failed = False
@@ -242,7 +251,7 @@ class _Reader:
             where = " AND ".join([*(f"{name} = ?" for name in named[:-1]), f"{last} BETWEEN ? AND ?"])
             sql = f"SELECT {last}, {columns} FROM {layout.name} NOT INDEXED WHERE {where} ORDER BY {last}"
             for row in self._through(sql, prefix):
-                if row_checksum(row[:-1]) == row[-1]:
+                if row_checksum(row[:-1], self._identity) == row[-1]:
                     yield row[:-1]
                 else:
                     self.failed = True

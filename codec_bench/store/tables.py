@@ -1,7 +1,8 @@
 """The tables of a record: every row carries a checksum, and the record knows how many rows each table has.
 
 Conventions
-    The checksum of a row is the CRC-32 of its cells in the order of the table's columns, as `ascii` writes them.
+    The checksum of a row is the CRC-32 of its cells in the order of the table's columns, as `ascii` writes them, XOR the number
+    of the run, which is drawn when its record is begun. So a row of another run is as wrong as one that was changed.
     The table `counts` holds the number of rows of each table. It changes in the transaction that changes the rows.
 """
 
@@ -38,6 +39,8 @@ def storable(text: str | None) -> str | None:
 
 
 CHECKSUM = "checksum"
+IDENTITY = "identity"
+"""The entry of `meta` with the number of the run, of 32 bits."""
 _CACHE_KIB = 131_072
 """How much memory SQLite may take to sort rows that are gathered; the rest is sorted in files."""
 TABLES = """
@@ -129,9 +132,20 @@ def layout_of(db: sqlite3.Connection, table: str) -> Layout:
     return Layout(table, names, kinds, tuple(key), len(columns) < len(found))
 
 
-def row_checksum(cells: Sequence[Any]) -> int:
-    """The checksum of a row: of its cells as SQLite gives them back."""
-    return crc32(ascii(tuple(cells)).encode())
+def row_checksum(cells: Sequence[Any], identity: int) -> int:
+    """The checksum of a row: of its cells as SQLite gives them back, and of the number of its run."""
+    return crc32(ascii(tuple(cells)).encode()) ^ identity
+
+
+def identity_of(db: sqlite3.Connection, schema: str = "main") -> int:
+    """The number of the run that a record is of; 0 for a record that was begun without one."""
+    row = db.execute(f"SELECT value FROM {schema}.meta NOT INDEXED WHERE key = ?", (IDENTITY,)).fetchone()
+    return int(row[0]) if row and re.fullmatch("[0-9]{1,10}", str(row[0])) else 0
+
+
+def checksum_of(identity: int) -> str:
+    """The SQL expression of a row's checksum XOR a number; SQLite has no such operator."""
+    return f"({CHECKSUM} | {identity}) - ({CHECKSUM} & {identity})"
 
 
 def stored(value: Any, kind: str) -> Any:
@@ -148,11 +162,11 @@ class Rows:
     """Writes the rows of a record, with their checksums and counts. Every change is made inside `transaction`.
 
     Args:
-        db: the record. held: its tables, if they are known already.
+        db: the record. identity: the number of its run. held: its tables, if they are known already.
     """
 
-    def __init__(self, db: sqlite3.Connection, held: dict[str, Layout] | None = None) -> None:
-        self._db = db
+    def __init__(self, db: sqlite3.Connection, identity: int, held: dict[str, Layout] | None = None) -> None:
+        self._db, self._identity = db, identity
         self._grown: Counter[str] = Counter()
         self.layouts = layouts(db) if held is None else held
 
@@ -195,7 +209,9 @@ class Rows:
         names = ", ".join((*layout.columns, CHECKSUM))
         marks = ", ".join("?" * (len(layout.columns) + 1))
         verb = "INSERT OR IGNORE" if clash == "ignore" else "INSERT"
-        done = self._db.executemany(f"{verb} INTO {table} ({names}) VALUES ({marks})", _summed(layout, columns, rows))
+        done = self._db.executemany(
+            f"{verb} INTO {table} ({names}) VALUES ({marks})", self._summed(layout, columns, rows)
+        )
         self._grown[table] += max(done.rowcount, 0)
 
     def delete(self, table: str, where: str, values: Sequence[Sequence[Any]] = ((),)) -> None:
@@ -220,8 +236,18 @@ class Rows:
             changed = ", ".join(f"{name} = ?" for name in (*columns, CHECKSUM))
             self._db.execute(
                 f"UPDATE {table} SET {changed} WHERE {layout.where_key}",
-                (*(now[place] for place in places), row_checksum(now), *key),
+                (*(now[place] for place in places), row_checksum(now, self._identity), *key),
             )
+
+    def _summed(
+        self, layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> Iterator[tuple[Any, ...]]:
+        places = [(layout.columns.index(name), layout.kinds[layout.columns.index(name)]) for name in columns]
+        for row in rows:
+            cells = [None] * len(layout.columns)
+            for (place, kind), cell in zip(places, row):
+                cells[place] = stored(cell, kind)
+            yield (*cells, row_checksum(cells, self._identity))
 
     def make_tables(self, sql: str) -> None:
         """Makes the tables of a record that has none yet."""
@@ -231,7 +257,7 @@ class Rows:
 
 
 def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[Path]) -> None:
-    """Copies the rows of other records into one, with the checksums that they have, in the order of their keys.
+    """Copies the rows of other records into one, in the order of their keys. They get the number of its run.
 
     Args:
         db: the record, outside of a transaction. wanted: its tables that are copied. records: the databases, which share no key.
@@ -245,8 +271,9 @@ def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[P
         db.execute(f"CREATE TABLE heap.{layout.name} ({', '.join((*layout.columns, CHECKSUM))})")
     for record in records:
         db.execute("ATTACH ? AS part", (address(record, "ro"),))
+        checksum = checksum_of(identity_of(db) ^ identity_of(db, "part"))
         for layout in wanted:
-            cells = ", ".join((*layout.columns, CHECKSUM))
+            cells = ", ".join((*layout.columns, checksum))
             db.execute(f"INSERT INTO heap.{layout.name} SELECT {cells} FROM part.{layout.name}")
         db.execute("DETACH part")
     for layout in wanted:
@@ -261,12 +288,3 @@ def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[P
         )
     db.execute("DETACH heap")
     Path(f"{place}.heap").unlink()
-
-
-def _summed(layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[tuple[Any, ...]]:
-    places = [(layout.columns.index(name), layout.kinds[layout.columns.index(name)]) for name in columns]
-    for row in rows:
-        cells = [None] * len(layout.columns)
-        for (place, kind), cell in zip(places, row):
-            cells[place] = stored(cell, kind)
-        yield (*cells, row_checksum(cells))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -18,7 +19,7 @@ from codec_bench.store.folders import FolderLock
 from codec_bench.store.integrity import DATABASE, SCHEMA
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
-from codec_bench.store.tables import TABLES, Rows, address, gather, json_text, storable
+from codec_bench.store.tables import IDENTITY, TABLES, Rows, address, gather, identity_of, json_text, storable
 from codec_bench.types import Sample, Score
 
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
@@ -80,13 +81,15 @@ class RunWriter:
             with closing(Run(self.folder)) as run:
                 run.check()
                 self._check(run.meta.get("fingerprint"), fingerprint, replacing)
+        self._identity = identity_of(self._db) if begun else secrets.randbits(32)
         integrity.remove_seal(self.folder)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
-        rows = Rows(self._db)
+        rows = Rows(self._db, self._identity)
         with rows.transaction():
             if not begun:
                 rows.make_tables(self.tables)
+                set_entries(rows, **{IDENTITY: self._identity})
             set_entries(rows, schema=SCHEMA, fingerprint=fingerprint)
         self._writing = True  # a record whose tables the disk had no room for gets no seal: it has not begun
         self._layouts = rows.layouts
@@ -111,7 +114,7 @@ class RunWriter:
         Raises:
             UserError: it cannot be written.
         """
-        rows = Rows(self._db, self._layouts)
+        rows = Rows(self._db, self._identity, self._layouts)
         try:
             with rows.transaction():
                 yield rows

@@ -173,6 +173,28 @@ def test_what_was_edited_by_hand_is_refused(made, tmp_path, sql):
     refused(folder)
 
 
+def test_a_row_of_another_run_is_refused(made, tmp_path):
+    """The rows that two runs wrote under the same key differ in value, or not even in that."""
+    writer, _ = begun(tmp_path / "other")
+    fill(writer)
+    writer.close()
+    for table, key in (("scores", "sample = 7"), ("items", "sample = 7"), ("samples", "number = 7"), ("meta", "TRUE")):
+        folder = Path(shutil.copytree(made[0] / "closed", tmp_path / table))
+        (folder / integrity.SEAL).unlink()
+        with closing(sqlite3.connect(folder / "run.sqlite")) as db, db:
+            db.execute("ATTACH ? AS other", (str(tmp_path / "other" / "run.sqlite"),))
+            db.execute(f"REPLACE INTO main.{table} SELECT * FROM other.{table} WHERE {key}")
+        refused(folder)
+    with pytest.raises(DamagedRecord, match="row 0, 0, 7 of its table 'scores' is not as this run wrote it"):
+        read(tmp_path / "scores")
+    found = rescue(tmp_path / "scores", tmp_path / "new")
+    assert found.lost_items == 2 and found.parts["scores"].lost == 4
+    writer, finished = begun(tmp_path / "new")
+    fill(writer, finished)
+    writer.close()
+    assert read(tmp_path / "new") == made[1]
+
+
 def of_schema(folder: Path, schema: str) -> Path:
     edit(folder, "UPDATE meta SET value = ? WHERE key = 'schema'", (schema,))
     return folder

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 import sqlite3
 from contextlib import closing
+from zlib import crc32
 
 import pytest
 
@@ -77,12 +79,16 @@ def parts(tmp_path):
 
 
 def rows(folder):
-    """Every row of every table that is about samples, with its checksum."""
+    """Every row of every table that is about samples. Its checksum is that of its cells in this run."""
     with closing(sqlite3.connect(folder / "run.sqlite")) as db:
-        return {
+        ((identity,),) = db.execute("SELECT value FROM meta WHERE key = 'identity'")
+        held = {
             table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2").fetchall()
             for table in ("samples", "extras", "items", "scores")
         }
+    for *cells, checksum in itertools.chain(*held.values()):
+        assert checksum == crc32(ascii(tuple(cells)).encode()) ^ int(identity)
+    return {table: [row[:-1] for row in found] for table, found in held.items()}
 
 
 def test_the_merged_record_is_that_of_one_machine(tmp_path, parts):
