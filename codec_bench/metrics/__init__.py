@@ -60,6 +60,7 @@ TABLE = {
     "ttsds2_wav2vec2": "codec_bench.metrics.ttsds2:Ttsds2Wav2vec2Score",
     "ttsds2_whisper": "codec_bench.metrics.ttsds2:Ttsds2WhisperScore",
     "visqol": "codec_bench.metrics.visqol:Visqol",
+    "voiced_in_both": "codec_bench.metrics.pitch:VoicedInBoth",
     "vuv_error": "codec_bench.metrics.pitch:VuvError",
     "warpq": "codec_bench.metrics.warpq:WarpQ",
     "wer": "codec_bench.metrics.error_rate:Wer",
@@ -89,7 +90,7 @@ TOPICS = {
         *("estoi", "lsd", "mcd", "mel_distance", "pesq_nb", "pesq_wb", *_learned("fidelity")),
         *("si_sdr", "snr", "snr_seg", "stft_distance", "stoi", "visqol", "warpq"),
     ),
-    "prosody": ("duration_error", "energy_corr", "f0_corr", "f0_rmse", "speaking_rate_error", "vuv_error"),
+    "prosody": ("duration_error", "energy_corr", "f0_corr", "f0_rmse", "speaking_rate_error", "voiced_in_both", "vuv_error"),
     "silence": ("leading_silence_error", "silence_kept", "speech_kept", "speech_share"),
     "set": ("fad", "kad", "ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
 }
@@ -98,11 +99,15 @@ QUALITY, OFFLINE = "quality", "all-offline"
 """The groups over several topics: naturalness and fidelity, and every metric."""
 FETCHED_BY_PACKAGES = {"s3prl", "s3prl-frames"}
 """Features whose package fetches its weights itself, so that they are not in the catalogue."""
+_OVER_FRAMES_VOICED_IN_BOTH = {f"{name}{variant}" for name in ("f0_corr", "f0_rmse") for variant in ("", "[swift]", "[world]")}
+"""Metrics that look at frames voiced in both signals, so that the share of such frames stands beside them."""
 REGISTRY = Registry("metric", "METRICS", TABLE)
 
 
 def expand(texts: list[str]) -> list[str]:
     """Replaces the names of groups by those of their metrics and keeps all other names. `dnsmos[all-windows]` gives four.
+
+    Metrics over frames voiced in both signals bring `voiced_in_both` with them.
 
     Raises:
         UserError: a metric is asked for twice.
@@ -115,7 +120,8 @@ def expand(texts: list[str]) -> list[str]:
     for name in out:
         if out.count(name) > 1:
             raise UserError(f"the metric '{name}' is asked for twice", hint="name each metric once")
-    return out
+    beside = ["voiced_in_both" + name[len("f0_corr") :] for name in out if name in _OVER_FRAMES_VOICED_IN_BOTH]
+    return list(dict.fromkeys([*out, *beside]))
 
 
 def chosen_metrics(metrics: str | Sequence[str] | None, preset: str | None) -> list[str]:

@@ -22,7 +22,7 @@ VOICED_FRAMES, FEWEST_WORDS = 3, 3
 
 
 class _Pitch(ItemMetric):
-    """The common part of the three metrics: the pitch of both sides is compared frame by frame.
+    """The common part of the four metrics: the pitch of both sides is compared frame by frame.
 
     There is no time warping, so reference and estimate must be aligned, as they are for a codec. If their lengths differ
     by up to 0.1 s, the common part is compared; a larger difference is refused.
@@ -104,7 +104,7 @@ class F0Rmse(_Pitch):
       reports without time warping (its default). A frame that is voiced on one side only counts with its whole pitch.
 
     Undefined where no frame is voiced in both (never for `versa`). Frames in which one side's pitch is wrong by an octave
-    dominate the value: read it together with `f0_corr` and `vuv_error`.
+    dominate the value: read it together with `f0_corr` and `voiced_in_both`.
 
     Args:
         variant: None, `swift`, `world` or `versa`.
@@ -246,6 +246,36 @@ class VuvError(_Pitch):
 
     def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
         return float(np.mean((reference > 0) != (estimate > 0)))
+
+
+class VoicedInBoth(_Pitch):
+    """The share of the reference's voiced frames that are voiced in the estimate too. Higher is better, 0 to 1.
+
+    `f0_rmse` and `f0_corr` look at these frames alone. Whoever asks for one of them gets this share beside it: an estimate that keeps
+    the pitch of a few frames may have a fine pitch error.
+
+    * None: by Boersma's tracker. * `swift`: by SwiftF0. * `world`: by WORLD's Harvest.
+
+    Undefined where the reference is nowhere voiced.
+
+    Args:
+        variant: None, `swift` or `world`.
+
+    Raises:
+        UserError: no such variant.
+    """
+
+    key = "voiced_in_both"
+    range = (0.0, 1.0)
+    variants: ClassVar[dict[str | None, str]] = {
+        None: f"voiced_in_both/{_BOERSMA}",
+        "swift": f"voiced_in_both/{_SWIFT}",
+        "world": f"voiced_in_both/{_WORLD}",
+    }
+
+    def _compare(self, reference: np.ndarray, estimate: np.ndarray, both: np.ndarray) -> float | str:
+        voiced = np.count_nonzero(reference)
+        return float(both.sum() / voiced) if voiced else "no frame of the reference is voiced"
 
 
 def _words_of_both(item: Inputs) -> tuple[list[Word], list[Word]]:

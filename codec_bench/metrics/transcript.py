@@ -30,6 +30,7 @@ class Transcript(Metric):
 
     kind = "single"
     signals = False
+    higher_is_better = None
     range = (0.0, None)
     unit = "words"
     source = "the recogniser's own transcript, unchanged"

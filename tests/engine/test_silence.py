@@ -19,7 +19,7 @@ MEANT = {
     "stoi": 0.0, "estoi": 0.0, "wer[pocketsphinx]": 1.0, "wer_macro[pocketsphinx]": 1.0, "cer[pocketsphinx]": 1.0,
     "dwer[pocketsphinx]": 1.0, "transcript[pocketsphinx]": 0.0, "mel_distance": None, "stft_distance": None,
     "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "lsd": None, "duration_error": 0.0,
-    "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None,
+    "voiced_in_both": 0.0, "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None,
     "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None,
 }  # fmt: skip
 """They have a value that means what it says; None for one that depends on the sound."""

@@ -1,4 +1,4 @@
-"""For two pitch tracks, the three metrics equal their definitions and the results of VERSA's code."""
+"""For two pitch tracks, the four metrics equal their definitions and the results of VERSA's code."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import pytest
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError
 from codec_bench.features.pitch import Pitch
+from codec_bench.metrics import expand
 from codec_bench.metrics.base import Inputs, inputs_or_score
-from codec_bench.metrics.pitch import F0Corr, F0Rmse, VuvError
+from codec_bench.metrics.pitch import F0Corr, F0Rmse, VoicedInBoth, VuvError
 from codec_bench.types import Score
 
 RATE = 16_000
@@ -86,7 +87,7 @@ def test_lengths():
     found = score(F0Rmse(), reference, np.append(np.full(100, 120.0), np.full(10, 400.0)))
     assert found.value == 0 and found.detail["frames"] == 100
     for estimate, word in ((np.full(111, 120.0), "longer"), (np.full(89, 120.0), "shorter")):
-        for metric in (F0Rmse(), F0Corr(), VuvError()):
+        for metric in (F0Rmse(), F0Corr(), VoicedInBoth(), VuvError()):
             found = score(metric, reference, estimate)
             assert found.status == "refused" and f"0.11 s {word}" in found.reason
     assert score(VuvError("world"), reference, np.full(120, 120.0), hop_s=0.005).status == "ok"
@@ -101,11 +102,11 @@ def test_without_a_reference_it_is_refused():
 
 def test_names_units_and_protocols():
     assert [F0Rmse().unit, F0Rmse("world").unit, F0Rmse("versa").unit, F0Corr().unit] == ["cents", "Hz", "Hz", ""]
-    metrics = [kind(v) for kind in (F0Rmse, F0Corr, VuvError) for v in (None, "swift", "world")]
+    metrics = [kind(v) for kind in (F0Rmse, F0Corr, VoicedInBoth, VuvError) for v in (None, "swift", "world")]
     metrics += [F0Rmse("versa"), F0Corr("versa")]
-    assert len({metric.protocol for metric in metrics}) == len({metric.name for metric in metrics}) == 11
+    assert len({metric.protocol for metric in metrics}) == len({metric.name for metric in metrics}) == 14
     assert F0Rmse("versa").estimate_features == ("pitch[world]",)
-    assert [m.higher_is_better for m in (F0Rmse(), F0Corr(), VuvError())] == [False, True, False]
+    assert [m.higher_is_better for m in (F0Rmse(), F0Corr(), VoicedInBoth(), VuvError())] == [False, True, True, False]
     for metric in metrics:
         (name,) = metric.reference_features
         tracker = Pitch(variant=name.partition("[")[2].rstrip("]") or None).protocol.removeprefix("pitch/")
@@ -114,7 +115,25 @@ def test_names_units_and_protocols():
         VuvError("versa")
 
 
-@pytest.mark.compares("f0_rmse", "f0_corr", "vuv_error", weights="none")
+def test_the_share_of_voiced_frames_stands_beside_what_rests_on_them():
+    assert expand(["f0_rmse", "f0_corr"]) == ["f0_rmse", "f0_corr", "voiced_in_both"]
+    assert expand(["f0_corr[swift]", "stoi"]) == ["f0_corr[swift]", "stoi", "voiced_in_both[swift]"]
+    assert expand(["voiced_in_both", "f0_rmse"]) == ["voiced_in_both", "f0_rmse"]
+    for over_other_frames in ("f0_rmse[versa]", "f0_corr[versa]", "f0_corr[words]", "vuv_error"):
+        assert expand([over_other_frames]) == [over_other_frames]
+
+
+def test_the_share_of_voiced_frames():
+    half = np.full(100, 120.0)
+    half[50:] = 0
+    assert score(VoicedInBoth(), np.full(100, 120.0), half).value == 0.5
+    assert score(VoicedInBoth(), half, np.full(100, 240.0)).value == 1
+    assert score(VoicedInBoth(), half, np.zeros(100)).value == 0
+    found = score(VoicedInBoth(), np.zeros(100), half)
+    assert found.status == "undefined" and "the reference is voiced" in found.reason
+
+
+@pytest.mark.compares("f0_rmse", "f0_corr", "voiced_in_both", "vuv_error", weights="none")
 def test_versas_numbers(embedded):
     pyworld = pytest.importorskip("pyworld", reason="the oracle")
     from scipy.signal import firwin, lfilter
@@ -135,6 +154,8 @@ def test_versas_numbers(embedded):
     assert score(F0Corr("versa"), *sides, hop_s=0.005).value == pytest.approx(pearsonr(pred, gt)[0], abs=1e-3)
     both = (gt > 0) & (pred > 0)
     assert 0 < both.sum() < (gt > 0).sum()
+    found = score(VoicedInBoth("world"), *sides, hop_s=0.005).value
+    assert found == pytest.approx(both.sum() / (gt > 0).sum(), abs=0.01)
     assert score(F0Rmse("world"), *sides, hop_s=0.005).value == pytest.approx(
         np.sqrt(np.mean((pred[both] - gt[both]) ** 2)), rel=1e-3
     )

@@ -63,11 +63,26 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]]) -> dict[
         **first,
         "samples": max(entry["board"]["samples"] for entry in entries),
         "columns": heads,
+        "primary": _primary(entries[-1], order),
         "rows": rows,
         "notes": list(notes),
         "published": list((entries[-1]["benchmark"] or {}).get("published") or ()),
         "asked": entries[-1]["asked"],
     }
+
+
+def _primary(entry: Entry, order: Sequence[tuple[str, str]]) -> int | None:
+    """The number of the column by which a leaderboard is sorted at first: the primary metric of the benchmark."""
+    name = (entry["benchmark"] or {}).get("primary")
+    return order.index((name, entry["metrics"][name]["protocol"])) if name in entry["metrics"] else None
+
+
+def _has_front(board: Mapping[str, Any]) -> bool:
+    """Whether a leaderboard has bitrates and, beside them, a metric of which more or less is better."""
+    rated = any(
+        row["cells"][c] for c, head in enumerate(board["columns"]) if head["name"] == "bitrate" for row in board["rows"]
+    )
+    return rated and any(head["name"] != "bitrate" and head["higher"] is not None for head in board["columns"])
 
 
 def _cell(
@@ -151,6 +166,7 @@ def index_of(
             }
             for board in boards.values()
         ],
+        "front": next((key for key, board in boards.items() if _has_front(board)), None),
         "systems": systems,
         "metrics": sorted({name for entry in entries for name in entry["metrics"]}),
         "published": {name: board["summary"] for name, board in published.items()},

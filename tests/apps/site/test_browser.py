@@ -98,6 +98,15 @@ def test_every_view_opens_from_disk_and_loads_nothing_else(page, made):
     assert urls and all(url.startswith(made.path.as_uri()) or url == "data:," for url in urls)
 
 
+def test_the_first_page_draws_the_front_of_the_newest_leaderboard_with_bitrates(page, made):
+    key = made.read_data("index")["front"]
+    assert key == board_key(made)
+    names = set(texts(page, "main figure svg text"))
+    assert {"opus-6k", "opus-12k"} <= names
+    click(page, "main figure ~ p a, main div + p a")
+    until(lambda: f"board/{key}" in page.execute_script("return location.hash"))
+
+
 def test_it_is_the_same_over_http(browser, made, server):
     key = board_key(made)
     address = f"#/board/{key}?sort=2&down=1&cols=0.2&q=opus&runs=all"

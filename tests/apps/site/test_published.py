@@ -62,6 +62,28 @@ def write_answered(folder, system, column, value, facts):
         )  # fmt: skip
 
 
+def test_a_leaderboard_of_one_metric_opens_ranked_by_it(browser, asked):
+    (key,) = (one["key"] for one in asked.read_data("index")["boards"] if one["benchmark"] == "meld-emo")
+    open_page(browser, asked.path / "index.html")
+    go(browser, f"#/board/{key}")
+    assert [row[0] for row in rows(browser, "#board-table")] == ["other <i>model", "model"]
+    assert texts(browser, "[aria-sort=descending]") and not texts(browser, "[aria-sort=ascending]")
+    main = "document.querySelector('main')"
+    assert browser.execute_script(f"return [...{main}.childNodes].every((node) => node.nodeType === 1)")
+    address = browser.execute_script("return location.href")
+    click(browser, '[data-sort="0"] button')  # ascending
+    assert [row[0] for row in rows(browser, "#board-table")] == ["model", "other <i>model"]
+    click(browser, '[data-sort="0"] button')  # the order of the runs
+    unsorted = [row[0] for row in rows(browser, "#board-table")]
+    assert not texts(browser, "[aria-sort=descending], [aria-sort=ascending]")
+    browser.refresh()
+    until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
+    assert [row[0] for row in rows(browser, "#board-table")] == unsorted
+    click(browser, '[data-sort="0"] button')
+    assert browser.execute_script("return location.href") == address
+    assert complaints(browser) == []
+
+
 def test_a_benchmark_has_a_page(browser, asked):
     open_page(browser, asked.path / "index.html")
     go(browser, "#/benchmarks")

@@ -7,20 +7,22 @@ view("board", async (box, [key], state) => {
   const board = await load(`boards/${key}`);
   const columns = board.columns;
   const names = runNames();
+  const first = { sort: board.primary, down: board.primary !== null && columns[board.primary].higher !== false };
   const settings = {
     text: state.get("q") ?? "",
     all: state.get("runs") === "all",
     most: state.get("most") ?? "",
-    sort: state.has("sort") ? Number(state.get("sort")) : null,
-    down: state.get("down") === "1",
+    ...(state.has("sort") ? { sort: state.get("sort") === "runs" ? null : Number(state.get("sort")), down: state.get("down") === "1" } : first),
     shown: new Set(state.has("cols") ? state.get("cols").split(".").map(Number) : columns.map((_, c) => c).slice(0, MOST_COLUMNS)),
     picked: [],
   };
-  const remember = () =>
+  const remember = () => {
+    const same = settings.sort === first.sort && settings.down === first.down;
     keepState({
-      q: settings.text, most: settings.most, runs: settings.all ? "all" : null, sort: settings.sort, down: settings.down ? 1 : null,
+      q: settings.text, most: settings.most, runs: settings.all ? "all" : null, sort: same ? null : settings.sort ?? "runs", down: same || !settings.down ? null : 1,
       cols: [...settings.shown].sort((a, b) => a - b).join(".") === columns.map((_, c) => c).slice(0, MOST_COLUMNS).join(".") ? null : [...settings.shown].sort((a, b) => a - b).join("."),
     });
+  };
 
   const rate = columns.findIndex((column) => column.name === "bitrate");
   const place = el("div");
@@ -158,7 +160,7 @@ view("board", async (box, [key], state) => {
       }),
       pick,
     ),
-    columns.length > 1 && columnChoice(columns.map((_, c) => columnTitle(columns, c)), settings.shown, draw),
+    columns.length > 1 ? columnChoice(columns.map((_, c) => columnTitle(columns, c)), settings.shown, draw) : "",
     place,
     rest,
     plots,

@@ -16,7 +16,7 @@ const BOARD_HEADS = ["Leaderboard", "Of", right("Samples"), right("Systems"), ri
 const runRows = (runs) => runs.map(([key, name, board, date, state]) => [runLink(key, name), el("a", { href: address("board", index.boards[board].key) }, boardTitle(index.boards[board])), moment(date), state === "finished" ? "finished" : el("span", { class: "status flagged" }, `not finished: ${state}`)]);
 const RUN_HEADS = ["Run", "Leaderboard", "Finished", "State"];
 
-view("", async (box) => {
+view("", async (box, _, state) => {
   box.append(
     el("h1", null, index.title),
     facts([
@@ -39,6 +39,13 @@ view("", async (box) => {
     el("p", { class: "lead" }, "Numbers over different data or by different protocols are never in one column. Each leaderboard is over the same samples."),
     wordTable("Leaderboards", BOARD_HEADS, boardRows(index.boards), "narrow"),
   );
+  if (index.front) {
+    const [about, plots] = [index.boards.find((board) => board.key === index.front), el("div")];
+    const board = await load(`boards/${index.front}`);
+    box.append(plots);
+    paretoView(plots, board, state)(newestRows(board.rows), true);
+    box.append(el("p", { class: "lead" }, "The newest leaderboard with bitrates: ", el("a", { href: address("board", index.front) }, boardTitle(about)), "."));
+  }
   const published = Object.entries(index.published);
   if (published.length) {
     box.append(
