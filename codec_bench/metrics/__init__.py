@@ -90,7 +90,10 @@ TOPICS = {
         *("estoi", "lsd", "mcd", "mel_distance", "pesq_nb", "pesq_wb", *_learned("fidelity")),
         *("si_sdr", "snr", "snr_seg", "stft_distance", "stoi", "visqol", "warpq"),
     ),
-    "prosody": ("duration_error", "energy_corr", "f0_corr", "f0_rmse", "speaking_rate_error", "voiced_in_both", "vuv_error"),
+    "prosody": (
+        *("duration_error", "energy_corr", "f0_corr", "f0_rmse", "speaking_rate_error"),
+        *("voiced_in_both", "vuv_error"),
+    ),
     "silence": ("leading_silence_error", "silence_kept", "speech_kept", "speech_share"),
     "set": ("fad", "kad", "ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
 }
@@ -99,7 +102,9 @@ QUALITY, OFFLINE = "quality", "all-offline"
 """The groups over several topics: naturalness and fidelity, and every metric."""
 FETCHED_BY_PACKAGES = {"s3prl", "s3prl-frames"}
 """Features whose package fetches its weights itself, so that they are not in the catalogue."""
-_OVER_FRAMES_VOICED_IN_BOTH = {f"{name}{variant}" for name in ("f0_corr", "f0_rmse") for variant in ("", "[swift]", "[world]")}
+_OVER_FRAMES_VOICED_IN_BOTH = {
+    f"{name}{variant}" for name in ("f0_corr", "f0_rmse") for variant in ("", "[swift]", "[world]")
+}
 """Metrics that look at frames voiced in both signals, so that the share of such frames stands beside them."""
 REGISTRY = Registry("metric", "METRICS", TABLE)
 
