@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from codec_bench.benchmark.definition.benchmark import Benchmark
@@ -13,8 +12,6 @@ from codec_bench.stats.identity import Identity, data_hash, hashed, identity_of
 from codec_bench.store.draws import GIVEN
 from codec_bench.store.record import Run
 
-_HALF = ("float16", "bfloat16")
-
 
 def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
     """The identities that a model's run of a definition may have: with a wording for each question, and with all of them.
@@ -23,7 +20,7 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
     """
     if one.kind == "codec":
         return [Identity()]
-    known = Identity(data=_data(one), reading=hashed(list(one.process)), choices=hashed(GIVEN))
+    known = Identity(data=_data(one), reading=hashed(list(one.process)), choices=hashed(GIVEN), precision="")
     try:
         prompt = one.prompt_for(info)
     except UserError:  # the prompt has nothing that such a model reads
@@ -32,19 +29,13 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
 
 
 def other_than_defined(run: Run, one: Benchmark) -> list[str]:
-    """In what a run is not of the benchmark that its definition says, such as `other prompt`; nothing where it is.
-
-    A computing precision below the usual one is named too, if it was asked for.
-    """
+    """In what a run is not of the benchmark that its definition says, such as `other prompt`; nothing where it is."""
     facts = next(iter(run.systems.values()), None) or {}
     info = ModelInfo(
         str(facts.get("name", "")), family=facts.get("family") or "", reads=facts.get("reads") or "messages"
     )
     identity = identity_of(run)
-    apart = min((identity.differences(other, rows=False) for other in defined_identities(one, info)), key=len)
-    given = ((run.meta.get("config") or {}).get("options") or {}).values()
-    half = any(isinstance(of, Mapping) and of.get("dtype") in _HALF for of in given)
-    return [*apart, *(["half precision"] if half else [])]
+    return min((identity.differences(other, rows=False) for other in defined_identities(one, info)), key=len)
 
 
 def _data(one: Benchmark) -> str | None:

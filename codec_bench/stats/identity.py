@@ -1,4 +1,4 @@
-"""What a benchmark was in a run: its data, rows, prompt, reading and order of options, each as a hash, whatever its name is.
+"""What a benchmark was in a run: its data, rows, prompt, reading, order of options and precision, whatever its name is.
 
 Conventions
     What the record does not hold is None, and is not compared: an imported run knows neither prompt nor reading. How a metric
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from codec_bench.store.answers import has_answers
@@ -20,6 +20,8 @@ from codec_bench.store.record import Run
 _OF_DATA = ("data", "fields", "language", "wants", "too_long", "windows")
 _ELSEWHERE = ("revision",)
 """What says where data came from and not what they are; `rows` is of their content."""
+HALF = "half precision"
+_HALVES = ("float16", "bfloat16")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,7 @@ class Identity:
     prompt: str | None = None
     reading: str | None = None
     choices: str | None = None
-
-    @property
-    def hash(self) -> str:
-        """One hash of all parts."""
-        return hashed(astuple(self))
+    precision: str | None = None
 
     def differences(self, other: Identity, *, rows: bool = True) -> list[str]:
         """In what another one differs, in words such as `other prompt`.
@@ -50,12 +48,16 @@ class Identity:
         """
         unlike = [
             name
-            for name in ("data", "rows", "prompt", "reading", "choices")
+            for name in ("data", "rows", "prompt", "reading", "choices", "precision")
             if (rows or name != "rows")
             and None not in (getattr(self, name), getattr(other, name))
             and getattr(self, name) != getattr(other, name)
         ]
-        words = {"rows": "other data", "choices": "other order of options"}
+        words = {
+            "rows": "other data",
+            "choices": "other order of options",
+            "precision": self.precision or "other precision",
+        }
         return list(dict.fromkeys(words.get(name, f"other {name}") for name in unlike))
 
 
@@ -67,6 +69,8 @@ def identity_of(run: Run) -> Identity:
     )
     if not has_answers(run):
         return Identity(rows=hashed(sorted([s.id, s.text, s.language] for s in run.samples())))
+    given = ((run.meta.get("config") or {}).get("options") or {}).values()
+    half = any(isinstance(of, Mapping) and of.get("dtype") in _HALVES for of in given)
     shuffled = asked.get("choices", GIVEN) != GIVEN
     questions = (
         "SELECT COALESCE(q.draw_of, p.id), q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number "
@@ -79,6 +83,7 @@ def identity_of(run: Run) -> Identity:
         prompt=hashed(asked["prompt"]) if "prompt" in asked else None,
         reading=hashed(scored["postprocess"]) if "postprocess" in scored else None,
         choices=hashed(asked.get("choices", GIVEN)) if asked else None,
+        precision=HALF if half else "",
     )
 
 

@@ -126,7 +126,12 @@ def runs(tmp_path_factory):
         answered(
             folder / "towns" / "ear", "ear", [("Rome says ear", 0.0), ("Paris says ear", 1.0), (None, None)], **towns
         ),
-        answered(folder / "towns" / "mouth", "mouth", [("Paris says mouth", 1.0), ("Oslo says mouth", 0.0)], **towns),
+        answered(
+            folder / "towns" / "mouth",
+            "mouth",
+            [("Paris says mouth", 1.0), ("Oslo says mouth", 0.0), (None, None)],
+            **towns,
+        ),
         answered(
             folder / "rivers" / "ear",
             "ear",
@@ -148,14 +153,16 @@ def pages(asked, spoken, runs, tmp_path_factory):
     return folder
 
 
-def opened(browser, path, id, rows=1):
-    """Opens one sample of a page, the first of so many rows; returns what is told there as [(label, text)], by block."""
+def opened(browser, path, id, rows=1, column=0):
+    """Opens one sample of a page, the first of so many rows of a column; returns what is told there as [(label, text)], by block."""
     browser.get_log("browser")
     browser.get(path.as_uri())
     until(lambda: browser.execute_script("return document.documentElement.dataset.ready"))
-    browser.execute_script(
-        "const e = document.getElementById('by-text'); e.value = arguments[0]; e.dispatchEvent(new Event('input'))", id
-    )
+    for place, event, value in (("by-metric", "change", column), ("by-text", "input", id)):
+        browser.execute_script(
+            "const e = document.getElementById(arguments[0]); e.value = arguments[2]; e.dispatchEvent(new Event(arguments[1]))",
+            place, event, value,
+        )  # fmt: skip
     until(lambda: len(browser.find_elements("css selector", "#sample-table .open")) == rows)
     browser.execute_script("document.querySelector('#sample-table .open').click()")
     until(lambda: browser.execute_script("return document.getElementById('detail').open"))
@@ -263,7 +270,7 @@ def test_two_models_of_one_benchmark_answer_side_by_side(browser, pages):
 
 
 def test_two_benchmarks_on_a_page_are_kept_apart(browser, pages):
-    _, *answers = opened(browser, pages / "benchmarks.html", "rivers: test/0")
+    _, *answers = opened(browser, pages / "benchmarks.html", "rivers: test/0", column=1)
     assert [dict(answer)["answered"] for answer in answers] == ["Seine says ear"]
     assert texts(browser, "#detail-title") == ["rivers: test/0"]
     assert texts(browser, "#detail .grid tbody th") == ["rivers/ear"]
@@ -274,8 +281,8 @@ def test_two_benchmarks_on_a_page_are_kept_apart(browser, pages):
     browser.execute_script("document.querySelector('[data-example] button').click()")
     assert texts(browser, "#detail-title") == texts(browser, "[data-example]")[:1] == ["towns: test/2"]
     # The page does not list metrics of another benchmark as missing for a failed item.
-    opened(browser, pages / "benchmarks.html", "towns: test/2")
-    assert texts(browser, "#detail .grid tbody td") == ["failed", "–"]
+    opened(browser, pages / "benchmarks.html", "towns: test/2", rows=2)
+    assert texts(browser, "#detail .grid tbody td") == ["failed", "failed"]
     # The 0.75 of the one benchmark does not compete with the two 0.5 of the other, which are both its best.
     best = texts(browser, "#summary-table tbody tr:has(.best) th")
     assert [label.splitlines()[0] for label in best] == ["towns/ear", "mouth"]

@@ -295,6 +295,9 @@ def test_numbers_of_two_protocols_never_share_a_column(tmp_path):
     write_page(runs, tmp_path / "report.html")
     data = Reader(tmp_path / "report.html").data
     assert [c["protocol"] for c in data["columns"]] == ["dnsmos/speechmos", "dnsmos/all-windows"]
+    assert [c["variant"] for c in data["columns"]] == ["dnsmos/speechmos", "dnsmos/all-windows"], (
+        "the heads tell them apart"
+    )
     assert [[bool(entry) for entry in row] for row in data["summary"]] == [[True, False], [False, True]]
 
 

@@ -8,7 +8,8 @@ Conventions
     Where a benchmark says how its own toolkit counts failures, a cell follows that rule.
     A column holds one thing: the benchmark of its definition, with the questions that most of the runs asked. A run whose data,
     prompt, reading, order of options or precision is another, or that holds a part of the questions, gives a row of its own,
-    whose name says so and which is in no rank.
+    whose name says so and which is in no rank. Where data were a copy of a repository at no commit that is known, and no run from
+    the repository itself asked the same questions, the name says so too.
     A later run of the same thing replaces the values of an earlier one.
 """
 
@@ -46,6 +47,7 @@ class _Asked:
         apart: in what it is another benchmark, such as `other prompt`.
         part: how many questions it holds, where these are not all; else "".
         limited, unfinished, rerouted: as of `Row`.
+        copied: whether its data are a copy of a repository at no known commit, so that the record does not say whether they are its.
     """
 
     rows: str | None
@@ -54,6 +56,7 @@ class _Asked:
     limited: bool
     unfinished: bool
     rerouted: bool
+    copied: bool
 
     @property
     def settles(self) -> bool:
@@ -86,6 +89,7 @@ class _Values:
     parts: dict[str, str] = field(default_factory=dict)
     rerouted: bool = False
     unfinished: bool = False
+    copied: bool = False
     doubled: dict[str, list[str]] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     intervals: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
@@ -101,9 +105,11 @@ class _Values:
             self.parts[column.name] = asked.part
         value, told = _by_rule(entry)
         self.sources[column.name] = found.source
-        before = self.cells.get(column.name)
+        before, rated = self.cells.get(column.name), self.ratings.get(column.name)
         if judge is None and before is not None and before != column.shown(value):
             self.doubled.setdefault(column.name, []).append(str(before))
+        if judge is not None and rated is not None and rated != (column.shown(value), judge):
+            self.doubled.setdefault(column.name, []).append("{} by {}".format(*rated))
         if judge is not None:
             self.ratings[column.name] = (column.shown(value), judge)
         else:
@@ -148,16 +154,19 @@ def own_rows(
         ignored += [] if values else [str(place)]
         every += values
     settled = _settled(every)
+    known = {(one.column.name, one.asked.rows) for one in every if not one.asked.copied}
     rows: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Values] = {}
     for value in every:
         asked = value.asked
         other = asked.settles and asked.rows != settled[value.column.name, value.system[1:]]
         key = (value.system, (_OTHER_DATA,) if other else asked.apart, bool(asked.part))
-        rows.setdefault(key, _Values()).take(value)
+        row = rows.setdefault(key, _Values())
+        row.take(value)
+        row.copied |= asked.copied and not (other or asked.apart) and (value.column.name, asked.rows) not in known
     return [_row(system, apart, values, rules) for (system, apart, _), values in rows.items()], ignored
 
 
-_OTHER_DATA = "other data"
+_OTHER_DATA, _COPIED = "other data", "own copy of the data"
 
 
 def _settled(found: Sequence[_Found]) -> dict[tuple[str, tuple[str, ...]], str]:
@@ -188,12 +197,15 @@ def _asked(run: Run, one: Benchmark, rerouted: bool) -> _Asked:
     limited = taken.why == "limit" if taken else limit is not None
     part = rows_text(taken) if taken and taken.why else f"limited to {limit:,} questions" if limited else ""
     unfinished = meta.get("state") not in (None, "finished")
-    return _Asked(identity_of(run).rows, tuple(other_than_defined(run, one)), part, limited, unfinished, rerouted)
+    asked = (meta.get("fingerprint") or {}).get("asked") or {}
+    copied = "revision" in asked and asked["revision"] is None and one.data.path is None
+    apart = tuple(other_than_defined(run, one))
+    return _Asked(identity_of(run).rows, apart, part, limited, unfinished, rerouted, copied)
 
 
 def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> Row:
     parts = dict.fromkeys(values.parts.values())
-    told = [*apart, *(parts if len(parts) < 2 else ["parts of the questions"])]
+    told = [*apart, *(parts if len(parts) < 2 else ["parts of the questions"]), *([_COPIED] if values.copied else [])]
     return rules.row(
         _name(*system, *told),
         values.cells,

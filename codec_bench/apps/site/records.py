@@ -118,13 +118,17 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
     limit, rows, named = config.get("limit"), rows_taken(run), benchmark.get("name")
     ours = load_benchmark(named) if isinstance(named, str) and has_benchmark(named) else None
     marks = other_than_defined(run, ours) if ours is not None else []
+    identity = identity_of(run)
+    if ours is None and identity.precision:
+        marks = [identity.precision]
     told = [
         named,
-        sorted([s.id, s.text, s.language] for s in run.samples()) if generated else data.get("fingerprint"),
+        sorted([s.id, s.text, s.language] for s in run.samples())
+        if generated
+        else data.get("fingerprint") or identity.rows,
         None if limit is None else [limit, config.get("seed")],
     ]
     if marks or (named and ours is None):  # one benchmark has several prompts, for models that read other things
-        identity = identity_of(run)
         told.append([marks, identity.data, identity.prompt, identity.reading, identity.choices])
     marks += [numbers.rows_text(rows)] if rows and rows.why == "data" else []
     name = Path(str(data.get("name") or config.get("data") or "data")).name

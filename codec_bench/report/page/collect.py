@@ -2,8 +2,8 @@
 
 Conventions
     On the page, systems, columns (metrics) and samples are named by their position. Numbers of two protocols are never in
-    one column, and neither are those of runs of codecs over different data: a column is known by metric, protocol and
-    data (`data` is empty if all runs have the same). Samples of several runs are the same sample if their benchmark,
+    one column, and neither are those of runs over different data: a column is known by metric, protocol and
+    data (`data` is empty if all runs have the same; `columns.data_sets`). Samples of several runs are the same sample if their benchmark,
     id and text are equal.
     Values are arrays `(systems, columns, samples)`, nan if there is no value.
 """

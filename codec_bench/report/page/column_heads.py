@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,16 +26,20 @@ def column_heads(
     `scored` says which samples have a value, bool `(systems, columns, samples)`.
     """
     heads = []
+    same_name = Counter((column.metric, column.data) for column in columns)
     for c, ((name, protocol, of), facts) in enumerate(columns.items()):
         column = [row[c] for row in entries]
         higher = facts.get("higher_is_better")
+        head = head_of(name, protocol, facts, [entry for entry in column if entry])
+        if same_name[name, of] > 1:  # by two judges, say
+            head["variant"] = f"{head['variant']} {protocol}".strip()
         rivals: dict[str | None, list[int]] = {}
         for s, (entry, system) in enumerate(zip(column, systems)):
             if entry and system.name != numbers.UNPROCESSED and name != "bitrate":
                 rivals.setdefault(benchmarks[system.run], []).append(s)
         heads.append(
             {
-                **head_of(name, protocol, facts, [entry for entry in column if entry]),
+                **head,
                 "data": of,
                 "direction": {True: "higher is better", False: "lower is better", None: ""}[higher],
                 "range": facts.get("range"),

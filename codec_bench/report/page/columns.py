@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from codec_bench.report import numbers
+from codec_bench.stats.identity import Identity, identity_of
+from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary_types import MetricSummary, Summary, SystemSummary
+from codec_bench.stats.told import UNTOLD
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 
@@ -106,20 +109,35 @@ def systems_of(runs: Sequence[Run], names: Sequence[str]) -> list[System]:
 def data_sets(runs: Sequence[Run]) -> list[str]:
     """What each run's data are called where the runs have different data; empty for all if they have the same.
 
-    The data of benchmarks are told apart by the benchmark, which has rows of its own.
+    Runs of benchmarks have the same if everything of their benchmark's identity is, whatever it is called. The name says in what
+    one is another than the first of its name, such as `mine (other prompt)`, and how many of its questions it holds.
     """
-    found = [run.meta.get("data") or {} for run in runs]
-    prints = [None if has_answers(run) else data.get("fingerprint") for run, data in zip(runs, found)]
-    if len(set(prints)) == 1:
-        return ["" for _ in runs]
-    labels: dict[Any, str] = {}
-    for print_, data in zip(prints, found):
-        if print_ is None or print_ in labels:
-            continue
-        name = numbers.plain(Path(str(data.get("name", "data"))).name)
-        label = f"{name}, {data.get('samples', 0):,} samples"
-        labels[print_] = label if label not in labels.values() else f"{label} ({len(labels) + 1})"
-    return ["" if print_ is None else labels[print_] for print_ in prints]
+    if len(runs) == 1:
+        return [""]
+    held: list[tuple[tuple[bool, Any], Identity, str]] = []
+    labels = []
+    for run in runs:
+        data, identity, asked = run.meta.get("data") or {}, identity_of(run), has_answers(run)
+        benchmark = (run.meta.get("benchmark") or {}).get("name")
+        key = (asked, benchmark if asked else data.get("fingerprint"))
+        kin = [(other, label) for known, other, label in held if known == key]
+        label = next((label for other, label in kin if not identity.differences(other)), None)
+        if label is None:
+            label = numbers.plain(str(benchmark)) if asked else f"{_named(data)}, {data.get('samples', 0):,} samples"
+            taken = rows_taken(run) if asked else UNTOLD
+            part = [numbers.rows_text(taken)] if taken and taken.why else []
+            marks = [*(identity.differences(kin[0][0], rows=not part) if asked and kin else []), *part]
+            label = others = f"{label} ({', '.join(marks)})" if marks else label
+            count = 1
+            while label in [name for _, _, name in held]:
+                label, count = f"{others} ({count + 1})", count + 1
+            held.append((key, identity, label))
+        labels.append(label)
+    return labels if len(held) > 1 else ["" for _ in runs]
+
+
+def _named(data: Mapping[str, Any]) -> str:
+    return numbers.plain(Path(str(data.get("name", "data"))).name)
 
 
 def columns_of(runs: Sequence[Run], sets: Sequence[str]) -> dict[Column, dict[str, Any]]:

@@ -1,5 +1,7 @@
 // What all parts of the page share: the columns, and why a value is missing.
-const title = (column) => (column.data ? `${column.name}, ${column.data}` : column.name);
+// Where two columns differ by their protocol alone, as by the judge, the variant ends with it.
+const named = (column) => (column.variant.endsWith(column.protocol) && column.protocol ? `${column.name}, ${column.protocol}` : column.name);
+const title = (column) => (column.data ? `${named(column)}, ${column.data}` : named(column));
 const heading = (column) => [title(column), column.unit && `(${column.unit})`, column.arrow].filter(Boolean).join(" ");
 
 // If the page shows several benchmarks, the label of a sample names its benchmark.

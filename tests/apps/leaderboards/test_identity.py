@@ -5,13 +5,23 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import miniature
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
+from codec_bench.api.compare import compare
+from codec_bench.api.report import report
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.leaderboards.command import leaderboard as show_leaderboard
 from codec_bench.apps.leaderboards.rank_uncertainty import points_of
+from codec_bench.apps.site.records import describe_run
+from codec_bench.errors import UserError
+from codec_bench.report.opened import open_run
+from codec_bench.report.page.columns import side_by_side
+from codec_bench.store.folders import run_folders
 
 MODEL = """
 from codec_bench.models.base import Model, ModelInfo
@@ -19,15 +29,16 @@ from codec_bench.types import Response
 
 
 class Echo(Model):
-    def __init__(self, name="echo"):
+    def __init__(self, name="echo", dtype="float32", says=None):
         self.info = ModelInfo(name)
+        self.says = says
 
     @property
     def identity(self):
         return {"echo": 1}
 
     async def ask(self, request):
-        return Response(text=request.messages[-1].content[-1].rpartition("|")[2].strip())
+        return Response(text=self.says or request.messages[-1].content[-1].rpartition("|")[2].strip())
 """
 RIGHT = [{"id": f"a{n}", "q": f"say | {n}", "right": str(n)} for n in range(8)]
 DEFINITION = {
@@ -56,9 +67,10 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     (tmp_path / "model.py").write_text(MODEL)
 
-    def ask(benchmark, out, name="echo", **more):
+    def ask(benchmark, out, name="echo", given=None, **more):
         model = f"{tmp_path / 'model.py'}:Echo"
-        settings = {"page": False, "cache": False, "workers": 1, "options": {model: {"name": name}}, **more}
+        options = {"name": name, **(given or {})}
+        settings = {"page": False, "cache": False, "workers": 1, "options": {model: options}, **more}
         done = run_benchmark(benchmark=str(benchmark), model=model, out=tmp_path / "runs" / out, **settings)
         for one in done.runs.values():
             one.close()
@@ -74,6 +86,23 @@ def board(tmp_path):
         return str(tmp_path / "board.yaml")
 
     return write
+
+
+@pytest.fixture
+def tricks(tmp_path, define, run):
+    """The runs of a benchmark of one's own, and of what has its name and is another; by folder."""
+    run(define("mine"), "whole")
+    run(define("swapped", [{**row, "right": str(7 - int(row["right"]))} for row in RIGHT]), "swapped")
+    run(define("prompt", prompt={"messages": [{"content": ["Please: {{ question }}"]}]}), "prompt")
+    run(define("reading", postprocess=["label"], fields={"labels": [str(n) for n in range(8)]}), "reading")
+    run(tmp_path / "mine", "part", limit=3)
+    run(tmp_path / "mine", "half", given={"dtype": "bfloat16"})
+    return {name: run_folders(tmp_path / "runs" / name)[0] for name in ("whole", *TRICKS)}
+
+
+TRICKS = {
+    "swapped": "other data", "prompt": "other prompt", "reading": "other data, other reading", "part": "3 of 8 questions", "half": "half precision",
+}  # fmt: skip
 
 
 def told(board, tmp_path):
@@ -97,25 +126,77 @@ def test_the_cells_of_own_rows_show_their_intervals(tmp_path, define, run, board
     assert f"{row.cells['C']} [{low}, {high}]" in " ".join(capsys.readouterr().out.split())
 
 
-def test_what_has_the_name_and_is_another_stands_beside_the_column_marked(tmp_path, define, run, board, capsys):
-    run(define("mine"), "a")
-    run(define("swapped", [{**row, "right": str(7 - int(row["right"]))} for row in RIGHT]), "b")
-    run(define("prompt", prompt={"messages": [{"content": ["Please: {{ question }}"]}]}), "c")
-    run(define("reading", postprocess=["label"], fields={"labels": [str(n) for n in range(4)]}), "d")
-    run(tmp_path / "mine", "e", limit=3)
+def test_what_has_the_name_and_is_another_stands_beside_the_column_marked(tmp_path, tricks, board, capsys):
     shown = board("mine")
     rows = told(shown, tmp_path)
-    assert rows.pop("echo") == ("100.00", True)
-    assert rows.pop("echo (other data)") == ("0.00", False) and rows.pop("echo (other prompt)") == ("100.00", False)
-    assert rows.pop("echo (3 of 8 questions)") == ("100.00", False)
-    assert set(rows) == {"echo (other data, other reading)"}
+    assert rows.pop("echo") == ("100.00", True) and rows["echo (other data)"] == ("0.00", False)
+    assert {name: compared for name, (_, compared) in rows.items()} == {
+        f"echo ({mark})": False for mark in TRICKS.values()
+    }
     found = leaderboard(shown, [tmp_path / "runs"])
-    assert found.rows[0].name == "echo" and points_of(found).complete.tolist() == [True, *[False] * 4]
-    # Given alone it is marked too.
-    (alone,) = leaderboard(shown, [tmp_path / "runs" / "b"]).rows
-    assert alone.apart == ("other data",) and not alone.compared
+    assert found.rows[0].name == "echo" and points_of(found).complete.tolist() == [True, *[False] * len(TRICKS)]
+    # Given alone each is marked too.
+    for trick, mark in TRICKS.items():
+        (alone,) = leaderboard(shown, [tricks[trick]]).rows
+        assert (alone.name, alone.compared) == (f"echo ({mark})", False)
     show_leaderboard(shown, [tmp_path / "runs"])
     assert "echo (3 of 8 questions): C is over 3 of 8 questions" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_runs_of_one_name_that_are_another_have_columns_of_their_own_on_a_page_of_several(tmp_path, tricks, trick):
+    made = report([tricks["whole"], tricks[trick], tricks["whole"]], out=tmp_path / "page.html")
+    tables = side_by_side(made.runs, made.summaries)
+    assert tables.sets == ["mine", f"mine ({TRICKS[trick]})", "mine"]
+    held = [[column.data for column, entry in zip(tables.columns, row) if entry] for row in tables.entries]
+    assert held == [[name] for name in tables.sets]
+    assert f"mine ({TRICKS[trick]})" in (tmp_path / "page.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize("trick", TRICKS)
+def test_a_site_has_a_leaderboard_of_its_own_for_what_has_the_name_and_is_another(tricks, trick):
+    whole, other = (describe_run(open_run(tricks[name]))["board"] for name in ("whole", trick))
+    assert whole["key"] != other["key"]
+
+
+def test_runs_of_one_benchmark_in_two_folders_share_a_column_on_a_page(tmp_path, define, run):
+    run(define("mine"), "a")
+    run(define("copied"), "b", name="other")
+    made = report(tmp_path / "runs", out=tmp_path / "page.html")
+    assert side_by_side(made.runs, made.summaries).sets == ["", ""]
+
+
+def test_a_folder_named_like_a_benchmark_of_a_shipped_board_stands_beside_its_column_marked(tmp_path, define, run):
+    rows = [{**row, "right": "neutral", "q": "say | neutral"} for row in RIGHT]
+    folder = define("meld-emo", rows, name="meld-emo", metrics=["accuracy[official/ultraeval-audio/prefix-match]"], primary="accuracy[official/ultraeval-audio/prefix-match]")  # fmt: skip
+    run(folder, "own")
+    (row,) = [row for row in leaderboard("ultraeval-understanding", [tmp_path / "runs"]).rows if not row.published]
+    assert row.apart == ("other data", "other prompt", "other reading") and not row.compared
+    assert row.name == "echo (other data, other prompt, other reading, 8 of 2,610 questions)"
+
+
+def test_a_copy_of_data_at_no_known_commit_is_marked_unless_another_run_asked_the_same_questions(tmp_path, run):
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    miniature.build("audio-mnist", tmp_path / "mirror")
+    column = {"name": "C", "benchmark": "audio-mnist", "metric": "accuracy[label]", "counts": "score"}
+    board = tmp_path / "board.yaml"
+    board.write_text(yaml.safe_dump({"version": 1, "summary": "Mine.", "columns": [column]}))
+    run("audio-mnist", "copy", data=str(tmp_path / "mirror"), given={"says": "7"})
+    (row,) = leaderboard(str(board), [tmp_path / "runs"]).rows
+    assert (row.name, row.apart) == ("echo (own copy of the data)", ())
+    (folder,) = (tmp_path / "mirror").rglob("*.parquet")
+    swapped = pq.read_table(folder).to_pandas()
+    swapped["Digit"] = list(swapped["Digit"])[::-1]
+    copy = tmp_path / "swapped" / folder.relative_to(tmp_path / "mirror")
+    copy.parent.mkdir(parents=True)
+    pq.write_table(pa.Table.from_pandas(swapped, schema=pq.read_schema(folder), preserve_index=False), copy)
+    run("audio-mnist", "swapped", data=str(tmp_path / "swapped"), given={"says": "7"})
+    names = {row.name: row.compared for row in leaderboard(str(board), [tmp_path / "runs"]).rows}
+    assert names == {"echo (own copy of the data)": True, "echo (other data)": False}
+    boards = [
+        describe_run(open_run(run_folders(tmp_path / "runs" / name)[0]))["board"]["key"] for name in ("copy", "swapped")
+    ]
+    assert boards[0] != boards[1]
 
 
 def test_data_that_hold_fewer_questions_than_the_definition_says_are_marked(tmp_path, define, run, board):
@@ -138,36 +219,10 @@ def leaderboard_markdown(folder):
     return summary_markdown(summarise(open_run(folder)))
 
 
-def test_a_site_has_a_leaderboard_for_each_of_two_benchmarks_of_one_name(tmp_path, define, run):
-    from codec_bench.apps.site.records import describe_run
-    from codec_bench.report.opened import open_run
-    from codec_bench.store.folders import run_folders
-
-    run(define("mine"), "a")
-    run(define("prompt", prompt={"messages": [{"content": ["Please: {{ question }}"]}]}), "b")
-    run(tmp_path / "mine", "c", name="other")
-    a, b, c = (describe_run(open_run(run_folders(tmp_path / "runs" / name)[0]))["board"]["key"] for name in "abc")
-    assert a == c != b
-
-
-def test_runs_that_asked_other_questions_under_the_same_ids_are_not_compared_and_other_prompts_are_told(
-    tmp_path, define, run
-):
-    from codec_bench.api.compare import compare
-    from codec_bench.errors import UserError
-    from codec_bench.store.folders import run_folders
-
-    run(define("mine"), "a")
-    run(define("swapped", [{**row, "right": str(7 - int(row["right"]))} for row in RIGHT]), "b")
-    run(tmp_path / "mine", "c", limit=3)
-    whole, swapped, limited = (run_folders(tmp_path / "runs" / name)[0] for name in "abc")
+def test_runs_that_asked_other_questions_under_the_same_ids_are_not_compared_and_other_ways_are_told(tricks):
     with pytest.raises(UserError, match="the runs asked different questions: 'a0' and 7 more"):
-        compare(runs=[whole, swapped])
-    (pair,) = compare(runs=[whole, limited])
-    assert pair.unlike == ()
-    (tmp_path / "mine" / "benchmark.yaml").write_text(
-        (tmp_path / "mine" / "benchmark.yaml").read_text().replace("{{ question }}", "Please: {{ question }}")
-    )
-    run(tmp_path / "mine", "d")
-    (pair,) = compare(runs=[whole, run_folders(tmp_path / "runs" / "d")[0]])
-    assert pair.unlike == ("other prompt",) and pair.as_dict()["unlike"] == ["other prompt"]
+        compare(runs=[tricks["whole"], tricks["swapped"]])
+    for trick, unlike in {"part": [], "prompt": ["other prompt"], "half": ["other precision"]}.items():
+        (pair,) = compare(runs=[tricks["whole"], tricks[trick]])
+        assert pair.as_dict()["unlike"] == unlike, trick
+        assert pair.comparisons[0].dropped == (5 if trick == "part" else 0)

@@ -149,3 +149,14 @@ def test_runs_over_other_questions_are_not_one_row_and_the_later_of_equally_many
     board.write_text(json.dumps({"version": 1, "summary": "s", "columns": [column]}))
     rows = {row.name: (str(row.cells["C"]), row.compared) for row in leaderboard(str(board), [tmp_path]).rows}
     assert rows == {"mine": ("50.00", True), "mine (other data)": ("75.00", False)}
+
+
+def test_ratings_of_one_system_by_two_judges_are_both_told(tmp_path):
+    for n, (judge, value) in enumerate((("judge-x", 3), ("judge-y", 5))):
+        recorded(
+            tmp_path / str(n), "air-bench-chat", "rating[air-bench-chat]", [("speech", value), ("sound", 4)], by="group", kind="rating",
+            protocol=f"rating/air-bench-chat-0a1b2c3d/{judge}",
+        )  # fmt: skip
+    row = own("air-bench-chat", tmp_path)["mine"]
+    assert row.judged["speech"] == "5.00 by judge-y (air-bench-chat-0a1b2c3d)" and row.cells == {}
+    assert row.doubled["speech"] == "3.00 by judge-x (air-bench-chat-0a1b2c3d)"
