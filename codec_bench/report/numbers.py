@@ -14,9 +14,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from codec_bench.stats.intervals import EQUAL
-from codec_bench.stats.summary_types import BITRATE, Counted, Ends, MetricSummary, RowsTaken, Summary, SystemSummary
+from codec_bench.stats.summary_types import (
+    BITRATE,
+    UNPROCESSED,
+    Counted,
+    Ends,
+    MetricSummary,
+    RowsTaken,
+    Summary,
+    SystemSummary,
+)
 
-UNPROCESSED = "unprocessed"
+__all__ = ["UNPROCESSED"]  # what writes numbers names the unprocessed audio too
+BOLD = "Bold is the best value of a column, with every value that a paired test over the same samples does not tell from it"
 ARROWS = {True: "↑", False: "↓", None: ""}
 _OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb)?)$")
 _METRIC = re.compile(r"^(?P<name>[\w-]+)(\[(?P<argument>[^\[\]]*)\])?(?P<point>@[^\[\]]+)?$")
@@ -81,8 +91,18 @@ def remarks(system: SystemSummary) -> list[str]:
     told = [f"{count:,} {what}" for count, what in counts if count]
     if system.unheard:
         told.append(f"{100 * system.unheard:.3g} % of the sound not heard")
-    found = dict.fromkeys(finding["check"] for finding in (system.checks or {}).get("findings", ()))
+    found = dict.fromkeys(finding["check"] for finding in system.doubts)
     return [*told, *(f"suspect: {plain(str(check))}" for check in found)]
+
+
+def marked(name: str, system: SystemSummary) -> str:
+    """The name of a system as tables and plots without `remarks` write it: with a mark if its checks found something."""
+    return f"{name} (suspect)" if system.doubts else name
+
+
+def doubts_text(system: SystemSummary) -> str | None:
+    """What the checks of a system found, as one text; None if they found nothing."""
+    return plain("; ".join(f"{f['check']} is {f['state']}: {f['found']}" for f in system.doubts)) or None
 
 
 def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
@@ -100,7 +120,7 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
             notes.append(
                 plain(f"{name}: {many} sample by sample; scores of these say nothing of a system that loses anything")
             )
-        for finding in (system.checks or {}).get("findings", ()):
+        for finding in system.doubts:
             notes.append(plain(f"{name}: {finding['check']} is {finding['state']}: {finding['found']}"))
     told: dict[str, list[str]] = {}
     for name, system in systems.items():
@@ -233,26 +253,43 @@ def _about(where: Mapping[str, Sequence[str]], every: Mapping[str, Sequence[str]
     return f" ({'; '.join(parts)})"
 
 
-def compared(entry: MetricSummary) -> float | None:
-    """The value by which a system is compared with others: over the samples for which all of them have one."""
-    return entry.common.value if entry.common else entry.value
+def is_best(entry: MetricSummary) -> bool:
+    """Whether a system is marked as the best in a metric (see `stats.verdict`)."""
+    return bool(entry.standing and entry.standing.best)
 
 
-def common_notes(entries: Entries) -> list[str]:
-    """Over how many samples the best values are found, if that is fewer than some system has; one sentence for each number.
+def best_notes(entries: Entries) -> list[str]:
+    """What to know of the marks of the best values: over how many samples they are found if these are fewer than some system has,
+    which systems are not compared, and where there is no best. One sentence each.
 
     Args:
         entries: (system, metric, entry of the summary), of all systems.
     """
-    told: dict[int, dict[str, None]] = {}
-    for _, metric, entry in entries:
-        if entry.common and entry.higher_is_better is not None:
-            told.setdefault(entry.common.n, {})[plain(metric)] = None
+    over: dict[int, dict[str, None]] = {}
+    barred: dict[tuple[str, str], dict[str, None]] = {}
+    nobody: dict[str, dict[str, None]] = {}
+    of: dict[str, dict[str, None]] = {}
+    for system, metric, entry in entries:
+        standing = entry.standing
+        if not standing:
+            continue
+        if standing.compared:
+            of.setdefault(plain(metric), {})[plain(system)] = None
+            if standing.why:
+                nobody.setdefault(standing.why, {})[plain(metric)] = None
+            elif entry.common:
+                over.setdefault(entry.common.n, {})[plain(metric)] = None
+        else:
+            of.setdefault(plain(metric), {})
+            barred.setdefault((plain(system), standing.why or ""), {})[plain(metric)] = None
+    about = lambda metrics: "" if len(metrics) == len(of) else f" ({', '.join(metrics)})"  # noqa: E731
     return [
-        f"no best is marked ({', '.join(metrics)}): there is no sample for which all systems have a value"
-        if n == 0
-        else f"the best is found over the {n:,} samples for which all systems have a value ({', '.join(metrics)})"
-        for n, metrics in told.items()
+        *(f"{system} is not compared{about(metrics)}: {why}" for (system, why), metrics in barred.items()),
+        *(
+            f"the best is found over the {n:,} samples for which all systems that are compared have a value{about(metrics)}"
+            for n, metrics in over.items()
+        ),
+        *(f"no best is marked{about(metrics)}: {why}" for why, metrics in nobody.items()),
     ]
 
 
@@ -288,22 +325,6 @@ def _drawn(entry: MetricSummary) -> str:
         but = f", without {lost:,} questions of which an answer has no score" if lost else ""
         told.append(f"the share of questions that {right}{but}: {', '.join(shares)}")
     return "; ".join(told)
-
-
-def best(values: Mapping[Any, float | None], higher_is_better: bool | None) -> set[Any]:
-    """The keys with the best value; empty if fewer than two have a value, or if neither direction is better."""
-    known = {key: value for key, value in values.items() if value is not None}
-    if len(known) < 2 or higher_is_better is None:
-        return set()
-    top = (max if higher_is_better else min)(known.values())
-    return {key for key, value in known.items() if value == top}
-
-
-def best_systems(metric: str, entries: Mapping[str, MetricSummary]) -> set[str]:
-    """The systems with the best value of a metric over the samples for which all have one; no bitrate and no unprocessed audio."""
-    rivals = {name: entry for name, entry in entries.items() if name != UNPROCESSED and metric != BITRATE}
-    better = next((entry.higher_is_better for entry in rivals.values()), None)
-    return best({name: compared(entry) for name, entry in rivals.items()}, better)
 
 
 def duration(seconds: float | None) -> str:

@@ -3,8 +3,8 @@
 Conventions
     Systems are rows and metrics are columns, except in the CSV, which has a row for each system and metric.
     Numbers are written as in `report.numbers`: an interval with each value, all values of a column with the same decimals.
-    The best value of a column is bold. It is found over the samples for which all systems have a value. The unprocessed
-    audio and the bitrates are not compared.
+    The best values of a column are bold, and `stats.verdict` says which they are. A system whose checks found something is marked
+    beside its name, and its findings stand below the table.
     Names come from data. Each format has one function that makes a text harmless, and every text goes through it.
 """
 
@@ -79,8 +79,9 @@ def export_summary(run: Run, form: str, out: Target, *, safe: bool = False) -> N
 def summary_rows(summary: Summary) -> list[list[Any]]:
     """The summary in the columns of `COLUMNS`, a row for each system and metric; what there is not is None."""
     return [
-        [column.read(system, metric, _finite(entry)) for column in CSV_COLUMNS]
-        for system, metric, entry in summary.entries
+        [column.read(name, metric, _finite(entry), held) for column in CSV_COLUMNS]
+        for name, held in summary.systems.items()
+        for metric, entry in held.metrics.items()
     ]
 
 
@@ -176,10 +177,10 @@ def _table(summary: Summary) -> _Table:
     columns = [_column(systems, metric, count) for metric in summary.metrics]
     rows = [
         (
-            [name, *(column.cell(summary.systems[name]) for column in columns_in("paper"))],
+            [numbers.marked(name, held), *(column.cell(held) for column in columns_in("paper"))],
             [cells[name] for _, cells in columns],
         )
-        for name in systems
+        for name, held in summary.systems.items()
     ]
     heads = [head for head, _ in columns]
     fewer = any(cell.items for _, cells in columns for cell in cells.values())
@@ -194,13 +195,12 @@ def _column(
     facts = next(iter(entries.values()))
     factor, unit = numbers.shown_unit(facts.unit)
     places = numbers.decimals(entries.values(), factor)
-    best = numbers.best_systems(metric, entries)
     cells = dict.fromkeys(systems, _Cell("–"))
     for name, entry in entries.items():
         if entry.value is not None:
             items = f"(n = {entry.n:,})" if entry.n < count[name] else ""
             value = numbers.number(factor * entry.value, places)
-            cells[name] = _Cell(value, numbers.spread(entry, places, factor), items, name in best)
+            cells[name] = _Cell(value, numbers.spread(entry, places, factor), items, numbers.is_best(entry))
     head = (metric, f"({unit})" if unit else "", numbers.ARROWS[facts.higher_is_better])
     return " ".join(filter(None, head)), cells
 
@@ -218,12 +218,15 @@ def _notes(
         notes.append(f"{', '.join(arrows)}.")
     if any(entry.ci95 for _, _, entry in entries):
         notes.append("With each value stands its 95 % interval: half its width after ±, or its two ends in brackets.")
+    if any(numbers.is_best(entry) for _, _, entry in entries):
+        notes.append(f"{numbers.BOLD}.")
     told = (
         *_chances(entries),
         *numbers.rows_notes(summary.rows),
+        *numbers.system_notes(summary.systems),
         *beside_notes(entries),
         *numbers.draw_notes(entries),
-        *numbers.common_notes(entries),
+        *numbers.best_notes(entries),
         *numbers.interval_notes(entries),
     )
     notes += [f"{sentence}." for sentence in told]

@@ -59,38 +59,55 @@ class CsvColumn:
 
     Args:
         name: its head. means: what it holds, for the documentation.
-        read: takes it from the names of the system and the metric, and their entry; None is an empty cell.
+        read: takes it from the names of the system and the metric, their entry, and the system's; None is an empty cell.
     """
 
     name: str
     means: str
-    read: Callable[[str, str, MetricSummary], Any]
+    read: Callable[[str, str, MetricSummary, SystemSummary], Any]
 
 
 CSV_COLUMNS = (
-    CsvColumn("system", "The name of the system.", lambda system, metric, entry: system),
-    CsvColumn("metric", "The name of the metric.", lambda system, metric, entry: metric),
+    CsvColumn("system", "The name of the system.", lambda name, metric, entry, system: name),
+    CsvColumn("metric", "The name of the metric.", lambda name, metric, entry, system: metric),
     CsvColumn(
         "value",
         "The value. It is not rounded, and a bitrate is in bits per second.",
-        lambda system, metric, entry: entry.value,
+        lambda name, metric, entry, system: entry.value,
     ),
     CsvColumn(
-        "ci95_low", "The lower end of its 95 % interval.", lambda system, metric, entry: entry.ci95 and entry.ci95[0]
+        "ci95_low",
+        "The lower end of its 95 % interval.",
+        lambda name, metric, entry, system: entry.ci95 and entry.ci95[0],
     ),
-    CsvColumn("ci95_high", "The upper end.", lambda system, metric, entry: entry.ci95 and entry.ci95[1]),
+    CsvColumn("ci95_high", "The upper end.", lambda name, metric, entry, system: entry.ci95 and entry.ci95[1]),
     CsvColumn(
         "note",
         "Why there is no interval, or what to know of the one there is.",
-        lambda system, metric, entry: entry.note,
+        lambda name, metric, entry, system: entry.note,
     ),
-    CsvColumn("n", "The number of samples that the value rests on.", lambda system, metric, entry: entry.n),
-    CsvColumn("failed", "The number of samples without a value.", lambda system, metric, entry: entry.failed),
-    CsvColumn("unit", "The unit of the value.", lambda system, metric, entry: entry.unit),
+    CsvColumn("n", "The number of samples that the value rests on.", lambda name, metric, entry, system: entry.n),
+    CsvColumn("failed", "The number of samples without a value.", lambda name, metric, entry, system: entry.failed),
+    CsvColumn("unit", "The unit of the value.", lambda name, metric, entry, system: entry.unit),
     CsvColumn(
         "higher_is_better",
         "`true` or `false`; empty where neither direction is better.",
-        lambda system, metric, entry: None if entry.higher_is_better is None else str(entry.higher_is_better).lower(),
+        lambda name, metric, entry, system: (
+            None if entry.higher_is_better is None else str(entry.higher_is_better).lower()
+        ),
     ),
-    CsvColumn("protocol", "The exact measurement.", lambda system, metric, entry: entry.protocol),
+    CsvColumn("protocol", "The exact measurement.", lambda name, metric, entry, system: entry.protocol),
+    CsvColumn(
+        "best",
+        "`true` for the best value of a metric and for every value that a paired test does not tell from it, else `false`; empty for a "
+        "system that is not compared.",
+        lambda name, metric, entry, system: (
+            str(entry.standing.best).lower() if entry.standing and entry.standing.compared else None
+        ),
+    ),
+    CsvColumn(
+        "suspect",
+        "What the checks of the system found; empty if they found nothing.",
+        lambda name, metric, entry, system: numbers.doubts_text(system),
+    ),
 )

@@ -41,8 +41,7 @@ def summary_table(summary: Summary, *, width: int | None = None) -> Table:
     Systems are rows. If that is too wide and there are few systems, they become columns; otherwise the metrics are spread
     over several blocks. Below the name of a system is the number of its items that failed and are missing from all its
     numbers. If a metric lacks further values, a second line says on how many of how many items the number rests. An arrow
-    says which direction is better. The best value of a column is bold, except of bitrates and the unprocessed
-    audio. The best is found over the samples for which all systems have a value.
+    says which direction is better. The best values of a column are bold, and `stats.verdict` says which they are.
 
     Args:
         summary: of a run.
@@ -67,7 +66,7 @@ def summary_notes(summary: Summary) -> list[str]:
         *numbers.system_notes(summary.systems),
         *beside_notes(entries),
         *numbers.draw_notes(entries),
-        *numbers.common_notes(entries),
+        *numbers.best_notes(entries),
         *numbers.interval_notes(entries),
     ]
 
@@ -131,17 +130,13 @@ def _beside(summary: Summary) -> list[_Column]:
 
 
 def _metric_column(summary: Summary, metric: str) -> _Column:
-    held = {name: system.metrics[metric] for name, system in summary.systems.items() if metric in system.metrics}
-    found = list(held.values())
+    found = numbers.entries(summary, metric)
     factor, unit = numbers.shown_unit(next((e.unit for e in found), ""))
     places = numbers.decimals(found, factor)
-    best = numbers.best_systems(metric, held)
     cells = []
-    for name, system in summary.systems.items():
+    for system in summary.systems.values():
         entry = system.metrics.get(metric)
-        cells.append(
-            _cell(entry, places, factor, name in best, system.without_estimate) if entry else Text("–", style="dim")
-        )
+        cells.append(_cell(entry, places, factor, system.without_estimate) if entry else Text("–", style="dim"))
     return _Column(_head(metric, unit, found), cells)
 
 
@@ -155,11 +150,11 @@ def _head(metric: str, unit: str, found: Sequence[MetricSummary]) -> Text:
     return head
 
 
-def _cell(entry: MetricSummary, places: int, factor: float, best: bool, lost: int) -> Text:
+def _cell(entry: MetricSummary, places: int, factor: float, lost: int) -> Text:
     value = entry.value
     cell = Text(
         numbers.number(None if value is None else factor * value, places),
-        style="bold" if best else "" if value is not None else "dim",
+        style="bold" if numbers.is_best(entry) else "" if value is not None else "dim",
     )
     spread = numbers.spread(entry, places, factor)
     if spread:

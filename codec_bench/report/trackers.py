@@ -2,7 +2,7 @@
 
 Conventions
     A step is the number of finished items. Values are named `SYSTEM/METRIC`, the ends of their intervals `SYSTEM/METRIC.low` and
-    `....high`, and `progress/...` says how far the run is. Nothing that is missing is written as a number.
+    `....high`, `suspect/SYSTEM` is how many things the checks of a system found, and `progress/...` says how far the run is. Nothing that is missing is written as a number.
     Sounds are those that the run keeps, at most `SOUNDS` of each system, each written once.
 """
 
@@ -20,13 +20,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from codec_bench.errors import MissingExtra, UserError, optional_package
+from codec_bench.report import numbers
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.record import Run
 from codec_bench.types import Audio
 
 SOUNDS = 8
 TRACKERS = ("wandb", "mlflow", "tensorboard")
-_HEADS = ("system", "metric", "value", "ci95_low", "ci95_high", "n", "failed", "unit", "protocol")
+_HEADS = ("system", "metric", "value", "ci95_low", "ci95_high", "n", "failed", "unit", "protocol", "suspect")
 _MLFLOW = re.compile(r"[^\w\-. /]")
 
 
@@ -110,11 +111,13 @@ def material_of(run: Run, summary: Summary, written: set[Path]) -> Material:
     rows: list[Sequence[Any]] = []
     for system, metric, entry in summary.entries:
         low, high = entry.ci95 or (None, None)
-        rows.append((system, metric, entry.value, low, high, entry.n, entry.failed, entry.unit, entry.protocol))
+        doubts = numbers.doubts_text(summary.systems[system])
+        rows.append((system, metric, entry.value, low, high, entry.n, entry.failed, entry.unit, entry.protocol, doubts))
         for end, value in (("", entry.value), (".low", low), (".high", high)):
             if value is not None:
                 values[f"{system}/{metric}{end}"] = float(value)
     counts = run.counts()
+    values |= {f"suspect/{name}": len(held.doubts) for name, held in summary.systems.items() if held.doubts}
     values |= {
         "progress/finished": counts["finished"],
         "progress/failed": counts["failed_items"] + counts["failed_scores"],

@@ -35,7 +35,7 @@ Subsets = Mapping[str, Mapping[str, Sequence[int]]]
 """Sample numbers by column and value."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Parts:
     """The parts that the items add to one metric.
 
@@ -63,12 +63,12 @@ class Parts:
     draws: int = 1
     bounds: Bounds | None = None
 
-    @property
+    @cached_property
     def value(self) -> float | None:
         """The corpus value, or None if no item has a score."""
         return folded(self.fold, self.sums)
 
-    @property
+    @cached_property
     def interval(self) -> Interval:
         """The 95 % interval of the corpus value, over speakers if they are known, or over questions."""
         # An item without a unit is a unit of its own.
@@ -89,9 +89,14 @@ class Parts:
         numbers, units = ([held[p] for p in chosen.tolist()] for held in (self.numbers, self.units))
         return replace(self, numbers=numbers, sums=self.sums[chosen], units=units)
 
-    def among(self, numbers: np.ndarray) -> Counted:
-        """The result over these samples alone, all of which have a score."""
-        chosen = self.at(np.flatnonzero(np.isin(np.asarray(self.numbers, np.int64), numbers)))
+    def among(self, numbers: np.ndarray) -> Counted | None:
+        """The result over these samples alone; None if there are no others, and without a value if one of these has no score."""
+        held = np.isin(np.asarray(self.numbers, np.int64), numbers)
+        if np.count_nonzero(held) < len(numbers):
+            return Counted(n=int(np.count_nonzero(held))) if len(held) else None
+        if held.all():
+            return None
+        chosen = self.at(np.flatnonzero(held))
         within = chosen.interval
         return Counted(chosen.value, within.ends, within.note, len(chosen.numbers))
 
@@ -147,12 +152,12 @@ class SetParts(Parts):
         units = [unit or name for unit, name in zip(self.units, names, strict=True)]
         return self.statistic(self.sums.reshape(len(names), self.sides, -1), names, units)
 
-    @property
+    @cached_property
     def value(self) -> float | None:
         """The value of the set, or None if it has none."""
         return self.found.value if len(self.sums) else None
 
-    @property
+    @cached_property
     def interval(self) -> Interval:
         """The 95 % interval over blocks of units, with what is to be known of the value as its note."""
         found = self.found

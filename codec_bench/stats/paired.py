@@ -260,6 +260,17 @@ def paired_parts(
     return PairedTest(difference, low, high, p, count, "; ".join(notes) or None, detectable, level)
 
 
+def exchange_p(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None, *, seed: int) -> float | None:
+    """The p of `paired_parts` alone, which takes a third of the time; None if there are too few units for it."""
+    units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
+    adding = units_a.any(axis=1) | units_b.any(axis=1)
+    if np.count_nonzero(adding) < FEWEST_FOR_P:
+        return None
+    if np.array_equal(units_a, units_b):
+        return 1.0
+    return _exchanged(fold, units_a[adding], units_b[adding], seed)
+
+
 def _one_sided(fold: Fold, a: np.ndarray, b: np.ndarray, difference: float) -> np.ndarray:
     """What each unit adds to the difference, `(units,)`, over sizes that are the mean of both sides'."""
     if fold is ratios and np.array_equal(a[:, 1], b[:, 1]):

@@ -98,6 +98,11 @@ class Recorded:
         }
 
     @cached_property
+    def suspects(self) -> set[str]:
+        """The systems whose checks found something."""
+        return {name for name, found in (self.meta.get("checks") or {}).items() if (found or {}).get("findings")}
+
+    @cached_property
     def draws(self) -> dict[int, tuple[str, int]]:
         """By the number of each answer, its question's id and which draw it is; empty if each question was asked once."""
         return draws_of(self.run)

@@ -24,8 +24,18 @@ from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
 from codec_bench.stats.rows_taken import rows_taken
-from codec_bench.stats.summary_types import BITRATE, Channels, Failure, Failures, MetricSummary, Summary, SystemSummary
+from codec_bench.stats.summary_types import (
+    BITRATE,
+    UNPROCESSED,
+    Channels,
+    Failure,
+    Failures,
+    MetricSummary,
+    Summary,
+    SystemSummary,
+)
 from codec_bench.stats.told import UNTOLD
+from codec_bench.stats.verdict import verdict
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run
 
@@ -127,17 +137,14 @@ def _metric(
     draws = 1 + max((draw for _, draw in recorded.draws.values()), default=0)
     read = [recorded.scores(system.name, metric) for system in systems]
     parts = [parts_in(recorded, s.name, metric, scores, draws=draws) for s, scores in zip(systems, read)]
-    shared = _common(parts)
+    rivals = {system.name: of for system, of in zip(systems, parts) if system.name != UNPROCESSED}
+    better = None if metric == BITRATE else recorded.metrics[metric].get("higher_is_better")
+    decided = verdict(rivals, recorded.suspects, better)
     for system, scores, of in zip(systems, read, parts):
-        yield system.name, _entry(recorded, metric, system, scores, of, shared, reasons)
-
-
-def _common(parts: Sequence[Parts]) -> np.ndarray:
-    """The numbers of the samples for which every system with any value of a metric has one, in rising order."""
-    shared: np.ndarray | None = None
-    for numbers in (np.asarray(of.numbers, np.int64) for of in parts if len(of.numbers)):
-        shared = np.sort(numbers) if shared is None else np.intersect1d(shared, numbers, assume_unique=True)
-    return np.zeros(0, np.int64) if shared is None else shared
+        entry = _entry(recorded, metric, system, scores, of, decided.common, reasons)
+        if better is not None and len(rivals) > 1 and system.name in rivals:
+            entry = replace(entry, standing=decided.standing(system.name))
+        yield system.name, entry
 
 
 def _entry(
@@ -168,7 +175,7 @@ def _entry(
         extrapolated=parts.extrapolated,
         judging=judging or UNTOLD,
         counting_failures=counting,
-        common=parts.among(shared) if len(shared) < scored else None,
+        common=parts.among(shared),
         subsets=parts.by_subset(system.subsets) if system.subsets or recorded.has_answers else UNTOLD,
     )
     if facts.get("kind") in JUDGED:

@@ -10,6 +10,7 @@ from codec_bench.stats.told import UNTOLD, Told
 
 SCHEMA = 1
 BITRATE = "bitrate"
+UNPROCESSED = "unprocessed"
 Ends = Sequence[float] | None
 """The two ends of a 95 % interval; None where there is no interval."""
 
@@ -47,6 +48,21 @@ class Counted(Estimate):
     """An estimate over `n` samples, such as those for which all systems have a value."""
 
     n: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing(Told):
+    """How a system stands in one metric beside the other systems of its run (see `stats.verdict`).
+
+    Args:
+        best: whether it is the best, or cannot be told from the best.
+        compared: whether it is compared with the others at all.
+        why: why it is not compared, or why none of those that are compared is the best; None if there is nothing to say.
+    """
+
+    best: bool
+    compared: bool
+    why: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +215,9 @@ class MetricSummary(Estimate):
         missing: the items without a score by status. Beside the statuses of scores there are `no_estimate` (the system gave nothing
             to score) and `not_scored` (the record holds no score).
         extrapolated: what a value of sets tends to for sets of any size (see `stats.sets`).
-        common: the result over the samples for which all systems have a value, over which alone systems may be compared; None if
-            that is all that this system has.
+        common: the result over the samples for which all systems that are compared have a value; None if that is all that this system
+            has. It has no value for a system that lacks some of these samples.
+        standing: whether it is the best; untold for a metric without a direction, the bitrate, and the unprocessed audio.
         subsets: the results by column and value; the value of the samples that have none in a column is empty.
         chance, read, compared, policies: what `stats.chance_level` gives.
         draws, robustness: of several answers to each question, and of several wordings; None if fewer than two have a value.
@@ -217,6 +234,7 @@ class MetricSummary(Estimate):
     judging: Judging = UNTOLD
     counting_failures: CountingFailures = UNTOLD
     common: Counted | None = UNTOLD
+    standing: Standing = UNTOLD
     subsets: Mapping[str, Mapping[str, Subset]] = UNTOLD
     chance: float = UNTOLD
     read: ReadBy = UNTOLD
@@ -259,6 +277,12 @@ class SystemSummary(Told):
     channels: Channels | None = None
     bitrate_bps: MetricSummary = UNTOLD
     timing: Mapping[str, Any] = UNTOLD
+
+    @property
+    def doubts(self) -> Sequence[Mapping[str, Any]]:
+        """What the checks found: `check`, `state` and `found` of each finding. A system with any is suspect, and never the best."""
+        found: Sequence[Mapping[str, Any]] = (self.checks or {}).get("findings", ())
+        return found
 
     @property
     def without_estimate(self) -> int:

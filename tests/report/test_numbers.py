@@ -77,14 +77,6 @@ def test_the_notes_of_intervals_name_their_metrics():
     assert numbers.interval_notes([("a", "wer", entry(None))]) == []
 
 
-def test_best_knows_the_direction():
-    values = {"a": 0.1, "b": 0.3, "c": None, "d": 0.3}
-    assert numbers.best(values, True) == {"b", "d"}
-    assert numbers.best(values, False) == {"a"}
-    assert numbers.best(values, None) == set()
-    assert numbers.best({"a": 1.0, "b": None}, True) == set()
-
-
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(None, "–"), (1.25, "1.2 s"), (59.97, "1 min 00 s"), (125, "2 min 05 s"), (12000, "3 h 20 min"), (3599.8, "1 h 00 min")],

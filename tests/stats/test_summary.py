@@ -230,14 +230,14 @@ def test_items_without_an_estimate_are_counted_once_whether_scored_or_not(tmp_pa
 def test_systems_are_compared_over_the_samples_that_all_have(tmp_path):
     stoi = lambda value: {"stoi": Score.ok(value, "p")}  # noqa: E731
     rows = {
-        "careful": {f"s{n}": stoi(0.9 if n < 4 else 0.1) for n in range(6)},
-        "fails on hard ones": {f"s{n}": stoi(0.8) if n < 4 else "gave up" for n in range(6)},
-        "never works": {f"s{n}": "no device" for n in range(6)},
+        "careful": {f"s{n}": stoi(0.9 if n < 18 else 0.1) for n in range(20)},
+        "fails on hard ones": {f"s{n}": stoi(0.85) if n < 18 else "gave up" for n in range(20)},
+        "never works": {f"s{n}": "no device" for n in range(20)},
     }
     systems = summarise(write_run(tmp_path / "run", rows, systems=rows)).as_dict()["systems"]
     careful, fails, never = (systems[name]["metrics"]["stoi"] for name in rows)
     assert careful["value"] < fails["value"], "over its own samples the system that fails looks better"
-    assert careful["common"]["value"] == pytest.approx(0.9) and careful["common"]["n"] == 4
+    assert careful["common"]["value"] == pytest.approx(0.9) and careful["common"]["n"] == 18
     assert fails["common"] is None, "it has the common samples and no others"
     assert never["common"] is None
     apart = {"a": {"s0": stoi(0.5), "s1": "lost"}, "b": {"s0": "lost", "s1": stoi(0.6)}}

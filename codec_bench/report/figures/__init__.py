@@ -45,7 +45,8 @@ def write_figures(
 
     For each metric there is `systems-METRIC`, the values of all systems, and where bitrates were measured `rate-METRIC`, the
     values against the bitrate. `by-COLUMN-METRIC` has the values by a column, and `time-RUN` where the time went. Every
-    value is drawn with its 95 % interval. No system is marked as the best. Equal runs give equal files.
+    value is drawn with its 95 % interval. No system is marked as the best. A system
+    whose checks found something is marked, with the finding in the small print and in the CSV. Equal runs give equal files.
 
     Args:
         runs: opened run folders.

@@ -252,6 +252,8 @@ def _footnotes(plot: Plot) -> Iterator[str]:
         yield f"No bar: {next(point.note for point in plot.points if point.ends is None)}"
     elif not drawn:
         yield plot.points[0].note
+    for doubt in plot.doubts:
+        yield wrapped(doubt, 110)
     if plot.left_out:
         yield f"{plot.left_out:,} more rows are in {plot.stem}.csv."
 
@@ -283,8 +285,8 @@ def _legend(axes: Axes, by_family: dict[tuple[str, int], list[Point]], unnamed: 
         )  # fmt: skip
 
 
-def wrapped(text: str) -> str:
-    """A text in lines of at most 40 letters."""
+def wrapped(text: str, letters: int = 40) -> str:
+    """A text in lines of at most so many letters."""
     import textwrap
 
-    return "\n".join(textwrap.wrap(text, 40)) or text
+    return "\n".join(textwrap.wrap(text, letters)) or text

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from codec_bench.report import numbers
 from codec_bench.report.breakdown.rows import columns_of as broken_down_by
 from codec_bench.report.breakdown.rows import shown_name, subsets_of
 from codec_bench.report.page.columns import Column, System, metrics_of, side_by_side
-from codec_bench.stats.summary_types import BITRATE, MetricSummary, Subset, Summary
+from codec_bench.stats.summary_types import BITRATE, MetricSummary, Subset, Summary, SystemSummary
 from codec_bench.store.record import Run
 
 MOST_POINTS = 100
@@ -20,7 +20,7 @@ _BETTER = {"True": "higher is better", "False": "lower is better"}
 _SLUG = re.compile(r"[^a-z0-9.]+")
 _POINT_HEADS = (
     "system", "family", "run", "bitrate_kbps", "bitrate_kbps_low", "bitrate_kbps_high", "value", "ci95_low", "ci95_high", "note",
-    "n", "failed", "metric", "unit", "higher_is_better", "protocol", "data",
+    "n", "failed", "metric", "unit", "higher_is_better", "protocol", "data", "suspect",
 )  # fmt: skip
 Ends = tuple[float, float] | None
 
@@ -62,6 +62,7 @@ class Plot:
         kind: `rate` (value against bitrate), `systems` (a row for each), `groups` (rows by the values of a column), `time`.
         stem: the name of its files.
         measure: what the axis of values says. column: whose values form groups, or "".
+        doubts: what the checks of its systems found, one sentence each.
         points: what is drawn. left_out: how many points are in the table alone.
         heads, rows: its table.
     """
@@ -74,6 +75,7 @@ class Plot:
     rows: Sequence[Sequence[Any]]
     column: str = ""
     left_out: int = 0
+    doubts: Sequence[str] = ()
 
 
 def plots_of(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[Plot]:
@@ -93,6 +95,7 @@ def plots_of(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[Plot]:
             grouped = list(side.points(metric, by))
             stem = stems.of("by", by, column.metric)
             plots.append(_plot("groups", stem, metric, grouped, side.rows(metric, by), by))
+    plots = [replace(plot, doubts=side.doubts({point.label for point in plot.points})) for plot in plots]
     return [*plots, *(plot for run, name in zip(runs, side.names) if (plot := _time(run, stems.of("time", name))))]
 
 
@@ -145,6 +148,8 @@ class _SideBySide:
     def __init__(self, runs: Sequence[Run], summaries: Sequence[Summary]) -> None:
         side = side_by_side(runs, summaries)
         self.names, self.columns, self._systems, self._entries = side.names, side.columns, side.systems, side.entries
+        self._held = [summaries[system.run].systems.get(system.name, SystemSummary()) for system in side.systems]
+        self._labels = [numbers.plain(numbers.marked(s.label, held)) for s, held in zip(side.systems, self._held)]
         self._rates = [metrics_of(summaries, system).get(BITRATE) for system in side.systems]
         self._families = side.families()
         self._places = {column: place for place, column in enumerate(side.columns)}
@@ -155,6 +160,11 @@ class _SideBySide:
             (s, system, row[self._places[column]]) for s, (system, row) in enumerate(zip(self._systems, self._entries))
         )
         return [(s, system, entry) for s, system, entry in found if entry is not None]
+
+    def doubts(self, labels: Collection[str]) -> list[str]:
+        """What the checks found of the systems with these labels; one sentence for each system."""
+        found = ((label, numbers.doubts_text(held)) for label, held in zip(self._labels, self._held))
+        return [f"{label}: {text}" for label, text in found if text and label in labels]
 
     def broken_down_by(self, column: Column) -> list[str]:
         return broken_down_by([entry for _, _, entry in self._measured(column)])
@@ -184,7 +194,7 @@ class _SideBySide:
             value, ends = metric.scaled(entry)
             if value is not None:
                 rate, _ = self._rate_kbps(place, system)
-                label, note = numbers.plain(system.label), entry.note or ""
+                label, note = self._labels[place], entry.note or ""
                 name = shown_name(group) if by else ""
                 yield Point(label, self._families[place], rate, value, ends, note, entry.n, name)
 
@@ -198,7 +208,7 @@ class _SideBySide:
             yield [
                 *([group] if by else []), system.label, self._families[place][0], self.names[system.run], rate, *(rate_ends or (None, None)), value,
                 *(ends or (None, None)), entry.note, entry.n, entry.failed, metric.column.metric, metric.unit, better,
-                metric.column.protocol, metric.column.data,
+                metric.column.protocol, metric.column.data, numbers.doubts_text(self._held[place]),
             ]  # fmt: skip
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from codec_bench.report import numbers
 from codec_bench.report.page.chosen_samples import choose_rows, worth_hearing
-from codec_bench.report.page.column_heads import column_heads
+from codec_bench.report.page.column_heads import column_heads, stand_together
 from codec_bench.report.page.columns import Column, System, Tables, side_by_side
 from codec_bench.report.page.exchanges import asked_aloud, collect_exchanges
 from codec_bench.report.page.sound import choose_clips
@@ -114,9 +114,10 @@ def collect(
     """
     summaries = summaries or [summarise(run) for run in runs]
     tables = side_by_side(runs, summaries)
-    systems, sets, columns, entries = tables.systems, tables.sets, tables.columns, tables.entries
+    systems, sets, columns = tables.systems, tables.sets, tables.columns
     benchmarks = [_benchmark(run) for run in runs]
     samples, places, origins = _samples(runs, benchmarks)
+    tables = replace(tables, entries=stand_together(tables, benchmarks, places))
     grid = _Grid(runs, systems, {column: n for n, column in enumerate(columns)}, sets, places)
     values = grid.values(len(samples))
     estimates = _estimates(runs, systems, places)
@@ -135,7 +136,7 @@ def collect(
         values, columns, summaries, systems, heard, item_trouble, len(samples), max_rows // max(1, len(systems))
     )
     position = {sample: n for n, sample in enumerate(chosen)}
-    heads = column_heads(systems, columns, entries, benchmarks, np.isfinite(values))
+    heads = column_heads(columns, tables.entries)
     tables = replace(tables, heads=heads)
     data = _data(tables, samples, origins, chosen, values, finished)
     data["asked"] = all(map(has_answers, runs))
@@ -266,6 +267,7 @@ def _data(
                 # A model that answers in text has no sound. Codecs do not declare outputs: theirs is always sound.
                 "speaks": "audio" in (system.facts.get("outputs") or ("audio",)),
                 "family": family,
+                **({"suspect": True} if tables.summaries[system.run].systems[system.name].doubts else {}),
             }
             for system, (_, family) in zip(tables.systems, families)
         ],

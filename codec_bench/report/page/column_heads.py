@@ -1,55 +1,85 @@
-"""The heads of the columns of a page."""
+"""The heads of the columns of a page, and which values in them are the best."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from codec_bench.report import numbers
 from codec_bench.report.numbers import Valued
-from codec_bench.report.page.columns import Column, System
-from codec_bench.stats.summary_types import MetricSummary
+from codec_bench.report.page.columns import Column, System, Tables
+from codec_bench.stats.breakdown import Parts, parts_of
+from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.summary_types import BITRATE, MetricSummary
+from codec_bench.stats.verdict import verdict
 
 
 def column_heads(
-    systems: Sequence[System],
-    columns: Mapping[Column, Mapping[str, Any]],
-    entries: Sequence[Sequence[MetricSummary | None]],
-    benchmarks: Sequence[str | None],
-    scored: np.ndarray,
+    columns: Mapping[Column, Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
-    """The heads of the columns: what each column is, and how its numbers are written.
-
-    `scored` says which samples have a value, bool `(systems, columns, samples)`.
-    """
+    """The heads of the columns: what each column is, and how its numbers are written."""
     heads = []
     same_name = Counter((column.metric, column.data) for column in columns)
     for c, ((name, protocol, of), facts) in enumerate(columns.items()):
         column = [row[c] for row in entries]
-        higher = facts.get("higher_is_better")
         head = head_of(name, protocol, facts, [entry for entry in column if entry])
         if same_name[name, of] > 1:  # by two judges, say
             head["variant"] = f"{head['variant']} {protocol}".strip()
-        rivals: dict[str | None, list[int]] = {}
-        for s, (entry, system) in enumerate(zip(column, systems)):
-            if entry and system.name != numbers.UNPROCESSED and name != "bitrate":
-                rivals.setdefault(benchmarks[system.run], []).append(s)
         heads.append(
             {
                 **head,
                 "data": of,
-                "direction": {True: "higher is better", False: "lower is better", None: ""}[higher],
+                "direction": {True: "higher is better", False: "lower is better", None: ""}[
+                    facts.get("higher_is_better")
+                ],
                 "range": facts.get("range"),
                 "facts": facts,
-                "best": set().union(
-                    *(_best(group, column, systems, scored[:, c], higher) for group in rivals.values())
-                ),
             }
         )
     return heads
+
+
+def stand_together(
+    tables: Tables, benchmarks: Sequence[str | None], places: Sequence[Mapping[str, int]]
+) -> list[list[MetricSummary | None]]:
+    """The entries of the tables, where systems of several runs stand in a column with what they are beside one another.
+
+    Args:
+        tables: of the page. benchmarks: of each run; systems of several benchmarks are no rivals. places: for each run, the position
+            on the page of each of its samples, which is the same for the same sample of several runs.
+    """
+    entries = [list(row) for row in tables.entries]
+    recorded: dict[int, tuple[Recorded, dict[int, int]]] = {}
+
+    def parts(system: System, metric: str) -> Parts:
+        if system.run not in recorded:
+            run = tables.runs[system.run]
+            numbers_of = run.query("SELECT number, id FROM samples")
+            recorded[system.run] = Recorded(run), {number: places[system.run][id] for number, id in numbers_of}
+        record, place = recorded[system.run]
+        found = parts_of(record, system.name, metric)
+        return replace(found, numbers=[place[number] for number in found.numbers])
+
+    for c, (column, facts) in enumerate(tables.columns.items()):
+        higher = facts.get("higher_is_better")
+        if higher is None or column.metric == BITRATE:
+            continue
+        rivals: dict[str | None, list[int]] = {}
+        for s, system in enumerate(tables.systems):
+            if entries[s][c] is not None and system.name != numbers.UNPROCESSED:
+                rivals.setdefault(benchmarks[system.run], []).append(s)
+        for group in rivals.values():
+            if len({tables.systems[s].run for s in group}) < 2:
+                continue  # the summary of their run says how they stand
+            of = {s: tables.systems[s] for s in group}
+            suspects = {s for s, system in of.items() if tables.summaries[system.run].systems[system.name].doubts}
+            decided = verdict({s: parts(system, column.metric) for s, system in of.items()}, suspects, higher)
+            for s in group:
+                if (entry := entries[s][c]) is not None:
+                    entries[s][c] = replace(entry, standing=decided.standing(s))
+    return entries
 
 
 def head_of(name: str, protocol: str, facts: Mapping[str, Any], column: Sequence[Valued]) -> dict[str, Any]:
@@ -73,22 +103,3 @@ def head_of(name: str, protocol: str, facts: Mapping[str, Any], column: Sequence
         "arrow": numbers.ARROWS[facts.get("higher_is_better")],
         "what": facts.get("summary") or "",
     }
-
-
-def _best(
-    group: Sequence[int],
-    column: Sequence[MetricSummary | None],
-    systems: Sequence[System],
-    scored: np.ndarray,
-    higher: bool | None,
-) -> set[int]:
-    """The best of the systems of one benchmark or one set of data, by values over the same samples.
-
-    The systems of one run are compared over their common samples. Systems of several runs are compared if all have values
-    for the same samples.
-    """
-    entries = {s: entry for s in group if (entry := column[s]) is not None and entry.n}
-    several = len({systems[s].run for s in entries}) > 1
-    if several and any((scored[s] != scored[next(iter(entries))]).any() for s in entries):
-        return set()
-    return numbers.best({s: numbers.compared(entry) for s, entry in entries.items()}, higher)

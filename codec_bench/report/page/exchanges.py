@@ -122,18 +122,18 @@ def counting_rows(
 def common_rows(
     systems: Sequence[Any], heads: Sequence[Mapping[str, Any]], entries: Sequence[Sequence[MetricSummary | None]]
 ) -> list[dict[str, Any]]:
-    """One row for each system: its values over the samples for which all systems of its run have one.
+    """One row for each system: its values over the samples for which all systems of its run that are compared have one.
 
-    There are no rows if every system has values for the same samples.
+    A system that lacks some of these samples has no values there. There are no rows if every system has values for the same samples.
     """
     if not any(entry and entry.common for row in entries for entry in row):
         return []
     rows = []
-    for s, (system, row) in enumerate(zip(systems, entries)):
+    for system, row in zip(systems, entries):
         cells = []
         for entry, head in zip(row, heads):
             cell = _cell(None if entry is None else entry.common or entry, head)
-            cells.append(cell and {**cell, "best": s in head["best"]})
+            cells.append(cell and {**cell, "best": entry is not None and numbers.is_best(entry)})
         rows.append({"label": system.label, "cells": cells})
     return rows
 

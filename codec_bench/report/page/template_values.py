@@ -52,9 +52,9 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
                 "lost": lost,
                 "remarks": numbers.remarks(found[system.label]),
                 "beside": [column.cell(found[system.label]) for column in columns_in("page")],
-                "cells": [_shown(entry, head, s, lost) for entry, head in zip(row, heads)],
+                "cells": [_shown(entry, head, lost) for entry, head in zip(row, heads)],
             }
-            for s, (system, row) in enumerate(zip(systems, entries))
+            for system, row in zip(systems, entries)
             for lost in [found[system.label].without_estimate]
         ],
         "beside": [column.name for column in columns_in("page")],
@@ -65,7 +65,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             *beside_notes(shown),
             *judge_notes(shown),
             *numbers.draw_notes(shown),
-            *numbers.common_notes(shown),
+            *numbers.best_notes(shown),
             *numbers.interval_notes(shown),
         ],
         "common": common_rows(systems, heads, entries),
@@ -151,7 +151,7 @@ def reason(
     }
 
 
-def _shown(entry: MetricSummary | None, head: Mapping[str, Any], system: int, lost: int) -> dict[str, Any] | None:
+def _shown(entry: MetricSummary | None, head: Mapping[str, Any], lost: int) -> dict[str, Any] | None:
     if entry is None:
         return None
     factor, places, value = head["factor"], head["places"], entry.value
@@ -167,5 +167,5 @@ def _shown(entry: MetricSummary | None, head: Mapping[str, Any], system: int, lo
         "missing": ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in entry.missing.items()),
         "missing_word": " ".join(entry.missing).replace("_", " "),
         "harmless": set(entry.missing) <= ({"refused"} if entry.n else {"refused", "undefined"}),
-        "best": system in head["best"],
+        "best": numbers.is_best(entry),
     }

@@ -1,0 +1,153 @@
+"""Which systems are the best in one metric, and which are not compared. Every table, page, board and figure takes it from here.
+
+How it is decided
+    The unprocessed audio is no rival. A system whose checks found something is not compared, and neither is one that has
+    values for fewer than `WHOLE` of the samples that another has. These do not shrink the common samples of the others.
+    The best are found over the common samples: the system with the best value, and every other one that a paired test over
+    these samples does not tell from it (`stats.paired`). Nobody named that system before, so p is multiplied by the number of
+    all pairs of systems (Bonferroni): of equal systems, one is left out of the best in 5 % of all runs at most.
+    Two intervals that do not overlap tell the systems apart without a test, and alone decide over values of whole sets.
+    Nobody is the best where fewer than two systems are compared, where they have fewer than half of the samples in common, or
+    where too few independent units tell any two systems apart. A system whose own value, over all its samples, is worse than
+    that of a rival that is not among the best is not marked, because the column would contradict the mark.
+
+Conventions
+    Samples are numbers that mean the same sample for all rivals, whose parts hold their samples in one order, that of the ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from codec_bench.stats.breakdown import Parts, SetParts
+from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, unit_codes
+from codec_bench.stats.paired import exchange_p, paired_parts
+from codec_bench.stats.summary_types import Standing
+
+WHOLE = 0.9
+"""The share of the samples of the fullest rival for which a system must have values."""
+HALF = 0.5
+SUSPECT = "its checks found something"
+LACKING = "it has values for too few samples"
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict(Generic[K]):
+    """How the systems stand in one metric.
+
+    Args:
+        common: the numbers of the samples for which every system that is compared has a value, in rising order.
+        best: the systems that are the best, none of which can be told from the best value.
+        barred: the systems that are not compared, each with the reason.
+        reason: why nobody is the best; None if somebody is.
+    """
+
+    common: np.ndarray
+    best: frozenset[K] = frozenset()
+    barred: Mapping[K, str] = field(default_factory=dict)
+    reason: str | None = None
+
+    def standing(self, name: K) -> Standing:
+        """How one system stands."""
+        if name in self.barred:
+            return Standing(False, False, self.barred[name])
+        return Standing(name in self.best, True, self.reason)
+
+
+def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better: bool | None) -> Verdict[K]:
+    """Decides over the systems of one metric.
+
+    Args:
+        rivals: the results of each system but the unprocessed audio. suspects: those whose checks found something.
+        higher_is_better: the direction of the metric; None if neither is better, so that only the common samples are found.
+    """
+    valued = {name: parts for name, parts in rivals.items() if len(parts.numbers)}
+    barred: dict[K, str] = {name: SUSPECT for name in valued if name in suspects}
+    barred |= dict.fromkeys((name for name in rivals if name not in valued), LACKING)
+    most = max((len(parts.numbers) for name, parts in valued.items() if name not in barred), default=0)
+    barred |= {
+        name: LACKING for name, parts in valued.items() if name not in barred and len(parts.numbers) < WHOLE * most
+    }
+    compared = {name: parts for name, parts in valued.items() if name not in barred}
+    common = _common(list((compared or valued).values()))
+    if higher_is_better is None:
+        return Verdict(common, barred=barred)
+    if len(compared) < 2:
+        return Verdict(common, barred=barred, reason="fewer than two systems can be compared")
+    if len(common) < HALF * most:
+        few = f"only {len(common):,} of {most:,}" if len(common) else "none"
+        return Verdict(common, barred=barred, reason=f"the systems have {few} of their samples in common")
+    within = {name: _among(parts, common) for name, parts in compared.items()}
+    found = {name: value for name, parts in within.items() if (value := parts.value) is not None}
+    if len(found) < 2:
+        return Verdict(common, barred=barred, reason="fewer than two systems have a value over the common samples")
+    sign = 1 if higher_is_better else -1
+    top = max(found, key=lambda name: sign * found[name])
+    alike = _alike({name: within[name] for name in found}, top)
+    if alike is None:
+        reason = "there are too few independent speakers or items to tell systems apart"
+        return Verdict(common, barred=barred, reason=reason)
+    best = {top, *alike}
+    own = {name: sign * value for name, parts in compared.items() if (value := parts.value) is not None}
+    beaten = max((own[name] for name in own if name not in best), default=-np.inf)
+    marked = frozenset(name for name in best if own[name] >= beaten)
+    reason = None if marked else "over the samples of each system, others have better values than over the common ones"
+    return Verdict(common, marked, barred, reason)
+
+
+def _common(parts: Sequence[Parts]) -> np.ndarray:
+    """The numbers of the samples for which every one has a value, in rising order."""
+    shared: np.ndarray | None = None
+    for numbers in (np.asarray(of.numbers, np.int64) for of in parts):
+        shared = np.sort(numbers) if shared is None else np.intersect1d(shared, numbers, assume_unique=True)
+    return np.zeros(0, np.int64) if shared is None else shared
+
+
+def _among(parts: Parts, common: np.ndarray) -> Parts:
+    """The parts of the common samples."""
+    if len(common) == len(parts.numbers):
+        return parts
+    return parts.at(np.flatnonzero(np.isin(np.asarray(parts.numbers, np.int64), common)))
+
+
+def _alike(within: Mapping[K, Parts], top: K) -> set[K] | None:
+    """The systems that cannot be told from the one with the best value; None if no two systems can be told apart by such data."""
+    others = [name for name in within if name != top]
+    ends = {name: parts.interval.ends for name, parts in within.items()}
+    pairs = len(within) * len(others) / 2
+    units = within[top].units
+    codes = unit_codes([unit or None for unit in units], len(units))
+    p = [
+        0.0 if _outside(ends[top], ends[name]) else _probability(within[top], within[name], codes, pairs)
+        for name in others
+    ]
+    if all(one is None for one in p):
+        return None
+    return {name for name, one in zip(others, p) if one is None or one * pairs > 1 - LEVEL}
+
+
+def _outside(one: Any, other: Any) -> bool:
+    """Whether two intervals do not overlap."""
+    return bool(one and other and (one[1] < other[0] or other[1] < one[0]))
+
+
+def _probability(top: Parts, other: Parts, codes: np.ndarray | None, pairs: float) -> float | None:
+    """The p of two systems over the same samples, or where units are too few for it, 0 or 1 by the interval of their difference.
+
+    None where nothing can be said. The interval allows for the number of all pairs of systems.
+    """
+    if isinstance(top, SetParts):  # no item adds a part of its own, so that only the intervals say something
+        return 1.0 if top.interval.ends and other.interval.ends else None
+    p = exchange_p(top.fold, top.sums, other.sums, codes, seed=0)
+    if p is not None:
+        return p
+    level = 1 - (1 - LEVEL) / pairs
+    test = paired_parts(top.fold, top.sums, other.sums, codes, seed=0, bounds=top.bounds, level=level)
+    if test.low is None or test.high is None:
+        return None if test.units < FEWEST_UNITS else 1.0
+    return 0.0 if test.low > 0 or test.high < 0 else 1.0

@@ -1,0 +1,68 @@
+"""A system whose checks found something: its mark and the finding in plots, in what trackers get, and on the page of several runs."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from compared_runs import FINDING, SUSPECT, recorded
+
+from codec_bench.report.figures import write_figures
+from codec_bench.report.figures.draw import _footnotes
+from codec_bench.report.figures.plots import plots_of
+from codec_bench.report.page.collect import collect
+from codec_bench.report.trackers import material_of
+from codec_bench.stats.summary import summarise
+
+GOOD = np.linspace(0.5, 0.9, 19)
+FOUND = f"side information is suspect: {FINDING['found']}"
+
+
+@pytest.fixture
+def run(tmp_path):
+    values = {"side": GOOD + 0.2, "plain": GOOD, "worse": GOOD - 0.1 - 0.001 * np.arange(19)}
+    return recorded(tmp_path / "run", values, checks=SUSPECT, kbps={"side": 3.0, "plain": 6.0, "worse": 9.0})
+
+
+def test_figures_mark_it_and_say_what_was_found(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    plots = [plot for plot in plots_of([run], [summarise(run)]) if plot.kind in ("rate", "systems")]
+    assert len(plots) == 3
+    for plot in plots:
+        assert [point.label for point in plot.points] == ["side (suspect)", "plain", "worse"]
+        assert f"side (suspect): {FOUND}" in " ".join(_footnotes(plot)).replace("\n", " ")
+    made = write_figures(run, tmp_path / "figures")
+    for file in (file for file in made.files if file.suffix == ".csv"):
+        with file.open(newline="") as opened:
+            rows = {row["system"]: row["suspect"] for row in csv.DictReader(opened)}
+        assert rows == {"side": FOUND, "plain": "", "worse": ""}
+
+
+def test_trackers_are_told_of_it(run):
+    material = material_of(run, summarise(run), set())
+    assert {row[0]: row[-1] for row in material.rows} == {"side": FOUND, "plain": None, "worse": None}
+    assert material.values["suspect/side"] == 1 and "suspect/plain" not in material.values
+
+
+def test_the_page_marks_it_in_the_table_and_in_the_plots(run, tmp_path):
+    page = collect([run], None, audio_bytes=0, max_rows=100, folder=tmp_path)
+    rows = {row["label"]: row for row in page.page["table"]}
+    place = [head["name"] for head in page.page["heads"]].index("m")
+    assert [(name, row["cells"][place]["best"]) for name, row in rows.items()] == [("side", False), ("plain", True), ("worse", False)]  # fmt: skip
+    assert "suspect: side information" in rows["side"]["remarks"] and f"side: {FOUND}" in page.page["notes"]
+    assert [system.get("suspect", False) for system in page.data["systems"]] == [True, False, False]
+
+
+def test_systems_of_several_runs_are_compared_with_each_other(tmp_path):
+    """The best of each run by itself is not the best of both; a suspect of the one does not compete with those of the other."""
+    first = recorded(tmp_path / "first", {"side": GOOD + 0.3, "a": GOOD, "b": GOOD - 0.1}, checks=SUSPECT)
+    second = recorded(
+        tmp_path / "second", {"c": GOOD + 0.1, "d": GOOD + 0.1 + 0.001 * np.cos(np.arange(19)), "e": GOOD}
+    )
+    part = recorded(tmp_path / "part", {"f": (GOOD + 0.5)[:6]})
+    page = collect([first, second, part], None, audio_bytes=0, max_rows=100, folder=tmp_path).page
+    best = {row["label"] for row in page["table"] if any(cell and cell["best"] for cell in row["cells"])}
+    assert best == {"c", "d"}
+    assert "f is not compared: it has values for too few samples" in page["notes"]
+    assert "side is not compared: its checks found something" in page["notes"]

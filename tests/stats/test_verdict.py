@@ -1,0 +1,142 @@
+"""Who is the best in a metric, and who is not compared: on runs as they are recorded, and against tests of scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from compared_runs import FINDING, SUSPECT, recorded
+from scipy.stats import ttest_rel
+
+from codec_bench.report import numbers
+from codec_bench.report.paper import summary_html, summary_latex, summary_markdown, summary_rows
+from codec_bench.report.table import summary_notes
+from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import Summary
+
+ITEMS = 19
+
+
+def column(summary: Summary, metric: str = "m"):
+    return {name: system.metrics[metric] for name, system in summary.systems.items() if metric in system.metrics}
+
+
+def best(summary: Summary) -> set[str]:
+    return {name for name, entry in column(summary).items() if numbers.is_best(entry)}
+
+
+def bold(summary: Summary) -> list[int]:
+    """How many values are bold in each format for papers."""
+    made = summary_markdown(summary), summary_latex(summary), summary_html(summary)
+    return [text.count(mark) for text, mark in zip(made, (" **", r"\textbf{", "<b>"))]
+
+
+@pytest.mark.parametrize("higher", [True, False])
+def test_the_best_is_shared_by_what_a_paired_test_does_not_tell_apart(tmp_path, higher):
+    rng = np.random.default_rng(3)
+    first = rng.normal(3.25, 0.5, 40)
+    second = first + rng.normal(0.0, 0.02, 40) + 0.001
+    third = first - 0.05 + rng.normal(0.0, 0.02, 40)
+    assert ttest_rel(first, second).pvalue > 0.2 and ttest_rel(first, third).pvalue < 1e-6
+    sign = 1 if higher else -1
+    run = recorded(
+        tmp_path / "run", {"one": sign * first, "other": sign * second, "worse": sign * third}, higher=higher
+    )
+    summary = summarise(run)
+    ends = {name: entry.ci95 for name, entry in column(summary).items()}
+    assert ends["one"][0] < ends["worse"][1] and ends["worse"][0] < ends["one"][1], "their intervals overlap widely"
+    assert best(summary) == {"one", "other"}
+    assert bold(summary) == [2, 2, 2]
+
+
+def test_speakers_and_not_items_tell_systems_apart(tmp_path):
+    """Four speakers of ten items each: over items the difference would stand out, over speakers it does not."""
+    rng = np.random.default_rng(0)
+    speakers = [f"p{n // 10}" for n in range(40)]
+    first = rng.normal(3.0, 0.1, 40)
+    second = first + np.repeat([0.5, -0.1, 0.02, 0.04], 10) + rng.normal(0, 0.01, 40)
+    assert ttest_rel(first, second).pvalue < 0.01
+    assert best(summarise(recorded(tmp_path / "by", {"a": first, "b": second}, speakers=speakers))) == {"a", "b"}
+    assert best(summarise(recorded(tmp_path / "items", {"a": first, "b": second}))) == {"b"}
+
+
+def test_of_equal_systems_one_is_left_out_in_one_of_twenty_runs_at_most(tmp_path):
+    """Over all pairs, and not for each of the three comparisons with the largest of four values."""
+    rng = np.random.default_rng(11)
+    runs = (recorded(tmp_path / str(n), {str(k): rng.normal(0, 1, 25) for k in range(4)}) for n in range(100))
+    shared = [len(best(summarise(run))) == 4 for run in runs]
+    assert np.mean(shared) >= 0.90  # 0.95 less two standard errors of a hundred runs
+
+
+def test_a_suspect_system_is_marked_everywhere_and_never_the_best(tmp_path):
+    good = np.linspace(0.5, 0.9, ITEMS)
+    run = recorded(tmp_path / "run", {"side": good + 0.2, "plain": good, "worse": good - 0.1 - 0.001 * np.arange(ITEMS)}, checks=SUSPECT)  # fmt: skip
+    summary = summarise(run)
+    assert best(summary) == {"plain"}
+    side = column(summary)["side"].standing
+    assert (side.best, side.compared) == (False, False)
+    for text in (summary_markdown(summary), summary_latex(summary), summary_html(summary)):
+        assert "side (suspect)" in text
+        assert "side: side information is suspect: 3.22 kbit/s" in text, "the finding stands below the table"
+        assert "side is not compared: its checks found something" in text
+    assert bold(summary) == [1, 1, 1]
+    rows = summary_rows(summary)
+    assert [(row[0], row[-2], row[-1] is not None) for row in rows] == [
+        ("side", None, True), ("plain", "true", False), ("worse", "false", False),
+    ]  # fmt: skip
+    assert "side is not compared: its checks found something" in summary_notes(summary)
+    written = Summary.from_dict(summary.as_dict())
+    assert best(written) == {"plain"} and list(written.systems["side"].doubts) == [FINDING]
+
+
+def test_a_system_that_failed_does_not_shrink_the_samples_of_the_others(tmp_path):
+    """17 of 19 items failed: over the two that are left, the worse of the others would be the best."""
+    first = np.full(ITEMS, 0.80) + 0.001 * np.arange(ITEMS)
+    second = first - 0.1 + 0.002 * np.cos(np.arange(ITEMS))
+    second[:2] = 0.99
+    broken = [0.95, 0.96, *[None] * (ITEMS - 2)]
+    assert second[:2].mean() > first[:2].mean() and first.mean() > second.mean()
+    summary = summarise(recorded(tmp_path / "run", {"first": first, "second": second, "broken": broken}))
+    entries = column(summary)
+    assert entries["first"].common is None, "its values are over all of its samples"
+    assert entries["broken"].common.value is None and not entries["broken"].standing.compared
+    assert "second" not in best(summary) or best(summary) == {"first", "second"}
+    assert "broken is not compared: it has values for too few samples" in summary_notes(summary)
+    for wanting in ([None, *first[1:]], first):  # one lost sample of nineteen is left out for all
+        entries = column(
+            summarise(recorded(tmp_path / f"{len(list(tmp_path.iterdir()))}", {"a": wanting, "b": second}))
+        )
+        assert entries["a"].standing.compared
+    assert entries["b"].common is None
+
+
+def test_a_suspect_does_not_shrink_the_samples_of_the_others(tmp_path):
+    good = np.linspace(0.5, 0.9, ITEMS)
+    side = [*good[:15], *[None] * 4]
+    summary = summarise(recorded(tmp_path / "run", {"side": side, "a": good, "b": good - 0.1}, checks=SUSPECT))
+    assert column(summary)["a"].common is None and best(summary) == {"a"}
+
+
+def test_a_best_that_its_own_column_contradicts_is_not_marked(tmp_path):
+    """Of twenty items `a` lacks the two worst. Over the common ones it is worse than `b`, over its own it looks better."""
+    rng = np.random.default_rng(1)
+    base = np.r_[rng.normal(0.8, 0.01, 18), 0.0, 0.0]
+    a = [*(base[:18] - 0.02 + rng.normal(0, 0.001, 18)), None, None]
+    summary = summarise(recorded(tmp_path / "run", {"a": a, "b": base}))
+    entries = column(summary)
+    assert entries["a"].value > entries["b"].value and entries["a"].value < entries["b"].common.value
+    assert best(summary) == set()
+    assert any(note.startswith("no best is marked: over the samples of each system") for note in summary_notes(summary))
+
+
+def test_nobody_is_best_where_nothing_can_be_told(tmp_path):
+    told = lambda values, **more: summarise(recorded(tmp_path / f"{len(list(tmp_path.iterdir()))}", values, **more))  # noqa: E731
+    two = told({"a": [0.1, 0.2], "b": [0.3, 0.4]})
+    assert best(two) == set() and "too few independent speakers or items" in summary_notes(two)[0]
+    one_speaker = told({"a": np.linspace(0, 1, 9), "b": np.linspace(0, 1, 9) + 0.5}, speakers=["ann"] * 9)
+    assert best(one_speaker) == set()
+    apart = told({"a": [*[0.5] * 10, *[None] * 10], "b": [*[None] * 10, *[0.6] * 10]})
+    assert best(apart) == set() and "none of their samples in common" in " ".join(summary_notes(apart))
+    alone = told({"a": np.linspace(0, 1, 9), "unprocessed": np.linspace(0, 1, 9) + 0.5})
+    assert best(alone) == set() and not column(alone)["a"].standing
+    neither = told({"a": np.linspace(0, 1, 9), "b": np.linspace(0, 1, 9) + 0.5}, higher=None)
+    assert best(neither) == set()
