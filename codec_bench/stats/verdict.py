@@ -96,8 +96,8 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
     own = {name: sign * value for name, parts in compared.items() if (value := parts.value) is not None}
     beaten = max((own[name] for name in own if name not in best), default=-np.inf)
     marked = frozenset(name for name in best if own[name] >= beaten)
-    reason = None if marked else "over the samples of each system, others have better values than over the common ones"
-    return Verdict(common, marked, barred, reason)
+    untold = None if marked else "over the samples of each system, others have better values than over the common ones"
+    return Verdict(common, marked, barred, untold)
 
 
 def _common(parts: Sequence[Parts]) -> np.ndarray:

@@ -283,9 +283,19 @@ def test_two_benchmarks_on_a_page_are_kept_apart(browser, pages):
     # The page does not list metrics of another benchmark as missing for a failed item.
     opened(browser, pages / "benchmarks.html", "towns: test/2", rows=2)
     assert texts(browser, "#detail .grid tbody td") == ["failed", "failed"]
-    # The 0.75 of the one benchmark does not compete with the two 0.5 of the other, which are both its best.
-    best = texts(browser, "#summary-table tbody tr:has(.best) th")
-    assert [label.splitlines()[0] for label in best] == ["towns/ear", "mouth"]
+    # Two questions tell no models apart.
+    assert texts(browser, "#summary-table .best") == []
+
+
+def test_models_compete_within_one_benchmark(tmp_path):
+    """The better value on another benchmark does not compete, and two models that cannot be told apart are both the best."""
+    said = lambda right: [("said", float(n < right)) for n in range(30)]  # noqa: E731
+    found = [
+        answered(tmp_path / benchmark / name, name, said(right), benchmark=benchmark)
+        for benchmark, name, right in (("towns", "a", 20), ("towns", "b", 19), ("towns", "c", 2), ("rivers", "d", 30))
+    ]
+    page = collect(found, None, audio_bytes=0, max_rows=100, folder=tmp_path).page
+    assert {row["label"] for row in page["table"] if any(c and c["best"] for c in row["cells"])} == {"a", "b"}
 
 
 def test_a_page_of_answers_does_not_speak_of_codecs(browser, pages):

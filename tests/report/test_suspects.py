@@ -60,7 +60,7 @@ def test_systems_of_several_runs_are_compared_with_each_other(tmp_path):
     second = recorded(
         tmp_path / "second", {"c": GOOD + 0.1, "d": GOOD + 0.1 + 0.001 * np.cos(np.arange(19)), "e": GOOD}
     )
-    part = recorded(tmp_path / "part", {"f": (GOOD + 0.5)[:6]})
+    part = recorded(tmp_path / "part", {"f": [*(GOOD + 0.5)[:6], *[None] * 13]})
     page = collect([first, second, part], None, audio_bytes=0, max_rows=100, folder=tmp_path).page
     best = {row["label"] for row in page["table"] if any(cell and cell["best"] for cell in row["cells"])}
     assert best == {"c", "d"}

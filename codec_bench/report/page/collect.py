@@ -117,7 +117,7 @@ def collect(
     systems, sets, columns = tables.systems, tables.sets, tables.columns
     benchmarks = [_benchmark(run) for run in runs]
     samples, places, origins = _samples(runs, benchmarks)
-    tables = replace(tables, entries=stand_together(tables, benchmarks, places))
+    tables = replace(tables, entries=stand_together(tables, places))
     grid = _Grid(runs, systems, {column: n for n, column in enumerate(columns)}, sets, places)
     values = grid.values(len(samples))
     estimates = _estimates(runs, systems, places)

@@ -41,14 +41,12 @@ def column_heads(
     return heads
 
 
-def stand_together(
-    tables: Tables, benchmarks: Sequence[str | None], places: Sequence[Mapping[str, int]]
-) -> list[list[MetricSummary | None]]:
+def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[list[MetricSummary | None]]:
     """The entries of the tables, where systems of several runs stand in a column with what they are beside one another.
 
     Args:
-        tables: of the page. benchmarks: of each run; systems of several benchmarks are no rivals. places: for each run, the position
-            on the page of each of its samples, which is the same for the same sample of several runs.
+        tables: of the page. places: for each run, the position on the page of each of its samples, which is the same for the same sample
+            of several runs.
     """
     entries = [list(row) for row in tables.entries]
     recorded: dict[int, tuple[Recorded, dict[int, int]]] = {}
@@ -66,19 +64,16 @@ def stand_together(
         higher = facts.get("higher_is_better")
         if higher is None or column.metric == BITRATE:
             continue
-        rivals: dict[str | None, list[int]] = {}
-        for s, system in enumerate(tables.systems):
-            if entries[s][c] is not None and system.name != numbers.UNPROCESSED:
-                rivals.setdefault(benchmarks[system.run], []).append(s)
-        for group in rivals.values():
-            if len({tables.systems[s].run for s in group}) < 2:
-                continue  # the summary of their run says how they stand
-            of = {s: tables.systems[s] for s in group}
-            suspects = {s for s, system in of.items() if tables.summaries[system.run].systems[system.name].doubts}
-            decided = verdict({s: parts(system, column.metric) for s, system in of.items()}, suspects, higher)
-            for s in group:
-                if (entry := entries[s][c]) is not None:
-                    entries[s][c] = replace(entry, standing=decided.standing(s))
+        rivals = {
+            s: system for s, system in enumerate(tables.systems) if entries[s][c] and system.name != numbers.UNPROCESSED
+        }
+        if len({system.run for system in rivals.values()}) < 2:
+            continue  # the summary of their run says how they stand
+        suspects = {s for s, system in rivals.items() if tables.summaries[system.run].systems[system.name].doubts}
+        decided = verdict({s: parts(system, column.metric) for s, system in rivals.items()}, suspects, higher)
+        for s in rivals:
+            if (entry := entries[s][c]) is not None:
+                entries[s][c] = replace(entry, standing=decided.standing(s))
     return entries
 
 
