@@ -299,7 +299,7 @@ def _listing(folder: str, commit: str) -> frozenset[str]:
     """The files of a commit that `_remember` wrote down; empty if there is no such list."""
     try:
         return frozenset(json.loads(Path(folder, _LISTINGS, f"{commit}.json").read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return frozenset()
 
 

@@ -135,7 +135,7 @@ def _entries(file: str) -> list[_Entry]:
     """The samples of a file, from the cache if it has not changed."""
     state = _state(file)
     path = cache_folder() / "tars" / f"{hashlib.blake2b(shown(file).encode(), digest_size=16).hexdigest()}.json"
-    with suppress(OSError, ValueError, TypeError, KeyError):
+    with suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         held = json.loads(path.read_text("utf-8"))
         if held["state"] == state:
             return [_Entry(**one) for one in held["entries"]]

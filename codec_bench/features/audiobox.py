@@ -159,7 +159,7 @@ def settings(path: Path) -> tuple[Head, Mapping[str, tuple[float, float]]]:
             drops=config["proj_dropout"] != 0,
             normalises=bool(config["normalize_embed"]),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise WeightsError(f"'{path}' cannot be read: {type(error).__name__}: {error}") from error
     if wrong:
         raise WeightsError(f"'{path}' is another network's: {', '.join(wrong)}")

@@ -173,7 +173,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     """What `begun.json` holds, or None if it is not there or not whole."""
     try:
         begun = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     whole = isinstance(begun, dict) and isinstance(begun.get("begun"), str) and {"command", "asked"} <= begun.keys()
     return begun if whole else None

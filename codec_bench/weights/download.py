@@ -150,7 +150,7 @@ class _Part:
     def _read(self) -> dict[str, Any]:
         try:
             known = json.loads(self._note.read_text("utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         return known if isinstance(known, dict) else {}
 
@@ -329,5 +329,5 @@ def read_json(url: str, headers: Mapping[str, str]) -> Any:
             return json.loads(answer.read())
     except (OSError, HTTPException) as error:
         raise unreachable(url, error) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Unreachable(f"'{url}' did not answer with JSON") from error

@@ -81,7 +81,7 @@ def parse_origin(text: str, name: str) -> Origin | None:
             for path, said in fields["files"].items()
         }
         found = Origin(fields["name"], fields["source"], fields.get("revision"), files)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     sound = all(s["sha256"] is None or _SHA256.match(str(s["sha256"])) for s in files.values())
     return found if found.name == name and sound else None

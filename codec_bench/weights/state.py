@@ -58,7 +58,7 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
 def check_archive(path: Path) -> None:
     """Refuses an archive that unpacks to much more than its size, by its directory and before anything is unpacked.
 
-    It also refuses words of more than `LONGEST_WORD` characters. torch searches the messages of its errors, which quote such
+    It also refuses tensors that are compressed, since the directory may lie of what they unpack to, and words of more than `LONGEST_WORD` characters. torch searches the messages of its errors, which quote such
     words, for a time that grows with the square of their length.
 
     Raises:
@@ -69,10 +69,14 @@ def check_archive(path: Path) -> None:
             entries = archive.infolist()
             unpacked, size = sum(entry.file_size for entry in entries), path.stat().st_size
             grows = unpacked > MOST_GROWTH * size
-            pickles = [archive.read(e) for e in entries if e.filename.endswith("data.pkl")] if not grows else []
+            read = [e for e in entries if e.filename.endswith("data.pkl") or "/data/" in e.filename]
+            packed = any(entry.compress_type for entry in read)
+            pickles = (
+                [archive.read(e) for e in read if e.filename.endswith("data.pkl")] if not (grows or packed) else []
+            )
             fit = not any(_LONG.search(pickled) for pickled in pickles)
     except BadZipFile:
-        grows, fit = False, _words_fit(path)
+        grows, packed, fit = False, False, _words_fit(path)
     except Exception:  # zipfile raises many kinds for a damaged archive; whoever reads it says what it is
         return
     if not fit:
@@ -81,6 +85,10 @@ def check_archive(path: Path) -> None:
         raise WeightsError(
             f"the weights in '{path}' have {size} bytes and would unpack to {unpacked}",
             hint=f"an archive of torch.save does not grow when it is read; at most {MOST_GROWTH} times its size is taken",
+        )
+    if packed:
+        raise WeightsError(
+            f"the tensors in '{path}' are compressed", hint="torch.save does not compress; save them with it"
         )
 
 

@@ -23,6 +23,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mutate import mutate
 
@@ -42,11 +43,17 @@ class Case:
     said: str = ""
 
 
+def targets() -> dict[str, Any]:
+    """The targets by name."""
+    from targets import TARGETS
+    from traps import TRAPS
+
+    return {**TARGETS, **TRAPS}
+
+
 def cases_of(name: str, first: int, count: int, seed: int, folder: Path) -> Iterator[Case]:
     """Runs cases of one target in this process."""
-    from targets import TARGETS
-
-    target = TARGETS[name](folder)
+    target = targets()[name](folder)
     peak = _peak()
     for number in range(first, first + count):
         rng = random.Random(f"{name}:{seed}:{number}")
@@ -129,14 +136,12 @@ def _repeat(name: str, number: int, seed: int) -> str:
 
 def main() -> int:
     """The command."""
-    from targets import TARGETS
-
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--target", action="append", choices=sorted(TARGETS), help="only this; may be given again")
+    parser.add_argument("--target", action="append", choices=sorted(targets()), help="only this; may be given again")
     parser.add_argument("--cases", type=int, default=3000, help="of each target")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--child", choices=sorted(TARGETS), help=argparse.SUPPRESS)
+    parser.add_argument("--child", choices=sorted(targets()), help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.child:
         with tempfile.TemporaryDirectory() as folder:
@@ -144,7 +149,7 @@ def main() -> int:
                 print(json.dumps((case.number, case.fault, case.said)), flush=True)
         return 0
     bad = 0
-    for name in asked.target or sorted(TARGETS):
+    for name in asked.target or sorted(targets()):
         begun = time.monotonic()
         counts = fuzz(name, asked.first, asked.cases, asked.seed, lambda text: print(text, file=sys.stderr))
         faults = {kind: counts[kind] for kind in KINDS if counts[kind]}

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from codec_bench.errors import WeightsError
+from codec_bench.features.dnsmos_pro import tensors_of
 from codec_bench.weights import state
 from codec_bench.weights.pretrained import load_pretrained
 from codec_bench.weights.state import load_state
@@ -51,6 +52,18 @@ def test_an_archive_that_grows_is_refused_before_it_is_unpacked(tmp_path, monkey
     path.rename(folder / "pytorch_model.bin")
     with pytest.raises(WeightsError, match="would unpack to"):
         load_pretrained(None, str(folder), {})
+
+
+def test_an_archive_whose_directory_lies_of_its_size_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
+    path = bomb(tmp_path / "bomb.pt")
+    size = (256 << 20) + 64  # of the tensor, as its entry in the directory says
+    data = path.read_bytes()
+    assert data.count(size.to_bytes(4, "little")) >= 1
+    path.write_bytes(data.replace(size.to_bytes(4, "little"), (64).to_bytes(4, "little")))
+    monkeypatch.setattr(torch, "load", lambda *_a, **_k: pytest.fail("it was unpacked"))
+    for read in (load_state, tensors_of):
+        with pytest.raises(WeightsError, match=r"the tensors in '.*bomb\.pt' are compressed"):
+            read(path)
 
 
 @pytest.mark.parametrize(

@@ -181,7 +181,7 @@ def read_decisions(out: Path) -> dict[str, Decision]:
         found = {row.pop("id"): Decision(**row) for row in rows}
         if any(one.decision not in ("accept", "edit", "drop") for one in found.values()):
             raise ValueError("a decision is none of accept, edit and drop")
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise UserError(
             f"'{path}' is no file of decisions: {error}",
             hint="delete it, and give the reviewers' files again with --reviewed",

@@ -280,7 +280,7 @@ def _parameters(folder: Path, system: str) -> float | None:
     try:
         codecs = json.loads((folder.parent / "profile.json").read_text("utf-8"))["codecs"]
         return float(codecs[system]["complexity"]["parameters"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

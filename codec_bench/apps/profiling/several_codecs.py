@@ -202,7 +202,7 @@ def codecs_measured(folder: Path) -> list[str]:
     """The codecs that an unfinished profile in a folder has measured."""
     try:
         return list(json.loads((folder / MEASURED).read_text("utf-8"))["codecs"])
-    except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is not whole
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):  # there is none, or it is not whole
         return []
 
 
@@ -213,7 +213,14 @@ def _measured_before(asked: Asked) -> dict[str, dict[str, Any]]:
         if held["request"] != request_hash(asked.request):
             return {}
         return {name: sections for name, sections in held["codecs"].items() if sections["load"]["state"] == "ok"}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # there is none, or it is not whole
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+    ):  # there is none, or it is not whole
         return {}
 
 

@@ -184,11 +184,11 @@ def _read_object(text: str) -> Any:
     inner = re.sub(r"\\{2,}", r"\\", text[start : end + 1])
     try:
         return json.loads(inner)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         pass
     try:
         return json.loads(re.sub(r"(?<!\w)(\w++):", r'"\1":', inner.replace('\\"', '"')))
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return None
 
 

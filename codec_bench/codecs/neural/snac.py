@@ -245,7 +245,7 @@ def _check_config(path: Any, facts: dict[str, Any]) -> None:
     try:
         config = json.loads(path.read_text("utf-8"))
         wrong = {key: config.get(key) for key, value in facts.items() if config.get(key) != value}
-    except (OSError, ValueError, AttributeError) as error:
+    except (OSError, ValueError, AttributeError, RecursionError) as error:
         raise WeightsError(f"the configuration '{path}' cannot be read: {error}") from error
     if wrong:
         says = ", ".join(f"{key} {got} (expected {facts[key]})" for key, got in wrong.items())

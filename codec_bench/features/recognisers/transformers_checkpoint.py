@@ -23,7 +23,7 @@ def config_of(folder: Path) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads((folder / "config.json").read_text("utf-8"))
         config["model_type"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise WeightsError(f"the config.json in '{folder}' names no model: {type(error).__name__}: {error}") from error
     return config
 

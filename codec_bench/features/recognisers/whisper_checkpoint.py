@@ -186,7 +186,7 @@ def bands_said(folder: Path, otherwise: int) -> int:
         return otherwise
     try:
         return int(json.loads(path.read_text("utf-8")).get("feature_size", otherwise))
-    except (ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise WeightsError(f"'{path}' cannot be read: {error}") from error
 
 

@@ -92,7 +92,7 @@ class WavlmBasePlusSv(WavlmSv):
 def _read(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise WeightsError(f"'{path}' cannot be read: {error}") from error
     if not isinstance(values, dict):
         raise WeightsError(f"'{path}' is a {type(values).__name__}; expected names and values")

@@ -180,11 +180,11 @@ def find_environment(spec: EnvSpec) -> Environment | None:
     folder = _folder(spec)
     python = folder / "bin" / "python"
     try:
-        marker = json.loads((folder / MARKER).read_text("utf-8"))
-    except (OSError, ValueError):
+        digest = json.loads((folder / MARKER).read_text("utf-8"))["digest"]
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
     # If the interpreter has been removed since, the link to it is broken.
-    return Environment(folder, python) if marker.get("digest") == spec.digest and python.exists() else None
+    return Environment(folder, python) if digest == spec.digest and python.exists() else None
 
 
 def make_environment(spec: EnvSpec, tell: Callable[[str], None] = lambda line: None) -> Environment:

@@ -72,7 +72,7 @@ def _shards(folder: Path, whole: str) -> list[str]:
         return [whole]
     try:
         parts = sorted(set(json.loads((folder / whole).read_text("utf-8"))["weight_map"].values()))
-    except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise WeightsError(f"'{folder / whole}' is not an index of weights: {error}") from error
     lost = [part for part in parts if not (folder / part).is_file()]
     if lost:
@@ -91,7 +91,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     """
     try:
         config = json.loads((folder / CONFIG).read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise WeightsError(f"'{folder / CONFIG}' cannot be read: {error}") from error
     if not isinstance(config, dict) or not isinstance(config.get("model_type"), str):
         raise WeightsError(
