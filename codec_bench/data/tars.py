@@ -15,6 +15,7 @@ Source: the format of WebDataset (https://github.com/webdataset/webdataset, `bas
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -186,16 +187,20 @@ def _looked_through(file: str) -> list[_Entry]:
             return _samples_of(opened)
 
     try:
-        return tried(file, _with_sentence(file, look))
+        read = _with_sentence(file, look)
+        return tried(file, read) if is_url(file) else read()
     except OSError as error:
-        raise UserError(f"the tar file '{file}' cannot be read: {error.strerror or error}") from error
+        hint = (
+            "copy it again" if error.errno == errno.EINVAL else None
+        )  # a place that no file has: a size in it is wrong
+        raise UserError(f"the tar file '{file}' cannot be read: {error.strerror or error}", hint=hint) from error
 
 
 def _with_sentence(file: str, look: Any) -> Any:
     def called() -> list[_Entry]:
         try:
             found: list[_Entry] = look()
-        except tarfile.ReadError as error:
+        except (tarfile.TarError, ValueError, OverflowError) as error:
             what = "is cut" if "unexpected end" in str(error) else "is no tar file, or is damaged"
             raise UserError(f"the tar file '{shown(file)}' {what}: {error}", hint="copy it again") from error
         return found

@@ -16,7 +16,7 @@ from codec_bench.decoding.remote import is_url, read_remote, shown
 from codec_bench.decoding.table import find_locator, read_located
 from codec_bench.errors import AudioError
 
-_LOCATOR = re.compile(r"(?P<file>.+)::(?P<begin>\d+)\+(?P<size>\d+)::(?P<name>.+)", re.DOTALL)
+_LOCATOR = re.compile(r"(?P<file>.+?)::(?P<begin>\d+)\+(?P<size>\d+)::(?P<name>.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

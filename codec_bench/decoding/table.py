@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -132,16 +133,12 @@ def _read(locator: Locator) -> Decoded:
 
 def _beside(file: str, path: str) -> str:
     """The file that a cell names by its path: relative to the table's folder, or to a folder above it (the data set's root)."""
-    folder = os.path.dirname(file)
-    first = os.path.join(folder, path)
-    root = _OF_THE_HUB.match(file)
-    if root is not None and not os.path.normpath(first).startswith(root[0]):
-        raise AudioError(f"'{path}' is named by '{file}', and leads out of the data set")
-    for _ in range(_FOLDERS_ABOVE):
-        if os.path.exists(found := os.path.join(folder, path)):
-            return found
-        folder = os.path.dirname(folder)
-    return first
+    places = [os.path.join(folder, path) for folder in list(Path(file).parents)[:_FOLDERS_ABOVE]]
+    if root := _OF_THE_HUB.match(file):
+        places = [place for place in places if os.path.normpath(place).startswith(root[0])]
+        if not places:
+            raise AudioError(f"'{path}' is named by '{file}', and leads out of the data set")
+    return next(filter(os.path.exists, places), places[0])
 
 
 def _first_line(error: Exception) -> str:

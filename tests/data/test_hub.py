@@ -249,3 +249,8 @@ def test_a_data_set_of_the_hub_names_no_file_outside_of_itself(tmp_path, named):
     assert Audio.read(f"{root}/data/deep/t.parquet::audio::0").num_samples == 400
     with pytest.raises(AudioError, match="leads out of the data set"):
         Audio.read(f"{root}/data/deep/t.parquet::audio::1")
+    # From the table's own folder it leads into the data set, where no such file is; from the folders above, out of it.
+    cells = [{"bytes": None, "path": "../../priv.wav"}]
+    pq.write_table(pa.table({"audio": cells}), root / "data" / "deep" / "u.parquet")
+    with pytest.raises(AudioError, match="there is no file"):
+        Audio.read(f"{root}/data/deep/u.parquet::audio::0")

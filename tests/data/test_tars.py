@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+import time
 from pathlib import Path
 
 import fsspec
@@ -143,6 +144,24 @@ def test_a_member_is_read_by_its_place_and_never_by_its_name(tmp_path):
     assert np.array_equal(Audio.read(source.samples[0].audio).samples, Audio.read(CLIPS[0]).samples)
     assert len(source.problems) == 2
     assert all("whose name leads out of the tar file" in said for said in source.problems.values())
+
+
+def test_a_name_like_a_locator_is_a_name(tmp_path):
+    (tmp_path / "x.tar").write_bytes(packed([("a::0+44::b.flac", CLIPS[0].read_bytes())]))
+    (sample,) = open_source(str(tmp_path / "x.tar"))
+    assert np.array_equal(Audio.read(sample.audio).samples, Audio.read(CLIPS[0]).samples)
+
+
+def test_a_size_that_no_file_has_is_one_sentence_at_once(tmp_path):
+    with tarfile.open(tmp_path / "x.tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        for size in ("400", str(10**18)):
+            info = tarfile.TarInfo("a.flac")
+            info.size, info.pax_headers = 400, {"size": size}
+            tar.addfile(info, io.BytesIO(bytes(400)))
+    begun = time.monotonic()
+    with pytest.raises(UserError, match=r"the tar file '.*x\.tar' cannot be read") as told:
+        open_source(str(tmp_path / "x.tar"))
+    assert told.value.hint == "copy it again" and time.monotonic() - begun < 3
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
