@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
+_CUDA = re.compile("CUDA|cuBLAS|cuDNN", re.IGNORECASE)
 _LOST = re.compile(
     "device-side assert|illegal (memory access|address|instruction)|misaligned address|unspecified launch failure|launch timed out"
-    "|uncorrectable|hardware stack error|device is lost|busy or unavailable|no CUDA-capable device|No CUDA GPUs are available"
-    "|CUDA unknown error|context is destroyed",
+    "|uncorrectable|hardware stack error|invalid (program counter|device context)|device is lost|context is destroyed"
+    "|busy or unavailable|no CUDA-capable device|No CUDA GPUs are available|not yet initialized|(error|failure)( 999)?:? unknown error"
+    "|CUDA unknown error|(CUBLAS|CUDNN)_STATUS_(EXECUTION_FAILED|INTERNAL_ERROR|NOT_INITIALIZED)"
+    "|no kernel image is available|unsupported toolchain",
     re.IGNORECASE,
 )
 _RELEASES: list[Callable[[], None]] = []
@@ -58,7 +61,29 @@ def device_lost(message: str) -> bool:
 
     After such an error every further call fails, so only a new process can go on.
     """
-    return "CUDA" in message and _LOST.search(message) is not None
+    return bool(_CUDA.search(message) and _LOST.search(message) and not _FULL.search(message))
+
+
+def device_works(device: str) -> bool:
+    """Whether a GPU gives the CPU's results for a small product, convolution and attention.
+
+    An error whose text says nothing of the device may still mean that every further call fails. This tells.
+    """
+    import torch
+
+    def computed(place: str) -> torch.Tensor:
+        x = torch.linspace(-1, 1, 16 * 32).reshape(1, 16, 32).to(place)
+        both = [
+            x @ x.mT,
+            torch.nn.functional.conv1d(x, x[:, :, :3]),
+            torch.nn.functional.scaled_dot_product_attention(x, x, x),
+        ]
+        return torch.cat([y.flatten() for y in both]).cpu()
+
+    try:
+        return bool(torch.allclose(computed(device), computed("cpu"), rtol=0, atol=0.05))
+    except Exception:  # whatever it says, such a device is of no use
+        return False
 
 
 def on_full(release: Callable[[], None]) -> Callable[[], None]:
@@ -85,9 +110,11 @@ _shares: dict[str, float] = {}
 
 
 def own_device(device: str, processes: int = 1) -> None:
-    """Makes a GPU the current one of this process, and bounds torch's memory there.
+    """Makes a GPU the current one of this process, bounds torch's memory there, and chooses the ways to compute attention.
 
-    Libraries that are not told a device, such as Triton, use the current one.
+    Libraries that are not told a device, such as Triton, use the current one. torch would compute attention by cuDNN first, which
+    makes a plan for every new shape of a batch (0.4 s each on a B200) and gains nothing that a plan could pay for; its own
+    kernels need none.
 
     Args:
         device: `cpu`, for which nothing happens, or `cuda:N`.
@@ -98,17 +125,26 @@ def own_device(device: str, processes: int = 1) -> None:
     import torch
 
     torch.cuda.set_device(device)
+    torch.backends.cuda.enable_cudnn_sdp(False)
     _shares[device] = 1 / processes
     if processes > 1:
         torch.cuda.set_per_process_memory_fraction(1 / processes, device)
 
 
 def room(device: str) -> int:
-    """Bytes that this process can still take on a GPU: what is free there and what torch keeps for itself, within its share."""
+    """Bytes that this process can still take on a GPU: what is free there and what torch keeps for itself, within its share.
+
+    What torch keeps for captured graphs no other pass can take, so it counts as used.
+    """
     import torch
 
     free, total = torch.cuda.mem_get_info(device)
     used, kept = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
+    used += sum(
+        segment["total_size"] - segment["allocated_size"]
+        for segment in torch.cuda.memory_snapshot()
+        if tuple(segment["segment_pool_id"]) != (0, 0) and segment["device"] == torch.device(device).index
+    )
     return max(0, min(free + kept - used, round(_shares.get(device, 1.0) * total) - used))
 
 

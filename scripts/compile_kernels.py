@@ -20,9 +20,9 @@ from typing import Any
 
 PAGE = Path(__file__).parents[1] / "docs" / "design" / "kernels.md"
 BEGIN, END = "<!-- kernels: begin -->\n", "<!-- kernels: end -->\n"
-TARGETS = {80: "A100", 90: "H100, H200", 100: "B200"}
+TARGETS = {80: "A100", 86: "RTX 3090", 89: "L4, RTX 4090", 90: "H100, H200", 100: "B200", 120: "RTX 5090"}
 """Compute capabilities without the point, and GPUs that have them."""
-SHARED_LIMIT = {80: 163 * 1024, 90: 227 * 1024, 100: 227 * 1024}
+SHARED_LIMIT = {target: kib * 1024 for target, kib in {80: 163, 86: 99, 89: 99, 90: 227, 100: 227, 120: 99}.items()}
 """Bytes of shared memory that one block may have (CUDA C++ Programming Guide, technical specifications)."""
 STACK_LIMIT = 32
 """Bytes of stack, to which registers are spilt, that a kernel may use."""
@@ -121,7 +121,7 @@ def compiled(launch: Launch) -> Needs:
 
 
 def table(found: Iterable[tuple[Launch, Needs]]) -> str:
-    """The table of the page, a row for each kernel and tile, with the three targets beside each other."""
+    """The table of the page, a row for each kernel and tile, with the targets beside each other."""
     import triton
 
     names: dict[str, dict[str, dict[int, Needs]]] = {}

@@ -57,16 +57,80 @@ def test_other_errors_are_not_taken_for_it(error):
     assert not out_of_memory(error)
 
 
-def test_a_device_that_a_process_cannot_use_any_more_is_known_by_its_error():
-    for text in (
-        "an illegal memory access was encountered",
-        "device-side assert triggered",
-        "unspecified launch failure",
-    ):
-        assert memory.device_lost(f"RuntimeError: CUDA error: {text}\nCUDA kernel errors might be reported later")
-    assert memory.device_lost("RuntimeError: No CUDA GPUs are available")
-    others = [*map(str, FULL), "RuntimeError: CUDA error: invalid argument", "IndexError: illegal address in a text"]
-    assert not any(map(memory.device_lost, others))
+LATER = "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be incorrect."
+LOST = [  # as torch, CTranslate2, Triton, ONNX Runtime and cuDNN say it
+    f"CUDA error: an illegal memory access was encountered\n{LATER}",
+    f"CUDA error: device-side assert triggered\n{LATER}",
+    f"CUDA error: unspecified launch failure\n{LATER}",
+    f"CUDA error: misaligned address\n{LATER}",
+    f"CUDA error: an illegal instruction was encountered\n{LATER}",
+    f"CUDA error: invalid program counter\n{LATER}",
+    f"CUDA error: hardware stack error\n{LATER}",
+    f"CUDA error: the launch timed out and was terminated\n{LATER}",
+    f"CUDA error: uncorrectable ECC error encountered\n{LATER}",
+    f"CUDA error: uncorrectable NVLink error detected during the execution\n{LATER}",
+    f"CUDA error: unknown error\n{LATER}",
+    f"CUDA error: context is destroyed\n{LATER}",
+    f"CUDA error: invalid device context\n{LATER}",
+    f"CUDA error: CUDA-capable device(s) is/are busy or unavailable\n{LATER}",
+    f"CUDA error: no CUDA-capable device is detected\n{LATER}",
+    f"CUDA error: no kernel image is available for execution on the device\n{LATER}",
+    f"CUDA error: the provided PTX was compiled with an unsupported toolchain.\n{LATER}",
+    "No CUDA GPUs are available",
+    "CUDA unknown error - this may be due to an incorrectly set up environment, e.g. changing env variable CUDA_VISIBLE_DEVICES",
+    "Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before calling NumCudaDevices() that might have "
+    "already set an error? Error 802: system not yet initialized",
+    "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle, opa, opb, m, n, k, &alpha, a, lda, b, ldb)`",
+    "CUDA error: CUBLAS_STATUS_INTERNAL_ERROR when calling `cublasGemmEx( handle, opa, opb, m, n, k, alpha_ptr, a, CUDA_R_16F)`",
+    "CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`",
+    "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+    "cuDNN error: CUDNN_STATUS_INTERNAL_ERROR",
+    "cuDNN error: CUDNN_STATUS_NOT_INITIALIZED",
+    "CUDA failed with error unspecified launch failure",
+    "CUDA failed with error unknown error",
+    "cuBLAS failed with status CUBLAS_STATUS_EXECUTION_FAILED",
+    "parallel_for failed: cudaErrorUnsupportedPtxVersion: the provided PTX was compiled with an unsupported toolchain.",
+    "Triton Error [CUDA]: an illegal memory access was encountered",
+    "CUDA driver error: unknown error",
+    "CUDA failure 999: unknown error ; GPU=0 ; hostname=x ; file=cuda_stream_handle.cc ; line=216 ; expr=cudaStreamSynchronize",
+    "CUDA failure 700: an illegal memory access was encountered ; GPU=0 ; hostname=x ; file=gpu_data_transfer.cc ; line=73",
+    "CUDNN failure 5000: CUDNN_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=x ; file=conv.cc ; line=476",
+]
+NEITHER = [
+    f"CUDA error: invalid argument\n{LATER}",
+    f"CUDA error: invalid configuration argument\n{LATER}",
+    "CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasLtMatmul`",
+    "CUDA error: CUBLAS_STATUS_INVALID_VALUE when calling `cublasSgemm( handle, opa, opb, m, n, k, &alpha, a, lda, b, ldb)`",
+    "cuDNN error: CUDNN_STATUS_NOT_SUPPORTED. This error may appear if you passed in a non-contiguous input.",
+    "cuDNN error: CUDNN_STATUS_BAD_PARAM",
+    "Triton Error [CUDA]: invalid argument",
+    "out of resource: shared memory, Required: 196608, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.",
+    "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
+    "Library libcublas.so.12 is not found or cannot be loaded",
+    "illegal address in a text",
+    "unknown error in the header of the file",
+]
+
+
+@pytest.mark.parametrize("said", LOST)
+def test_a_device_that_a_process_cannot_use_any_more_is_known_by_its_error(said):
+    assert memory.device_lost(f"RuntimeError: {said}") and not out_of_memory(RuntimeError(said))
+
+
+@pytest.mark.parametrize("said", [*map(str, FULL), *NEITHER])
+def test_other_errors_say_nothing_of_the_device(said):
+    assert not memory.device_lost(f"RuntimeError: {said}")
+
+
+def test_a_device_works_if_it_gives_the_cpus_numbers(monkeypatch):
+    import torch
+
+    assert memory.device_works("cpu")
+    assert not memory.device_works("cuda:0"), "there is none, or every call fails"
+    right = torch.nn.functional.conv1d
+    monkeypatch.setattr(torch.nn.functional, "conv1d", lambda x, w: right(x, w) * (1 + next(turn)))
+    turn = iter((0.2, 0.0))  # the device, then the CPU
+    assert not memory.device_works("cpu")
 
 
 def test_torchs_own_errors_are_known_and_so_is_what_an_error_was_raised_from():
@@ -152,7 +216,7 @@ def test_what_a_process_can_still_take_is_bounded_by_the_free_memory_and_by_its_
 
     values = {
         "mem_get_info": (50, 100), "memory_allocated": 10, "memory_reserved": 30, "max_memory_allocated": 17,
-        "reset_peak_memory_stats": None, "set_device": None, "set_per_process_memory_fraction": None,
+        "reset_peak_memory_stats": None, "set_device": None, "set_per_process_memory_fraction": None, "memory_snapshot": [],
     }  # fmt: skip
     for name, value in values.items():
         monkeypatch.setattr(torch.cuda, name, lambda *given, value=value: value)
@@ -161,6 +225,32 @@ def test_what_a_process_can_still_take_is_bounded_by_the_free_memory_and_by_its_
     memory.own_device("cuda:0", 2)
     assert memory.room("cuda:0") == 100 // 2 - 10
     assert memory.Watch("cuda:0").seen() == (17 - 10, 40)
+
+
+def test_what_torch_keeps_for_graphs_is_no_room_for_other_passes(monkeypatch):
+    import torch
+
+    def segment(pool, total, allocated, device=0):
+        return {"segment_pool_id": pool, "total_size": total, "allocated_size": allocated, "device": device}
+
+    pools = [segment((0, 0), 30, 10), segment((0, 1), 25, 5), segment((7, 2), 15, 15), segment((0, 1), 9, 0, device=1)]
+    values = {"mem_get_info": (50, 200), "memory_allocated": 30, "memory_reserved": 70, "memory_snapshot": pools}
+    for name, value in values.items():
+        monkeypatch.setattr(torch.cuda, name, lambda *given, value=value: value)
+    monkeypatch.setattr(memory, "_shares", {})
+    assert memory.room("cuda:0") == 50 + (30 - 10), "the 20 that the first pool of graphs holds are not free"
+
+
+def test_attention_by_cudnn_is_off_where_a_process_owns_a_gpu(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "set_device", lambda device: None)
+    torch.backends.cuda.enable_cudnn_sdp(True)
+    try:
+        memory.own_device("cuda:0")
+        assert not torch.backends.cuda.cudnn_sdp_enabled() and torch.backends.cuda.flash_sdp_enabled()
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(True)
 
 
 def test_a_process_makes_its_gpu_the_current_one_and_takes_its_share(monkeypatch):

@@ -35,6 +35,8 @@ MOST_PADDED = 1.1
 """A large batch may be longer with its padding than its audio by so much."""
 _TRIES = 2
 _HUNG_AT_FIRST = 3
+_FAILED_AT_FIRST = 3
+"""So many items that failed by themselves on a GPU, for one reason, end a stage that never gave a result."""
 _MAX_IDLE_DEATHS = 6
 _LOST_AT_MOST = 4  # one item that fails its device every time ends two workers by itself
 
@@ -70,6 +72,7 @@ class Stage(Budget):
         barred: the number of a process that must not run its batches, or None.
         limit_s: seconds that a batch may take at most. tries: how often an item is sent alone before it is given up.
         hung: how many items were given up because they exceeded their time limit.
+        gave: how many items had a result. failed: for what reason the last item failed on a GPU, and how many in a row did.
         refusal: why no further item is sent to it, or None.
         here: what runs its batches in this process, because no worker process can; None for the workers.
         first: whether its items go before those of other stages.
@@ -92,6 +95,8 @@ class Stage(Budget):
     limit_s: float = math.inf
     tries: int = _TRIES
     hung: int = 0
+    gave: int = 0
+    failed: tuple[str, int] = ("", 0)
     refusal: str | None = None
     here: CodecStage | CheckStage | None = None
     first: bool = False
@@ -287,7 +292,6 @@ class Dispatcher:
     def _on_done(self, event: Done) -> None:
         batch, stage = event.batch, self.stages[event.batch.key]
         size_s = _padded_s(batch.works) if stage.pads else batch.audio_s  # as its budget counts
-        self._lost.pop(batch.device, None)
         if isinstance(event.outcome, DeviceUnusable):
             stage.give_back(batch.works)
             self._without(batch.device, event.outcome.message, event.outcome.hint or "")
@@ -305,6 +309,8 @@ class Dispatcher:
         stage.items += len(batch.works)
         stage.audio_s += batch.audio_s
         if isinstance(event.outcome, list):
+            self._lost.pop(batch.device, None)
+            stage.gave += len(batch.works)
             if event.memory is not None:
                 stage.measured(size_s, *event.memory)
             if batch.device != "cpu":
@@ -314,6 +320,16 @@ class Dispatcher:
         else:
             oom = Fault("out of memory with a batch of one")
             batch.works[0].done(oom if event.outcome == "oom" else event.outcome)
+            if event.outcome != "oom" and batch.device != "cpu":
+                self._count_failed(stage, event.outcome.reason, batch.device)
+
+    def _count_failed(self, stage: Stage, reason: str, device: str) -> None:
+        """Ends a stage whose first items all fail on a GPU that itself works: the others would fail too."""
+        stage.failed = (reason, stage.failed[1] + 1 if stage.failed[0] == reason else 1)
+        if not stage.gave and stage.failed[1] >= _FAILED_AT_FIRST and stage.refusal is None:
+            stage.refusal = (
+                f"{stage.name} was given up: its first {stage.failed[1]} items all failed on '{device}' ({reason})"
+            )
 
     def _on_death(self, event: Died) -> None:
         for batch in reversed(event.waiting):
@@ -342,7 +358,7 @@ class Dispatcher:
             self._count_lost(batch.device)
 
     def _count_lost(self, device: str) -> None:
-        """Gives a device up that failed several times in a row.
+        """Gives a device up that failed several times in a row, without a result in between.
 
         Raises:
             UserError: there is no other.

@@ -19,7 +19,7 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import Any
 
-from codec_bench.memory import Watch, own_device
+from codec_bench.memory import Watch, device_lost, device_works, own_device
 
 LOCK_S = 0.0005
 """How long lane two may keep Python's lock when lane one wants it for a launch; Python's own value is ten times as long."""
@@ -53,6 +53,14 @@ class Place:
         """Begins to watch the memory for a batch; what it gives is called at the end of the batch."""
         return unwatched()
 
+    def is_lost(self, reason: str, alone: bool) -> bool:
+        """Whether a batch failed because this process cannot use the device any more.
+
+        Args:
+            reason: why it failed. alone: whether it held a single item.
+        """
+        return False
+
 
 class Gpu(Place):
     """A GPU.
@@ -82,6 +90,10 @@ class Gpu(Place):
     def watch(self) -> Seen:
         """Watches torch's memory."""
         return Watch(self.device).seen
+
+    def is_lost(self, reason: str, alone: bool) -> bool:
+        """Whether the reason says so or, after an item that failed by itself, the device does not compute any more."""
+        return device_lost(reason) or (alone and not device_works(self.device))
 
 
 Ready = Callable[[], Any]

@@ -124,7 +124,7 @@ def serve(pipe: Connection, place: Place, graphs: str = "off") -> None:
             began = partial(pipe.send, ("began", number))
             turn = Turn(began, ready, place.watch)
             outcome, *rest = run_batch(partial(stages.load, key), works, segments, place.device, turn)
-            if place.device != "cpu" and isinstance(outcome, Fault) and device_lost(outcome.reason):
+            if isinstance(outcome, Fault) and place.is_lost(outcome.reason, alone=len(works) == 1):
                 sys.stderr.write(f"'{place.device}' cannot be used any more: {outcome.reason}\n")
                 sys.stderr.flush()
                 os._exit(DEVICE_LOST)  # without the device, nothing can be tidied up

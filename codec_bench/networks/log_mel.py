@@ -79,7 +79,7 @@ def log_mels_of(laid: LaidOut, n_mels: int) -> list[torch.Tensor]:
         return []
     device = laid.samples.device
     frames = laid.samples.unfold(0, WINDOW, HOP)[: laid.starts[-1]]
-    window, bands = (torch.from_numpy(values).to(device) for values in _analysis(n_mels))
+    window, bands = _analysis_on(device, n_mels)
     logs = torch.empty((frames.shape[0], n_mels), dtype=torch.float32, device=device)
     at_once = FRAMES_AT_ONCE[device.type]
     for first in range(0, frames.shape[0], at_once):
@@ -101,6 +101,12 @@ def _lay(room: np.ndarray, signal: np.ndarray) -> None:
     head = np.pad(signal[: half + 1], (0, min(HOP, max(0, half + 1 - signal.size))))
     room[:half] = np.pad(head, (half, 0), mode="reflect")[:half]
     room[half : half + signal.size] = signal
+
+
+@cache
+def _analysis_on(device: torch.device, n_mels: int) -> tuple[torch.Tensor, ...]:
+    """The same as `_analysis` on a device, sent there once."""
+    return tuple(torch.from_numpy(values).to(device) for values in _analysis(n_mels))
 
 
 @cache

@@ -55,15 +55,17 @@ def computing(device: str, precision: Precision) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode())
         if str(device).startswith("cuda"):
-            stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=precision == "tf32"))
-            matmul = torch.backends.cuda.matmul
-            for setting, value in (
-                ("allow_tf32", precision == "tf32"),
-                ("allow_fp16_reduced_precision_reduction", False),
-                ("allow_bf16_reduced_precision_reduction", False),
+            matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+            precise = "tf32" if precision == "tf32" else "ieee"
+            for holder, setting, value in (
+                # Of each operation by itself: the flags of old do not overrule what other code set for all of torch.
+                *((operation, "fp32_precision", precise) for operation in (matmul, cudnn.conv, cudnn.rnn)),
+                (matmul, "allow_fp16_reduced_precision_reduction", False),
+                (matmul, "allow_bf16_reduced_precision_reduction", False),
+                (cudnn, "benchmark", False),
             ):
-                stack.callback(setattr, matmul, setting, getattr(matmul, setting))
-                setattr(matmul, setting, value)
+                stack.callback(setattr, holder, setting, getattr(holder, setting))
+                setattr(holder, setting, value)
         if precision == "bfloat16":
             stack.enter_context(torch.autocast(str(device).split(":")[0], dtype=torch.bfloat16))
         yield

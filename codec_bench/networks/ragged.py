@@ -46,7 +46,16 @@ def uploaded(lengths: Sequence[int], device: Any) -> Sequence[int]:
 
     if torch.device(device).type == "cpu" or isinstance(lengths, Lengths):
         return lengths
-    return Lengths(lengths, torch.tensor(lengths).to(device))
+    return Lengths(lengths, _sent(lengths, device))
+
+
+def _sent(lengths: Sequence[int], device: Any) -> Any:
+    """The lengths as a tensor on a device, without a wait of the host."""
+    import numpy as np
+
+    from codec_bench.networks.transfer import sent
+
+    return sent([np.asarray(lengths, np.int64)], device)[0]
 
 
 def each(lengths: Sequence[int], rule: Callable[[Any], Any]) -> Sequence[int]:
@@ -57,9 +66,7 @@ def each(lengths: Sequence[int], rule: Callable[[Any], Any]) -> Sequence[int]:
 
 def on_device(lengths: Sequence[int], device: Any) -> Any:
     """The lengths as a tensor int64 `(items,)` on a device, without an upload where they are there already."""
-    import torch
-
-    return lengths.there if isinstance(lengths, Lengths) else torch.tensor(lengths).to(device)
+    return lengths.there if isinstance(lengths, Lengths) else _sent(lengths, device)
 
 
 def inside(lengths: Sequence[int], time: int, device: Any) -> Any:

@@ -13,9 +13,11 @@ _FRAMES_AT_ONCE = 1024
 def _activate(
     x, y, lengths, alpha, channels, frames, x_item, x_channel, x_frame, ACTIVATION: tl.constexpr, BLOCK: tl.constexpr
 ):
-    row = tl.program_id(0).to(tl.int64)
+    # Rows and frames share one axis of the grid: the others end at 65,535, which 25 minutes of sound exceed.
+    blocks = tl.cdiv(frames, BLOCK)
+    row = (tl.program_id(0) // blocks).to(tl.int64)
     item, channel = row // channels, row % channels
-    t = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    t = tl.program_id(0) % blocks * BLOCK + tl.arange(0, BLOCK)
     real = t < tl.load(lengths + item)
     value = tl.load(
         x + item * x_item + channel * x_channel + t.to(tl.int64) * x_frame, mask=real & (t < frames), other=0
@@ -40,7 +42,7 @@ def activate(
     y = torch.empty(x.shape, device=x.device)
     if y.numel():
         with torch.cuda.device_of(x):  # a kernel is launched on the current device
-            _activate[(items * channels, triton.cdiv(frames, _FRAMES_AT_ONCE))](
+            _activate[(items * channels * triton.cdiv(frames, _FRAMES_AT_ONCE),)](
                 x, y, lengths, x if alpha is None else alpha.contiguous(), channels, frames, *x.stride(),
                 ACTIVATION=activation, BLOCK=_FRAMES_AT_ONCE, num_warps=4,
             )  # fmt: skip

@@ -11,6 +11,7 @@ Conventions
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 import torch
@@ -20,7 +21,6 @@ import triton.language as tl
 MAX_DIMS = 256  # a residual with more dimensions does not fit the registers
 MAX_CODEBOOKS = 32  # for a factorised quantiser; the projections for more do not fit the registers
 _PRECISION = "tf32x3"
-_PROCESSORS = 132  # of the largest current GPUs; with fewer tiles than this, smaller ones keep more of them busy
 
 
 class Tile(NamedTuple):
@@ -147,7 +147,7 @@ def search_euclidean(latents: torch.Tensor, embed: torch.Tensor, offsets: torch.
     codes = torch.empty(items, len(embed), frames, dtype=torch.int64, device=latents.device)
     if codes.numel() == 0:
         return codes
-    tile = chosen_tile(items, frames, dims, _capability(latents.device))
+    tile = chosen_tile(items, frames, dims, *_multiprocessors(latents.device))
     with torch.cuda.device_of(latents):  # a kernel is launched on the current device
         _euclidean[(triton.cdiv(frames, tile.frames), items)](
             latents, embed, offsets, codes, frames, dims, *latents.stride(), *codes.stride(),
@@ -202,10 +202,10 @@ def tiles(dims: int, capability: int) -> tuple[Tile, ...]:
     return _TILES.get(capability, _NARROW)[128 if dims <= 128 else 256]
 
 
-def chosen_tile(items: int, frames: int, dims: int, capability: int) -> Tile:
+def chosen_tile(items: int, frames: int, dims: int, capability: int, multiprocessors: int) -> Tile:
     """The largest tile of which there are enough to keep every multiprocessor busy, else the smallest."""
     able = tiles(dims, capability)
-    return next((tile for tile in able if items * triton.cdiv(frames, tile.frames) >= _PROCESSORS), able[-1])
+    return next((tile for tile in able if items * triton.cdiv(frames, tile.frames) >= multiprocessors), able[-1])
 
 
 def factorised_tile(codebooks: int) -> Tile:
@@ -218,6 +218,10 @@ def lookup_frames(dims: int) -> int:
     return 32 if dims <= 256 else 16
 
 
-def _capability(device: torch.device) -> int:
-    # The interpreter, on a CPU, runs the largest tiles.
-    return torch.cuda.get_device_capability(device)[0] if device.type == "cuda" else 9
+@functools.cache
+def _multiprocessors(device: torch.device) -> tuple[int, int]:
+    """The first number of a GPU's compute capability, and how many multiprocessors it has."""
+    if device.type != "cuda":  # the interpreter runs the largest tiles
+        return 9, 1
+    facts = torch.cuda.get_device_properties(device)
+    return facts.major, facts.multi_processor_count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codec_bench.engine.batch import MOST_PADDED, Dispatcher, Stage, Work
 from codec_bench.engine.pool import Done
-from codec_bench.engine.stage import StageSpec
+from codec_bench.engine.stage import Fault, StageSpec
 
 
 def stage(*lengths, budget_s=100.0, pads=True, alone=()):
@@ -64,3 +64,29 @@ def test_a_batch_of_the_cpu_that_does_not_fit_is_halved_however_unlike_its_lengt
         sizes.append(len(batch.works))
         dispatcher.follow(Done(batch, "oom", 0.0, 0.0, {}))
     assert sizes == [7, 3, 1]
+
+
+def failing(outcomes, device="cuda:0"):
+    """What becomes of eight items, each sent by itself, whose batches end one after the other with some outcomes."""
+    dispatcher, results = Dispatcher(None, 1000.0, None, "", None), []
+    dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 1000.0, True)
+    for _ in range(8):
+        dispatcher.put("s", None, 1.0, results.append, alone=True)
+    for outcome in outcomes:
+        dispatcher.follow(Done(dispatcher._batch(dispatcher.stages["s"], device), outcome, 0.0, 0.0, {}))
+    return dispatcher.stages["s"].refusal, results
+
+
+def test_a_stage_whose_first_items_all_fail_on_a_gpu_for_one_reason_is_refused():
+    fault = Fault("RuntimeError: the checkpoint wants another driver")
+    refusal, results = failing([fault] * 3)
+    assert refusal.startswith("s was given up: its first 3 items all failed on 'cuda:0'") and fault.reason in refusal
+    assert results == [fault] * 3
+    for others in (
+        [fault] * 2,
+        [fault, fault, Fault("another reason")],
+        [[{"value": 1.0}], *[fault] * 5],  # it has given a result, so the items are to blame
+        ["oom"] * 4,  # shorter ones may fit
+    ):
+        assert failing(others)[0] is None
+    assert failing([fault] * 5, device="cpu")[0] is None

@@ -121,7 +121,8 @@ class Seen:
 
     def multiplied(self, *, by_cudnn: bool) -> None:
         """Notes a product, with the precision that is allowed now."""
-        if torch.backends.cudnn.allow_tf32 if by_cudnn else torch.backends.cuda.matmul.allow_tf32:
+        operation = torch.backends.cudnn.conv if by_cudnn else torch.backends.cuda.matmul
+        if operation.fp32_precision == "tf32":
             self.rough[_line()] += 1
 
     def forget(self) -> None:
@@ -403,13 +404,15 @@ def pretended() -> Iterator[Seen]:
     from codec_bench.kernels.mask import gpu as mask
     from codec_bench.kernels.rvq import gpu as rvq
     from codec_bench.kernels.rvq import plain as rvq_plain
+    from codec_bench.networks import log_mel
 
-    flags = torch.backends.cudnn.flags
     torch._C._ensureCUDADeviceGuardSet()  # without a driver, the guards of a CUDA device then do nothing
     seen = Seen()
     device = _Device(seen)
     first_launch.triton_fault.cache_clear()
+    log_mel._analysis_on.cache_clear()
     with ExitStack() as stack:
+        stack.callback(log_mel._analysis_on.cache_clear)
         for where, name, instead in (
             (torch.cuda, "_lazy_init", lambda: None),
             (torch.cuda, "empty_cache", lambda: None),
@@ -427,7 +430,6 @@ def pretended() -> Iterator[Seen]:
             (torch, "lstm_cell", _unwrapping(torch.lstm_cell)),
             (torch, "inference_mode", lambda mode=True: torch.no_grad() if mode else nullcontext()),
             (torch.backends.cudnn, "is_acceptable", lambda tensor: False),
-            (torch.backends.cudnn, "flags", lambda enabled=True, **others: flags(enabled=False, **others)),
             (torch.nn.modules.rnn, "_VF", _Recurrent(torch.nn.modules.rnn._VF)),
             (torch.nn.utils.rnn, "_VF", _Recurrent(torch.nn.utils.rnn._VF)),
             (first_launch, "triton_fault", lambda _: None),
@@ -440,7 +442,9 @@ def pretended() -> Iterator[Seen]:
             ),
         ):
             stack.enter_context(mock.patch.object(where, name, instead))
-        stack.enter_context(flags(enabled=False, allow_tf32=True))  # as torch sets it, but without cuDNN
+        stack.enter_context(
+            torch.backends.cudnn.flags(enabled=False, allow_tf32=True)
+        )  # as torch sets it, but without cuDNN
         _devices.append(device)
         stack.callback(_devices.pop)
         stack.enter_context(device)

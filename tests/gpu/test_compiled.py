@@ -23,7 +23,9 @@ def script():
     return module
 
 
-@pytest.fixture(scope="module", params=[(90,), pytest.param((80, 90, 100), marks=pytest.mark.long)], ids=str)
+@pytest.fixture(
+    scope="module", params=[(90,), pytest.param((80, 86, 89, 90, 100, 120), marks=pytest.mark.long)], ids=str
+)
 def targets(request) -> tuple[int, ...]:
     """The GPUs that are compiled for: one, or all of the page."""
     return request.param
@@ -74,7 +76,11 @@ def test_the_documentation_has_this_table(script, targets, found):
 def test_every_target_has_its_own_rule_for_tiles():
     from codec_bench.kernels.rvq.gpu import chosen_tile
 
-    frames = [chosen_tile(64, 700, 128, capability).frames for capability in (7, 8, 9, 10, 12)]
+    frames = [chosen_tile(64, 700, 128, capability, 132).frames for capability in (7, 8, 9, 10, 12)]
     assert frames == [32, 32, 64, 64, 32]
-    assert chosen_tile(1, 100, 128, 9).frames == 16  # one short item: small tiles keep more multiprocessors busy
-    assert [chosen_tile(64, 700, 256, capability).frames for capability in (8, 9, 10)] == [16, 64, 16]
+    assert chosen_tile(1, 100, 128, 9, 132).frames == 16  # one short item: small tiles keep more multiprocessors busy
+    assert [chosen_tile(8, 700, 128, 9, count).frames for count in (58, 132)] == [
+        64,
+        32,
+    ]  # an L4 has fewer to keep busy
+    assert [chosen_tile(64, 700, 256, capability, 132).frames for capability in (8, 9, 10)] == [16, 64, 16]

@@ -76,6 +76,17 @@ import numpy as np
 import torch
 from codec_bench.kernels.mask import gpu, ref
 
+# Half an hour at 44.1 kHz has more blocks of frames than the second axis of a CUDA grid may have.
+grids, launch = [], gpu._activate
+class Counted:
+    def __getitem__(self, grid):
+        grids.append(grid)
+        return lambda *given, **options: None
+gpu._activate = Counted()
+gpu.activate(torch.empty(1, device="meta").expand(1, 3, 70000 * 1024), torch.tensor([5]))
+assert grids == [(3 * 70000,)], grids
+gpu._activate = launch
+
 rng = np.random.default_rng(0)
 x = (4 * rng.standard_normal((3, 5, 1500))).astype(np.float32)
 x[0, 0, :8] = 10.0 ** -np.arange(8) * np.array([1, -1] * 4)

@@ -25,10 +25,22 @@ def test_other_names_say_which_there_are(known, point):
 def test_on_a_gpu_sums_stay_in_float32_and_settings_come_back():
     torch = pytest.importorskip("torch")
     matmul = torch.backends.cuda.matmul
-    names = ("allow_tf32", "allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
+    names = ("fp32_precision", "allow_fp16_reduced_precision_reduction", "allow_bf16_reduced_precision_reduction")
     before = [getattr(matmul, name) for name in names]
     with computing("cuda:0", "float16-weights"):
-        assert [getattr(matmul, name) for name in names] == [False] * 3
+        assert [getattr(matmul, name) for name in names] == ["ieee", False, False]
     with computing("cuda:0", "tf32"):
-        assert [getattr(matmul, name) for name in names] == [True, False, False]
+        assert [getattr(matmul, name) for name in names] == ["tf32", False, False]
     assert [getattr(matmul, name) for name in names] == before
+
+
+@pytest.mark.parametrize("globally", ["tf32", "ieee"])
+def test_what_other_code_sets_for_all_of_torch_changes_no_precision(globally, monkeypatch):
+    torch = pytest.importorskip("torch")
+    operations = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
+    monkeypatch.setattr(torch.backends, "fp32_precision", globally)
+    before = [operation.fp32_precision for operation in operations]
+    for precision, expected in (("float32", "ieee"), ("float16-weights", "ieee"), ("tf32", "tf32")):
+        with computing("cuda:0", precision):
+            assert [operation.fp32_precision for operation in operations] == [expected] * 3
+    assert [operation.fp32_precision for operation in operations] == before

@@ -216,7 +216,7 @@ class Worker:
                 )
         except Exception as error:  # worker code may raise anything
             traceback.print_exc()
-            if _device_is_lost(error):
+            if memory.device_lost(str(error)):
                 raise _Unusable(sentence(error)) from error
             reason = sentence(error)
         else:
@@ -231,11 +231,6 @@ class Worker:
 
 class _Unusable(Exception):
     pass
-
-
-def _device_is_lost(error: BaseException) -> bool:
-    """Whether the error means that every later call of this process will fail too."""
-    return "CUDA error" in str(error) and not memory.out_of_memory(error)
 
 
 def _heard(value: Any) -> Any:
