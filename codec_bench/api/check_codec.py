@@ -16,6 +16,7 @@ from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.own_worker import measure
 
 CLIPS = 5
+_APART = 7  # clips of one voice follow one another
 
 
 def check_codec(
@@ -39,7 +40,7 @@ def check_codec(
         UserError: there is no such codec, operating point or file.
     """
     require_codec(codec)
-    files = tuple((s.id, s.audio) for s in list(open_source("embedded"))[:CLIPS] if s.audio is not None)
+    files = tuple((s.id, s.audio) for s in list(open_source("embedded"))[::_APART][:CLIPS] if s.audio is not None)
     steps, limits = tuple(Request.SECTIONS), settings or Limits()
     request = Request(codec, files, resolve_devices(device)[0], limits, steps, dict(options or {}))
     with tempfile.TemporaryDirectory() as folder:

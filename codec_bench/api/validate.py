@@ -181,7 +181,11 @@ def _check_metric(name: str) -> list[Finding]:
 
 def _check_codec(name: str, how: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     from codec_bench.api.check_codec import check_codec
+    from codec_bench.codecs.checks import TO_DO
 
     states: dict[str, State] = {"ok": "ok", "not applicable": "note", "suspect": "suspect", "failed": "wrong"}
-    found = check_codec(codec=name, options=options.get(name), settings=how)
-    return [Finding(f"codec {name}: {f['check']}", states[f["state"]], f["found"]) for f in found]
+    found = [(f, states[f["state"]]) for f in check_codec(codec=name, options=options.get(name), settings=how)]
+    return [
+        Finding(f"codec {name}: {f['check']}", s, f["found"], TO_DO[f["check"]] if s in ("suspect", "wrong") else "")
+        for f, s in found
+    ]

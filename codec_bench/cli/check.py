@@ -41,9 +41,16 @@ def validate(
     from codec_bench.api.validate import validate as examine
     from codec_bench.config.limits import Limits
 
-    limits = Limits(time_limit_s=time_limit, memory_gib=memory_gib)
-    found = examine(names, options=parse_settings(settings or []), settings=limits)
-    _print(found, as_json)
+    limits, options = Limits(time_limit_s=time_limit, memory_gib=memory_gib), parse_settings(settings or [])
+    found: list[Finding] = []
+    for name in names:  # some take a minute, so each is told when it is done
+        mine = examine([name], options=options, settings=limits)
+        found += mine
+        if not as_json:
+            _print(mine, as_json)
+            sys.stdout.flush()
+    if as_json:
+        _print(found, as_json)
     if any(one.state not in ("ok", "note") for one in found):
         raise typer.Exit(2)
 

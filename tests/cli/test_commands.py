@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 import soundfile
+from command_line import COMMAND
 
+from codec_bench.codecs.checks import TO_DO
 from codec_bench.metrics import TABLE, TOPICS
 
 OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
@@ -194,6 +197,18 @@ def test_validate_names_every_bad_row(command, tmp_path):
     code, out, _ = command("validate", "m.jsonl")
     assert code == 2
     assert "none.wav" in out or "line 2" in out
+
+
+def test_validate_tells_each_name_when_it_is_done(tmp_path):
+    waits = "import pathlib, time\nwhile not pathlib.Path('go').exists():\n    time.sleep(0.05)\nraise OSError('no licence')\n"
+    (tmp_path / "mine.py").write_text(waits + "class Mine:\n    def encode(self, batch): ...\n")
+    asked = [*COMMAND, "validate", "g711-ulaw", "./mine.py:Mine"]
+    with subprocess.Popen(asked, stdout=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        seen = iter(process.stdout.readline, "")
+        assert any("g711-ulaw: decoded elsewhere" in line for line in seen)
+        (tmp_path / "go").touch()  # the second codec has waited for it until now
+        (load,) = [line for line in seen if "WRONG" in line]
+    assert process.returncode == 2 and "no licence" in load and load.rstrip().endswith(TO_DO["load"])
 
 
 def test_doctor_and_version(cli):

@@ -17,6 +17,35 @@ from typing import Any, Literal
 
 State = Literal["ok", "suspect", "failed", "not applicable"]
 
+TO_DO = {
+    "load": "load the class by itself in Python; `--set NAME.OPTION=VALUE` gives it what it needs",
+    "contract": "mend encode or decode until they give what the text says was expected",
+    "polarity": "look for a sign that encode or decode turns over, such as a window or a wavelet",
+    "hidden delay": "cut the delay off the beginning in decode, and code as many zeros after the end",
+    "clock": "look for a rate that is rounded, or for a resampler whose way back is not its way there",
+    "level": "look for a scale that encode takes out and decode does not put back",
+    "clipping": "look for a scale or a clamp in decode; samples are floats, and 1.0 is full scale",
+    "silence": "look for a length, a buffer or a threshold after which nothing is coded",
+    "constant": "take the mean out in decode, or quantise zero to zero",
+    "bitrate label": "let nominal_bitrate_bps say what is sent, or send what it says",
+    "frame rate": "let frame_rate_hz of the info and of the streams say how many frames a second holds",
+    "side information": "send it as codes or packets, or count it in side_bits",
+    "odd input": "give the codec such input by itself in Python",
+    "length": "fill the input up to a whole frame, and cut the output to codes.num_samples",
+    "length of clips": "look for what treats short and long clips differently",
+    "last frame": "count frames upwards, and flush what the encoder still holds",
+    "channels": "look for a mean over channels, or for channels that are interleaved one way and read another",
+    "digital silence": "let silence be one of the sounds that the codes can say",
+    "input": "write into a copy of `audio.samples`",
+    "repeatable": "draw noise from a seed, and keep nothing from one call to the next",
+    "thread": "keep nothing in variables of a thread, and pass what decode needs with the codes",
+    "batch": "mask what is padded, and keep the order; `codec-bench verify-batching` has the numbers",
+    "causal label": "declare causal=False or a lookahead_s; scales and norms of a whole clip are not causal",
+    "decoded elsewhere": "send all that decode needs as codes, packets or side information",
+    "file": "send it as codes or packets, or count it in side_bits",
+}
+"""What the author of a codec is to do about each check that is suspect or failed."""
+
 
 def finding(check: str, state: State, found: str, value: float | None = None) -> dict[str, Any]:
     """One finding; its keys are explained at the top of this module."""

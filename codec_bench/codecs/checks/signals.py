@@ -2,8 +2,8 @@
 
 Conventions
     The delay is where the cross-correlation of the waveforms is largest in size (`alignment.py`). If a codec does not keep
-    the waveform (the correlation is below `CORRELATED`), the envelopes are correlated instead, which is accurate to
-    about 5 ms.
+    the waveform (the correlation is below `CORRELATED`), the bands that it keeps tell the delay, if the clips agree on it.
+    If it keeps none, the envelopes are correlated, which is accurate to about 5 ms: a shorter delay cannot be told.
     The level is compared band by band, and the median is taken by energy, so that a codec that leaves out the highs has
     its level all the same.
     A sample is clipped if its size is at least 0.999 and that of the reference is not.
@@ -15,18 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs.checks import State, finding
-from codec_bench.codecs.checks.alignment import Alignment, align_envelopes, align_waves
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_envelopes, align_waves
 from codec_bench.types import Audio
 
 CORRELATED = 0.3
 TURNED_OVER = 0.5
+COHERENT = 0.8
 ENVELOPES_CORRELATED = 0.6  # higher, since the envelopes of any two clips of speech correlate somewhat
 _FULL_SCALE = 0.999
 _DELAY_SAMPLES = 1.0  # the smallest suspect delay; a low bitrate moves the peak of the correlation by less
 _CLEAR_DELAY_SAMPLES = 0.25  # the smallest one that is suspect if all clips agree on it
 _AGREEMENT_SAMPLES = 0.1
 _AGREEING = 3
+_BANDS_AGREE_SAMPLES = 1.0
 _ENVELOPE_DELAY_S = 0.01
 _ENVELOPE_HZ = 1000
 _ENVELOPE_S = 1.0  # those of shorter clips are alike at many places
@@ -44,7 +46,8 @@ class SignalChecks:
     """Compares every estimate of some clips with its reference, both at the codec's own rate."""
 
     def __init__(self) -> None:
-        self._waves: list[tuple[Alignment, int]] = []
+        self._waves: list[Alignment] = []
+        self._bands: list[Alignment] = []
         self._envelopes: list[tuple[float, float]] = []
         self._clipped = self._samples = self._beyond = 0
         self._silent: list[str] = []
@@ -70,7 +73,9 @@ class SignalChecks:
             return
         rate = reference.sample_rate_hz
         self._levels.append(level_db(a, b, rate))
-        self._waves.append((align_waves(a, b, rate, round(_LONGEST_DELAY_S * rate)), rate))
+        wave = align_waves(a, b, rate, round(_LONGEST_DELAY_S * rate))
+        self._waves.append(wave)
+        self._bands.append(align_coherent(a, b, rate, wave.delay_samples))
         if reference.duration_s < _ENVELOPE_S:
             return
         hop = max(1, rate // _ENVELOPE_HZ)
@@ -83,7 +88,9 @@ class SignalChecks:
         return [self._polarity(), self._delay(sample_rate_hz), self._clipping(), self._silence(), self._level()]
 
     def _polarity(self) -> dict[str, Any]:
-        clear = [wave.correlation for wave, _ in self._waves if abs(wave.correlation) > TURNED_OVER]
+        clear = [wave.correlation for wave in self._waves if abs(wave.correlation) > TURNED_OVER]
+        if not clear or len(clear) < len(self._waves) / 2:
+            clear = [band.correlation for band in self._bands if abs(band.correlation) >= COHERENT]
         if not clear or len(clear) < len(self._waves) / 2:
             return finding("polarity", "not applicable", "the waveform is not kept well enough to tell its sign")
         turned = sum(correlation < 0 for correlation in clear)
@@ -94,23 +101,31 @@ class SignalChecks:
         return finding("polarity", "ok", f"the waveform has its sign (correlation {median:.2f})", median)
 
     def _delay(self, rate: int) -> dict[str, Any]:
-        clear = [wave.delay_samples for wave, _ in self._waves if abs(wave.correlation) >= CORRELATED]
-        if clear and len(clear) >= len(self._waves) / 2:
-            lag = float(np.median(clear))
-            text = f"{lag:+.2f} samples ({1000 * lag / rate:+.2f} ms), the median of {count_of(len(clear), 'clip')}"
-            return finding("hidden delay", "suspect" if _is_late(lag, clear) else "ok", text, lag)
+        clear = [wave.delay_samples for wave in self._waves if abs(wave.correlation) >= CORRELATED]
+        bands = [band.delay_samples for band in self._bands if abs(band.correlation) >= COHERENT]
+        kept = 2 * len(clear) >= len(self._waves) > 0
+        if kept or _agree(bands, len(self._bands), _BANDS_AGREE_SAMPLES):
+            lags = clear if kept else bands
+            lag = float(np.median(lags))
+            clips = count_of(len(lags), "clip") + ("" if kept else ", by the bands that are kept")
+            text = f"{lag:+.2f} samples ({1000 * lag / rate:+.2f} ms), the median of {clips}"
+            late = _is_late(lag, lags) if kept else abs(lag) >= _DELAY_SAMPLES
+            return finding("hidden delay", "suspect" if late else "ok", text, lag)
         clear_s = [lag for lag, peak in self._envelopes if peak >= ENVELOPES_CORRELATED]
-        if clear_s and len(clear_s) >= len(self._envelopes) / 2:
+        if _agree(clear_s, len(self._envelopes), _ENVELOPES_AGREE_S):
             lag_s = float(np.median(clear_s))
-            clips = count_of(len(clear_s), "clip")
-            text = f"{1000 * lag_s:+.0f} ms by the envelopes of {clips}; the waveform is not kept"
-            agree = np.median(np.abs(np.array(clear_s) - lag_s)) <= _ENVELOPES_AGREE_S and len(clear_s) >= _AGREEING
-            state: State = "suspect" if abs(lag_s) >= _ENVELOPE_DELAY_S and agree else "ok"
-            return finding("hidden delay", state, text, lag_s * rate)
+            if abs(lag_s) >= _ENVELOPE_DELAY_S:
+                text = f"{1000 * lag_s:+.0f} ms by the envelopes of {count_of(len(clear_s), 'clip')}; the waveform is not kept"
+                return finding("hidden delay", "suspect", text, lag_s * rate)
+            return finding(
+                "hidden delay",
+                "not applicable",
+                f"cannot be told below {1000 * _ENVELOPE_DELAY_S:g} ms: the envelopes agree, and the waveform is not kept",
+            )
         return finding(
             "hidden delay",
             "not applicable",
-            "neither the waveforms nor the envelopes of estimate and reference are similar enough",
+            "cannot be told: neither the waveforms nor the envelopes of estimate and reference are similar enough",
         )
 
     def _clipping(self) -> dict[str, Any]:
@@ -135,6 +150,12 @@ class SignalChecks:
         level = float(np.median(self._levels))
         text = f"the level of the estimates is {level:+.1f} dB from that of their references (median)"
         return finding("level", "suspect" if abs(level) > _LEVEL_DB else "ok", text, level)
+
+
+def _agree(lags: list[float], of: int, within: float) -> bool:
+    """Whether at least three clips and half of all have a delay, and half of these lie within so much of their median."""
+    enough = len(lags) >= max(_AGREEING, of / 2)
+    return enough and bool(np.median(np.abs(np.array(lags) - np.median(lags))) <= within)
 
 
 def _is_late(median: float, delays: list[float]) -> bool:

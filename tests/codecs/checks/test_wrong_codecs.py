@@ -17,12 +17,13 @@ from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
 
 WRONG = Path(__file__).parent / "assets" / "wrong_codecs.py"
-FILES = tuple((s.id, s.audio) for s in list(open_source("embedded"))[:3])
+FILES = tuple((s.id, s.audio) for s in list(open_source("embedded"))[::11])  # of three voices
 
 # The checks that name a codec in full, and those of them that the cheap form makes.
 NAMED = {
     "TurnedOver": ({"polarity"}, {"polarity"}),
     "Late": ({"hidden delay"}, {"hidden delay"}),
+    "FourKbpsLate": ({"hidden delay"}, {"hidden delay"}),
     "LateByHalf": ({"hidden delay"}, {"hidden delay"}),
     "SixTimes": ({"level", "clipping"}, {"level", "clipping"}),
     "Silent": ({"silence"}, {"silence"}),
@@ -32,7 +33,7 @@ NAMED = {
     "PassesInSide": ({"side information"}, {"side information"}),
     "LeaksItsBatch": ({"batch"}, {"batch"}),
     "LeaksAFrame": ({"batch"}, {"batch"}),
-    "Reverses": ({"batch"}, {"batch"}),
+    "Reverses": ({"batch", "level"}, {"batch"}),
     "WritesIntoItsInput": ({"input"}, {"input"}),
     "NeverTheSame": ({"repeatable", "digital silence", CHECK}, {"repeatable", CHECK}),
 }
@@ -84,6 +85,12 @@ def test_a_right_codec_has_no_finding(clips):
         "polarity", "hidden delay", "clipping", "silence", "level", "bitrate label", "length", "digital silence",
         "input", "repeatable", "batch", CHECK,
     }  # fmt: skip
+
+
+def test_a_right_codec_of_a_low_bitrate_has_none_either_and_its_delay_and_sign_are_told():
+    found = {f["check"]: f for f in in_full(f"{WRONG}:FourKbps")}
+    assert not wrong(found.values()) and found["polarity"]["state"] == "ok"
+    assert found["hidden delay"]["state"] == "ok" and abs(found["hidden delay"]["value"]) < 1
 
 
 @pytest.mark.parametrize("name", RIGHT)

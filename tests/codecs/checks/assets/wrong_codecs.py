@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 
 from codec_bench import Audio, CodecInfo, Codes, CodeStream
+from codec_bench.data import open_source
 
 RATE = 16000
 FRAME = 80
@@ -51,6 +52,45 @@ class Right:
     def decode_one(self, item):
         rows = item.streams[0].values.astype(np.float64)
         return ((rows[1:] - 128) / 127 * rows[0] / 255).T.ravel()[: item.num_samples]
+
+
+class FourKbps(Right):
+    """Sends 20 ms as 8 numbers of 10 bits, each the nearest of 1,024 vectors to what those before it have left."""
+
+    hop, by = 320, 0
+
+    def __init__(self):
+        rate = RATE / self.hop
+        self.info = CodecInfo(type(self).__name__, (RATE,), frame_rate_hz=rate, nominal_bitrate_bps=rate * 80)
+        rng = np.random.default_rng(0)
+        heard = np.concatenate([Audio.read(sample.audio).samples[0] for sample in list(open_source("embedded"))[12:28]])
+        rest = heard[: len(heard) // self.hop * self.hop].reshape(-1, self.hop).astype(np.float64)
+        self.books = []
+        for _ in range(8):
+            self.books.append(rest[rng.choice(len(rest), 1024, replace=False)])
+            rest = rest - self.books[-1][self.nearest(rest, self.books[-1])]
+
+    def nearest(self, rows, book):
+        return ((book**2).sum(axis=1) - 2 * rows @ book.T).argmin(axis=1)
+
+    def encode_one(self, row, audio):
+        frames = -(-audio.num_samples // self.hop)
+        rest = np.pad(row[: audio.num_samples], (0, frames * self.hop - audio.num_samples)).reshape(frames, self.hop)
+        chosen = []
+        for book in self.books:
+            chosen.append(self.nearest(rest, book))
+            rest = rest - book[chosen[-1]]
+        return Codes((CodeStream(np.array(chosen), 1024, RATE / self.hop),), audio.num_samples, RATE)
+
+    def decode_one(self, item):
+        made = sum(book[chosen] for book, chosen in zip(self.books, item.streams[0].values)).ravel()
+        return np.pad(made, (self.by, 0))[: item.num_samples]
+
+
+class FourKbpsLate(FourKbps):
+    """Late by 37 samples, which is 2.3 ms."""
+
+    by = 37
 
 
 class WritesIntoItsInput(Right):
