@@ -1,8 +1,9 @@
 """Checks for codecs that are wrong: one list, for `validate` and `profile` in full, and for `eval` on a few items.
 
 Which file to open
-    `signals.py` compares what comes out with what went in: polarity, delay, level, clipping, silence. `behaviour.py`
-    tries what must not matter: the batch, the order, a second run, very short input, silence. `labels.py` compares what
+    `signals.py` compares what comes out with what went in: polarity, delay, level, clipping, silence. `wide.py` does so over
+    five seconds at every rate and channel count that is declared, and at two levels. `behaviour.py` tries what must not
+    matter: the batch, the order, a second run, another thread, very short input, silence. `labels.py` compares what
     a codec declares with the codes that it sends. `sent.py` decodes in another process. `quick.py` is the cheap form.
 
 A check gives a finding: a dictionary with `check` (its name), `state`, `found` (one sentence with the numbers), and
@@ -34,6 +35,8 @@ TO_DO = {
     "length": "fill the input up to a whole frame, and cut the output to codes.num_samples",
     "length of clips": "look for what treats short and long clips differently",
     "last frame": "count frames upwards, and flush what the encoder still holds",
+    "loudness of clips": "look for what treats loud clips differently",
+    "every rate": "give the codec such a sound by itself in Python",
     "channels": "look for a mean over channels, or for channels that are interleaved one way and read another",
     "digital silence": "let silence be one of the sounds that the codes can say",
     "input": "write into a copy of `audio.samples`",

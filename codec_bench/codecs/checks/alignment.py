@@ -62,7 +62,7 @@ def align_coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, ab
 
 def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: int) -> tuple[Alignment, float]:
     """The alignment near a delay, and how much the bands say in all."""
-    hop = round(_FRAME_S * rate_hz / 2)
+    hop = 32 * max(1, round(_FRAME_S * rate_hz / 64))  # a length of which the transform is quick
     length = reference.shape[1] - abs(about)
     if length < 4 * hop:
         return Alignment(0.0, 0.0), 0.0
@@ -98,8 +98,8 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
     longest = min(longest, length - 1)
     # The largest value is looked for at quarters of samples: halfway between two samples the correlation of bright sounds
     # is largest in size with the wrong sign. From there Newton's method finds the place where it stops to change.
-    near = np.fft.rfft(np.fft.irfft(cross, size)[np.arange(-longest, longest + 1)])
-    best = int(np.abs(np.fft.irfft(near, (2 * longest + 1) * _PARTS)).argmax()) / _PARTS - longest
+    near = np.fft.rfft(np.fft.irfft(cross, size)[np.arange(-longest, longest)])
+    best = int(np.abs(np.fft.irfft(near, 2 * longest * _PARTS)).argmax()) / _PARTS - longest
     turn = 2 * np.pi / size * np.arange(len(cross))
     lag = best
     for _ in range(_NEWTON_STEPS):

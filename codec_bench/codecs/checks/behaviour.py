@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs.adapt import recode, sentence
+from codec_bench.codecs.adapt import decode, encode, recode, sentence
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import WAVE_TOLERANCE, batches_of, disagreeing, one_by_one, try_batches
 from codec_bench.codecs.checks.signals import count_of, rms
+from codec_bench.codecs.checks.wide import future, last_frame, wide
 from codec_bench.types import Audio, Codes
 
 SHORT = (1, 7, 160, 801)  # samples
 _QUIET_DB = -50.0
-_CROSSED = 0.2
+_LISTS: list[list[tuple[str, bool]]] = []
 
 
 def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
@@ -26,11 +32,17 @@ def probe(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
         codec: the codec. clips: some speech as the codec takes it, of two seconds or so.
     """
     clip = clips[0]
+    unsteady = finding("causal label", "not applicable", "the same input does not give the same output")
+    together = _settled(codec, disagreeing(clips, codec.info.frame_rate_hz))
+    steady = any(f["check"] == "repeatable" and f["state"] == "ok" for f in together)
     return [
         tried("length", lambda: _lengths(codec, clip)),
-        *([tried("channels", lambda: _channels(codec, clips))] if 2 in codec.info.channels else []),
+        *wide(codec, clips, steady=steady),
+        tried("last frame", lambda: last_frame(codec, clip)),
+        tried("causal label", lambda: future(codec, clip) if steady else unsteady),
+        tried("file", lambda: _files(codec, clip)),
         tried("digital silence", lambda: _silence(codec, clip)),
-        *_settled(codec, disagreeing(clips, codec.info.frame_rate_hz)),
+        *together,
     ]
 
 
@@ -61,6 +73,28 @@ def settled(
     return [kept, again, tried("batch", lambda: _batch(codec, clips, alone, batches))]
 
 
+@contextmanager
+def opened_files() -> Iterator[list[tuple[str, bool]]]:
+    """The files that Python opens inside, and whether to write to them. Other languages' files are not seen."""
+    _begin_to_listen()
+    _LISTS.append([])
+    try:
+        yield _LISTS[-1]
+    finally:
+        _LISTS.pop()
+
+
+@cache
+def _begin_to_listen() -> None:
+    sys.addaudithook(_listen)  # it stays as long as the process, and does nothing while no list is open
+
+
+def _listen(event: str, args: tuple[Any, ...]) -> None:
+    if _LISTS and event == "open" and isinstance(args[0], str | bytes | os.PathLike):
+        writes = bool(int(args[2] or 0) & (os.O_WRONLY | os.O_RDWR))
+        _LISTS[-1].append((os.path.abspath(os.fsdecode(args[0])), writes))
+
+
 def tried(check: str, look: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The finding of a check; `failed` with the reason if the codec raises an exception."""
     try:
@@ -87,22 +121,29 @@ def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
     return finding("length", "ok", text)
 
 
-def _channels(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
-    """Whether a sound in one channel comes back in that channel."""
-    rate = clips[0].sample_rate_hz
-    one = clips[0].samples[0]
-    other = np.zeros_like(one)
-    (out,) = recode(codec, [Audio(np.stack([one, other]), rate)])[1]
-    kept, crossed = rms(out.samples[0]), rms(out.samples[1])
-    if crossed > kept + _CROSSED * rms(one):
-        return finding("channels", "suspect", "a sound in the first of two channels comes back in the second", crossed)
-    return finding("channels", "ok", "a sound in one of two channels comes back in that channel", crossed)
+def _files(codec: Any, clip: Audio) -> dict[str, Any]:
+    """Whether `decode` opens a file that `encode` has written."""
+    piece = Audio(0.9 * clip.samples[:, : clip.num_samples // 3 + 1], clip.sample_rate_hz)  # a sound that it has not coded
+    with opened_files() as files:
+        codes = encode(codec, [piece])
+    written = {path for path, writes in files if writes}
+    with opened_files() as files:
+        decode(codec, codes, [piece])
+    passed = sorted(written & {path for path, _ in files})
+    if passed:
+        return finding("file", "suspect", f"encode writes the file '{passed[0]}', and decode opens it")
+    return finding("file", "ok", "decode opens no file that encode has written")
 
 
 def _silence(codec: Any, clip: Audio) -> dict[str, Any]:
     (out,) = recode(codec, [Audio(np.zeros_like(clip.samples), clip.sample_rate_hz)])[1]
     level = rms(out.samples)
     db = 20 * np.log10(max(level, 1e-10))
+    if db > _QUIET_DB:
+        (before,) = recode(codec, [clip])[1]
+        if rms(before.samples - out.samples) < 0.01 * level:
+            text = "silence comes back as other sound of the same length: what was coded before is kept by its length"
+            return finding("repeatable", "suspect", text, float(db))
     text = f"silence comes back at {db:.0f} dB of full scale" if level > 0 else "silence comes back as silence"
     return finding("digital silence", "suspect" if db > _QUIET_DB else "ok", text, float(db))
 
@@ -120,10 +161,19 @@ def _kept(codec: Any, clips: Sequence[Audio]) -> dict[str, Any]:
 
 
 def _repeated(codec: Any, clip: Audio, before: Audio) -> dict[str, Any]:
-    (again,) = recode(codec, [clip])[1]
-    worst = float(np.abs(before.samples - again.samples).max(initial=0.0))
-    text = "the same input gives the same output" if not worst else f"the same input twice differs by up to {worst:.2g}"
-    return finding("repeatable", "suspect" if worst > WAVE_TOLERANCE else "ok", text, worst)
+    def differs() -> float:
+        (again,) = recode(codec, [clip])[1]
+        return float(np.abs(before.samples - again.samples).max(initial=0.0))
+
+    with ThreadPoolExecutor(1) as other:
+        elsewhere = other.submit(differs).result()
+    if elsewhere <= WAVE_TOLERANCE:
+        text = f"differs by up to {elsewhere:.2g}" if elsewhere else "gives the same output"
+        return finding("repeatable", "ok", f"the same input {text} the second time, in another thread", elsewhere)
+    worst = differs()
+    if worst <= WAVE_TOLERANCE:
+        return finding("thread", "suspect", f"the same input in another thread differs by up to {elsewhere:.2g}", elsewhere)
+    return finding("repeatable", "suspect", f"the same input twice differs by up to {worst:.2g}", worst)
 
 
 def _batch(

@@ -19,7 +19,7 @@ from codec_bench.codecs.checks.batching import one_by_one
 from codec_bench.codecs.checks.behaviour import settled
 from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.sent import CannotSend, Parcel, pack
-from codec_bench.codecs.checks.signals import SignalChecks
+from codec_bench.codecs.checks.signals import SignalChecks, loudest
 from codec_bench.types import Audio
 
 CLIPS = 4
@@ -59,19 +59,6 @@ def quick_check(codec: Any, clips: Sequence[Audio]) -> tuple[list[dict[str, Any]
 
 def _pieces(codec: Any, clips: Sequence[Audio]) -> list[Audio]:
     """The pieces as the codec takes them; all but the last have sound if the clips have."""
-    loud = [_loudest(clips[k % len(clips)], seconds) for k, seconds in enumerate(_PIECES_S)]
+    loud = [loudest(clips[k % len(clips)], seconds) for k, seconds in enumerate(_PIECES_S)]
     quiet = Audio(np.zeros((clips[0].channels, round(_SILENCE_S * clips[0].sample_rate_hz))), clips[0].sample_rate_hz)
     return [ready(clip, codec.info)[0] for clip in (*loud, quiet)]
-
-
-def _loudest(clip: Audio, seconds: float) -> Audio:
-    """The loudest piece of this length, or the whole clip if it is shorter."""
-    length = max(1, round(seconds * clip.sample_rate_hz))
-    if clip.num_samples <= length:
-        return clip
-    hop = max(1, length // 4)
-    power = np.square(clip.samples, dtype=np.float64).sum(axis=0)
-    sums = np.concatenate([[0.0], np.cumsum(power)])
-    starts = np.arange(0, clip.num_samples - length + 1, hop)
-    start = int(starts[(sums[starts + length] - sums[starts]).argmax()])
-    return Audio(clip.samples[:, start : start + length], clip.sample_rate_hz)

@@ -40,6 +40,8 @@ _SILENT_DB = -60.0
 _LEVEL_DB = 5.0  # Opus at 6 kbit/s loses 4 dB of speech, and an amplitude that is halved is 6 dB
 _CLIPPED_SHARE = 1e-3  # speech coders at a low bitrate clip a few samples of loud music
 _BANDS = 24
+_FLAT, _FLAT_BELOW, _FLAT_SAMPLES = 0.9999, 0.97, 6
+_CONSTANT = 0.005
 
 
 class SignalChecks:
@@ -52,6 +54,8 @@ class SignalChecks:
         self._clipped = self._samples = self._beyond = 0
         self._silent: list[str] = []
         self._levels: list[float] = []
+        self._constants: list[float] = []
+        self._cut = ("", 0.0)
         self._worst_clip = ("", 0)
 
     def add(self, name: str, reference: Audio, estimate: Audio) -> None:
@@ -64,6 +68,10 @@ class SignalChecks:
         if clipped > self._worst_clip[1]:
             self._worst_clip = (name, clipped)
         level_a, level_b = rms(a), rms(b)
+        means = [float(np.abs(x.mean(axis=1, dtype=np.float64)).max()) if x.size else 0.0 for x in (a, b)]
+        self._constants.append(means[1] - means[0] * level_b / max(level_a, _SILENT))
+        if (top := flat_top(a, b)) > 0:
+            self._cut = (name, top)
         if level_a < _SILENT:
             return
         if 20 * np.log10(max(level_b, 1e-9) / level_a) < _SILENT_DB:
@@ -85,7 +93,8 @@ class SignalChecks:
 
     def findings(self, sample_rate_hz: int) -> list[dict[str, Any]]:
         """The findings over all clips."""
-        return [self._polarity(), self._delay(sample_rate_hz), self._clipping(), self._silence(), self._level()]
+        found = [self._polarity(), self._delay(sample_rate_hz), self._clipping(), self._silence(), self._level()]
+        return [*found, self._constant()]
 
     def _polarity(self) -> dict[str, Any]:
         clear = [wave.correlation for wave in self._waves if abs(wave.correlation) > TURNED_OVER]
@@ -133,6 +142,9 @@ class SignalChecks:
         text = f"{self._clipped} of {self._samples} samples reach full scale where the reference does not"
         if self._beyond:
             text += f"; {self._beyond} lie beyond full scale and would be cut in a file of integer samples"
+        if self._cut[1]:
+            text += f"; '{self._cut[0]}' is cut at {self._cut[1]:.2g}, below its reference"
+            return finding("clipping", "suspect", text, self._cut[1])
         if self._clipped:
             text += f"; most in '{self._worst_clip[0]}'"
         return finding("clipping", "suspect" if share > _CLIPPED_SHARE else "ok", text, share)
@@ -150,6 +162,14 @@ class SignalChecks:
         level = float(np.median(self._levels))
         text = f"the level of the estimates is {level:+.1f} dB from that of their references (median)"
         return finding("level", "suspect" if abs(level) > _LEVEL_DB else "ok", text, level)
+
+
+    def _constant(self) -> dict[str, Any]:
+        if not self._constants:
+            return finding("constant", "not applicable", "there is no estimate")
+        constant = float(np.median(self._constants))
+        text = f"the mean of the estimates is {constant:+.2g} larger than that of their references at that level (median)"
+        return finding("constant", "suspect" if constant > _CONSTANT else "ok", text, constant)
 
 
 def _agree(lags: list[float], of: int, within: float) -> bool:
@@ -175,6 +195,29 @@ def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float
     order = np.argsort(change)
     energy = np.cumsum(before[loud][order])
     return float(change[order][np.searchsorted(energy, energy[-1] / 2)])
+
+
+def loudest(clip: Audio, seconds: float) -> Audio:
+    """The loudest piece of this length, or the whole clip if it is shorter."""
+    length = max(1, round(seconds * clip.sample_rate_hz))
+    start = loudest_at(clip.samples, length)
+    return Audio(clip.samples[:, start : start + length], clip.sample_rate_hz)
+
+
+def loudest_at(samples: np.ndarray, length: int) -> int:
+    """Where the loudest piece of this length begins, among those a quarter of it apart."""
+    sums = np.concatenate([[0.0], np.cumsum(np.square(samples, dtype=np.float64).sum(axis=0))])
+    starts = np.arange(0, max(1, samples.shape[1] - length + 1), max(1, length // 4))
+    return int(starts[(sums[np.minimum(starts + length, samples.shape[1])] - sums[starts]).argmax()])
+
+
+def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
+    """The level at which an estimate is cut although its reference goes on; 0 if it is not."""
+    top, above = float(np.abs(estimate).max(initial=0.0)), np.abs(reference)
+    cut = int((np.abs(estimate) >= _FLAT * top).sum())
+    beyond = int((above > top).sum())
+    is_cut = beyond >= _FLAT_SAMPLES and cut >= max(_FLAT_SAMPLES, beyond / 2)
+    return top if is_cut and top < _FLAT_BELOW * above.max(initial=0.0) else 0.0
 
 
 def count_of(count: int, what: str) -> str:

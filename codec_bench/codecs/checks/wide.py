@@ -1,0 +1,221 @@
+"""A sound of five seconds at every rate and channel count that a codec declares, and what must come back of it.
+
+Conventions
+    The sound is a piece of speech at full scale, a chirp with clicks, other speech, and the first piece again, with gaps of a
+    tenth of a second. Of two channels, the first piece is in the first, the other speech in the second, and the rest in both.
+    With it come a part of the first piece by itself, and the same at -30 dB, so that a codec that knows short, long,
+    loud or quiet clips is seen. All three are one batch.
+    A check that several kinds of sound fail is told once, of the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.resample import to_rate
+from codec_bench.codecs.adapt import decode, encode, recode, sentence
+from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_waves
+from codec_bench.codecs.checks.batching import Batched
+from codec_bench.codecs.checks.signals import COHERENT, CORRELATED, count_of, flat_top, loudest, loudest_at, rms
+from codec_bench.types import Audio
+
+_SPEECH = (0, 2, 3)
+"""Which of the four pieces are speech."""
+_FULL, _QUIET_DB = 0.97, -30.0
+_SPEECH_S, _TONES_S, _GAP_S, _SHORT_S = 1.4, 0.7, 0.1, 0.9
+_CLICKS = 4
+_LATE_SAMPLES = 1.0
+_CLOCK_S = 0.001
+"""A drift over about four seconds; the delay of codecs at low bitrates differs by less from piece to piece."""
+_SILENT_DB = -50.0
+_SNR_DB, _SNR_CAP_DB = 20.0, 100.0
+_LONGEST_DELAY_S = 0.05
+_LEAKS_DB, _FOLDS_DB = -15.0, -6.0
+_PARAMETRIC_BPS = 16_000.0
+"""Below so many bits a second for each channel codecs may send one sound for both; Opus does."""
+_FRAMES, _LOST_DB = 10, -20.0
+
+
+def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dict[str, Any]]:
+    """The findings for all rates and channel counts; one that is `ok` if nothing is wrong.
+
+    Args:
+        codec: the codec. clips: some speech. steady: whether the same input gives the same output, so that batches can be compared.
+    """
+    info, found, said = codec.info, {}, ""
+    kinds = [(rate, channels) for channels in info.channels for rate in sorted(set(info.sample_rates_hz))]
+    for rate, channels in kinds:
+        said = f"at {rate} Hz, {count_of(channels, 'channel')}"
+        try:
+            for check, text, value in _looked_at(codec, clips, rate, channels, alone=steady and (rate, channels) == kinds[0]):
+                found.setdefault(check, finding(check, "suspect", f"{said}: {text}", value))
+        except MemoryError:
+            raise
+        except Exception as error:  # a codec of the caller's own may raise anything
+            found["every rate"] = finding("every rate", "failed", f"{said}: {sentence(error)}")
+    if found:
+        return list(found.values())
+    text = f"{count_of(len(kinds), 'kind')} of sound (rates and channels) of 5 s, loud, quiet and short, come back as they should"
+    return [finding("every rate", "ok", text)]
+
+
+def _looked_at(
+    codec: Any, clips: Sequence[Audio], rate: int, channels: int, *, alone: bool
+) -> Iterator[tuple[str, str, float]]:
+    """What is wrong with one kind of sound: check, text and value."""
+    sound, places = _sound(clips, rate, channels)
+    length = round(_SHORT_S * rate)
+    start = max(0, min(int(np.abs(sound[0, : places[0][1]]).argmax()) - length // 2, places[0][1] - length))
+    short = sound[:, start : start + length]
+    given = [Audio(x, rate) for x in (sound, short, short * 10 ** (_QUIET_DB / 20))]
+    codes, made = recode(codec, given)
+    if alone:
+        together = Batched()
+        by_itself = recode(codec, given[:1])
+        together.add(0, (by_itself[0][0], by_itself[1][0]), (codes[0], made[0]))
+        if not together.exact:
+            yield "batch", "a clip of 5 s in a batch with short ones differs from the clip alone", together.wave
+    pieces = [(sound[:, a:b], made[0].samples[:, a:b]) for a, b in places]
+    quiet = given[2].samples, made[2].samples
+    yield from _missing([*pieces, quiet])
+    yield from _delayed([*pieces, quiet], places, rate)
+    tops = [flat_top(*pieces[place]) for place in _SPEECH]
+    if any(tops):
+        yield "clipping", f"samples at full scale come back cut at {max(tops):.2g}", max(tops)
+    if channels == 2 and codes[0].bits / codes[0].duration_s >= channels * _PARAMETRIC_BPS:
+        yield from _crossed(pieces)
+    in_long = short, made[0].samples[:, start : start + length]
+    yield from _unlike(in_long, *[(a.samples, b.samples) for a, b in zip(given[1:], made[1:])])
+
+
+def _sound(clips: Sequence[Audio], rate: int, channels: int) -> tuple[np.ndarray, list[tuple[int, int]]]:
+    """The sound `(channels, samples)`, and where its four pieces lie."""
+    heard = [to_rate(Audio(clip.samples[:1], clip.sample_rate_hz), rate) for clip in (clips[0], clips[-1])]
+    speech = [np.resize(loudest(clip, _SPEECH_S).samples[0], round(_SPEECH_S * rate)) for clip in heard]
+    one, other = (_FULL * x / max(1e-6, float(np.abs(x).max())) for x in speech)
+    t = np.arange(round(_TONES_S * rate)) / rate
+    tones = 0.3 * np.sin(2 * np.pi * (100 * t + (0.4 * rate - 100) * t**2 / (2 * _TONES_S)))
+    tones[:: len(tones) // _CLICKS] = _FULL
+    gap = np.zeros(round(_GAP_S * rate))
+    parts = [(one, (1, 0)), (tones, (1, 1)), (other, (0, 1)), (one, (1, 1))]
+    made, places, at = [], [], 0
+    for part, where in parts:
+        made += [np.outer(where if channels == 2 else np.ones(channels), part), np.outer(np.ones(channels), gap)]
+        places.append((at, at + len(part)))
+        at += len(part) + len(gap)
+    return np.concatenate(made, axis=1).astype(np.float32), places
+
+
+def _missing(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, str, float]]:
+    """Pieces that come back as silence."""
+    for number, (a, b) in enumerate(pieces):
+        if _db(rms(b), rms(a)) < _SILENT_DB:
+            yield "silence", f"{_NAMES[number]} comes back as silence", float(number)
+
+
+_NAMES = (
+    "speech at full scale", "a chirp", "speech after 2.3 s", "speech after 3.8 s", f"speech at {_QUIET_DB:.0f} dB",
+)  # fmt: skip
+
+
+def _delayed(
+    pieces: Sequence[tuple[np.ndarray, np.ndarray]], places: Sequence[tuple[int, int]], rate: int
+) -> Iterator[tuple[str, str, float]]:
+    """Pieces of speech that are turned over, late, or ever later."""
+    short = round(0.4 * rate)
+    found = []
+    for number in (*_SPEECH, len(pieces) - 1):
+        a, b = pieces[number]
+        loud = loudest_at(a, short)
+        found.append(_place(a, b, rate))
+        if found[-1].correlation == 0.0:
+            found[-1] = _place(a[:, loud : loud + short], b[:, loud : loud + short], rate)
+    lags = [one.delay_samples for one in found if one.correlation]
+    if len(lags) < len(found):
+        return
+    drift = lags[2] - lags[0]
+    between = (places[2][0] - places[0][0]) / (places[3][0] - places[0][0])
+    if abs(drift) > _CLOCK_S * rate and abs(lags[1] - lags[0] - between * drift) < _CLOCK_S * rate:
+        per_second = drift / (places[3][0] - places[0][0])
+        yield "clock", f"the sound is {100 * per_second:+.3f} % later with time: {drift:+.1f} samples over 4 s", per_second
+    elif min(map(abs, lags)) >= _LATE_SAMPLES and max(lags) - min(lags) < 1:
+        yield "hidden delay", f"{np.median(lags):+.2f} samples in all of {len(lags)} pieces", float(np.median(lags))
+    turned = [one.correlation for one in found if one.correlation <= -COHERENT]
+    if turned:
+        yield "polarity", f"the waveform is turned over in {len(turned)} of {len(found)} pieces", min(turned)
+
+
+def _place(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:
+    """How much later a piece is; the correlation is 0 if that cannot be told."""
+    near = align_coherent(a, b, rate, 0.0)
+    if abs(near.correlation) >= COHERENT:
+        return near
+    wave = align_waves(a, b, rate, round(_LONGEST_DELAY_S * rate))
+    return wave if abs(wave.correlation) >= CORRELATED else Alignment(0.0, 0.0)
+
+
+def _crossed(pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> Iterator[tuple[str, str, float]]:
+    """Sounds of one channel that come back in the other."""
+    leaks = [_db(rms(pieces[place][1][1 - own]), rms(pieces[place][1][own])) for place, own in ((0, 0), (2, 1))]
+    worst = max(leaks)
+    if worst > -_FOLDS_DB:
+        yield "channels", "a sound in one of two channels comes back in the other", worst
+    elif worst > _FOLDS_DB:
+        yield "channels", f"a sound in one of two channels comes back in both ({worst:+.0f} dB in the other)", worst
+    elif worst > _LEAKS_DB:
+        yield "channels", f"a sound in one of two channels leaks into the other at {worst:+.0f} dB", worst
+
+
+def _unlike(*same: tuple[np.ndarray, np.ndarray]) -> Iterator[tuple[str, str, float]]:
+    """A sound that comes back otherwise by itself than in a longer clip, or worse at full scale than at -30 dB."""
+    in_long, alone, quiet = (_snr_db(a, b) for a, b in same)
+    snr = f"signal to noise is {in_long:.0f} dB in a clip of 5 s"
+    if abs(alone - in_long) > _SNR_DB:
+        yield "length of clips", f"{snr}, and {alone:.0f} dB in a clip of {_SHORT_S:g} s", alone - in_long
+    if quiet - alone > _SNR_DB:
+        yield "loudness of clips", f"{snr} at full scale, and {quiet:.0f} dB at {_QUIET_DB:.0f} dB", quiet - alone
+
+
+def _snr_db(a: np.ndarray, b: np.ndarray) -> float:
+    return min(_SNR_CAP_DB, _db(rms(a), rms(a - b)))
+
+
+def _db(one: float, other: float) -> float:
+    return 20 * float(np.log10(max(one, 1e-9) / max(other, 1e-9)))
+
+
+def last_frame(codec: Any, clip: Audio) -> dict[str, Any]:
+    """Whether clips of 1 to 10 frames that end with the same sound all come back with it."""
+    rate = clip.sample_rate_hz
+    hop = max(2, round(rate / (codec.info.frame_rate_hz or 50.0)))
+    loud = loudest(clip, _FRAMES * hop / rate).samples
+    made = recode(codec, [Audio(loud[:, -k * hop :], rate) for k in range(1, _FRAMES + 1) if k * hop <= loud.shape[1]])[1]
+    levels = np.array([rms(out.samples[:, -hop:]) for out in made])
+    lost = np.flatnonzero(levels < 10 ** (_LOST_DB / 20) * np.median(levels)) + 1
+    if len(lost):
+        text = f"the last {1000 * hop / rate:g} ms are lost of clips of {' and '.join(map(str, lost))} times that length"
+        return finding("last frame", "suspect", text, float(lost[0]))
+    return finding("last frame", "ok", f"clips of 1 to {len(made)} frames come back to their end")
+
+
+def future(codec: Any, clip: Audio) -> dict[str, Any]:
+    """Whether a codec that is declared causal changes its output before the time from which its input changes."""
+    info, rate = codec.info, clip.sample_rate_hz
+    if not info.causal:
+        return finding("causal label", "not applicable", "it does not declare that it is causal")
+    before = loudest(clip, 1.0).samples
+    before = 0.3 * before / max(1e-6, float(np.abs(before).max()))
+    change = round(0.7 * before.shape[1])
+    after = before.copy()
+    after[:, change:] = np.where(before[:, change:] > 0, -0.9, 0.9)
+    plain, changed = (recode(codec, [Audio(x, rate)])[1][0].samples for x in (before, after))
+    differs = np.flatnonzero(np.abs(plain - changed).max(axis=0) > 1e-3 * float(np.abs(plain).max()))
+    ahead = change - int(differs[0]) if len(differs) else 0
+    allowed = (1 / info.frame_rate_hz if info.frame_rate_hz else 0.02) + (info.lookahead_s or 0.0) + 0.003
+    text = f"declared causal; a change of the input changes the output from {1000 * max(0, ahead) / rate:.1f} ms before it"
+    state = "suspect" if ahead > allowed * rate else "ok"
+    return finding("causal label", state, f"{text} (allowed: {1000 * allowed:.1f} ms)", float(ahead))

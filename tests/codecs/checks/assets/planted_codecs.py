@@ -1,0 +1,260 @@
+"""A right codec of several rates and channel counts, and one for every defect that only a wider look finds."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+import zlib
+
+import numpy as np
+
+from codec_bench import Audio, CodecInfo, Codes
+
+STEPS = 32767
+
+
+class Wide:
+    """Samples of 16 bits, as a packet for every 20 ms."""
+
+    where = "cpu"
+    rates, channels, facts = (16000, 44100), (1, 2), {"causal": True}
+
+    def __init__(self):
+        self.info = CodecInfo(type(self).__name__, self.rates, self.channels, frame_rate_hz=50.0, **self.facts)
+
+    def encode(self, batch):
+        return [self.encode_one(audio.samples.astype(np.float64), audio.sample_rate_hz) for audio in batch]
+
+    def encode_one(self, x, rate):
+        sent = np.round(np.clip(self.change(x, rate), -1, 1) * STEPS).astype("<i2")
+        hop = rate // 50
+        packets = tuple(sent[:, k : k + hop].tobytes() for k in range(0, x.shape[1], hop))
+        return Codes((), x.shape[1], rate, packets, side={"channels": len(x)})
+
+    def change(self, x, rate):
+        return x
+
+    def decode(self, codes):
+        return [Audio(self.hear(self.decode_one(item), item.sample_rate_hz), item.sample_rate_hz) for item in codes]
+
+    def decode_one(self, item):
+        blocks = [np.frombuffer(packet, "<i2").reshape(item.side["channels"], -1) for packet in item.packets]
+        return np.concatenate(blocks, axis=1) / STEPS
+
+    def hear(self, x, rate):
+        return x
+
+
+def later(x, by):
+    return np.pad(x, ((0, 0), (by, 0)))[:, : x.shape[1]]
+
+
+def coarse(x):
+    """4 bits."""
+    return np.round(x * 7) / 7
+
+
+class FloatsOf64(Wide):
+    """Is right: its output are float64."""
+
+    def hear(self, x, rate):
+        return x.astype(np.float64)
+
+
+class Denormals(Wide):
+    """Is right: adds what no ear and no file of samples holds."""
+
+    def hear(self, x, rate):
+        return np.where(np.abs(x) < 1e-5, 1e-40, x)
+
+
+class OtherThread(Wide):
+    """Half as loud in every thread but that in which it was built."""
+
+    def __init__(self):
+        super().__init__()
+        self.mine = threading.get_ident()
+
+    def hear(self, x, rate):
+        return x if threading.get_ident() == self.mine else 0.5 * x
+
+
+class ShortClipsExact(Wide):
+    def change(self, x, rate):
+        return x if x.shape[1] < rate else coarse(x)
+
+
+class LoudClipsCoarse(Wide):
+    def change(self, x, rate):
+        return coarse(x) if np.abs(x).max() > 0.9 else x
+
+
+class CachesByLength(Wide):
+    """Gives the first clip of each length again."""
+
+    def __init__(self):
+        super().__init__()
+        self.kept = {}
+
+    def encode_one(self, x, rate):
+        return self.kept.setdefault((x.shape, rate), super().encode_one(x, rate))
+
+
+class Drifts(Wide):
+    """Its clock is wrong by 0.1 %."""
+
+    facts = {}
+
+    def hear(self, x, rate):
+        t = np.arange(x.shape[1])
+        return np.stack([np.interp(t / 1.001, t, row) for row in x])
+
+
+class ClipsAtMinus1(Wide):
+    """Cuts at -1 dB of full scale."""
+
+    def hear(self, x, rate):
+        return np.clip(x, -(10 ** (-1 / 20)), 10 ** (-1 / 20))
+
+
+class LosesALastFrame(Wide):
+    """Of clips with 3, 10, 17 ... frames."""
+
+    def hear(self, x, rate):
+        hop = rate // 50
+        frames = -(-x.shape[1] // hop)
+        return np.where(np.arange(x.shape[1]) < (frames - 1) * hop, x, 0.0) if frames % 7 == 3 else x
+
+
+class SwapsInBatches(Wide):
+    """Of five and more, two clips of which have each other's sound."""
+
+    def decode(self, codes):
+        made = super().decode(codes)
+        if len(made) >= 5:
+            a, b = made[:2]
+            rate = a.sample_rate_hz
+            made[:2] = Audio(np.resize(b.samples, a.samples.shape), rate), Audio(np.resize(a.samples, b.samples.shape), rate)
+        return made
+
+
+class HeldByTheEncoder(Wide):
+    """Sends nothing; its decoder is the object that has encoded."""
+
+    def encode(self, batch):
+        self.held = [audio for audio in batch]
+        return [Codes((), a.num_samples, a.sample_rate_hz, (b"\0",)) for a in batch]
+
+    def decode(self, codes):
+        return self.held
+
+
+class DeclaresATenth(Wide):
+    rates, channels = (16000,), (1,)
+    facts = {"nominal_bitrate_bps": 25600.0}
+
+
+class AddsAConstant(Wide):
+    def hear(self, x, rate):
+        return x + 0.05
+
+
+class FoldsToMono(Wide):
+    def change(self, x, rate):
+        return np.broadcast_to(x.mean(axis=0), x.shape)
+
+
+class LeaksBetweenChannels(Wide):
+    """A tenth of the power of each channel is in the other."""
+
+    def change(self, x, rate):
+        return x + 0.316 * x[::-1] if len(x) == 2 else x
+
+
+class SwapsChannels(Wide):
+    def hear(self, x, rate):
+        return x[::-1]
+
+
+class LateAt44100(Wide):
+    """By one sample."""
+
+    def hear(self, x, rate):
+        return later(x, 1) if rate == 44100 else x
+
+
+class LateInStereo(Wide):
+    """By two samples."""
+
+    def hear(self, x, rate):
+        return later(x, 2) if len(x) == 2 else x
+
+
+class TurnsEverySeventh(Wide):
+    turn = 0
+
+    def hear(self, x, rate):
+        self.turn += 1
+        return x if self.turn % 7 else -x
+
+
+class TurnsQuietClips(Wide):
+    def hear(self, x, rate):
+        return -x if np.abs(x).max() < 0.1 else x
+
+
+class SilentAfter3s(Wide):
+    def hear(self, x, rate):
+        return np.where(np.arange(x.shape[1]) < 3 * rate, x, 0.0)
+
+
+class SendsSideAsText(Wide):
+    def encode(self, batch):
+        return [Codes((), a.num_samples, a.sample_rate_hz, (b"\0",), side={"is": a.samples.tobytes().hex()}) for a in batch]
+
+    def decode(self, codes):
+        sent = [np.frombuffer(bytes.fromhex(c.side["is"]), np.float32) for c in codes]
+        return [Audio(x.reshape(-1, c.num_samples), c.sample_rate_hz) for x, c in zip(sent, codes)]
+
+
+class PassesOnDisk(Wide):
+    """Sends a number, which names a file with the sound."""
+
+    def encode(self, batch):
+        made = []
+        for audio in batch:
+            key = zlib.crc32(audio.samples.tobytes()) % 65536
+            np.save(self.path(key), audio.samples)
+            made.append(Codes((), audio.num_samples, audio.sample_rate_hz, (key.to_bytes(2, "little"),)))
+        return made
+
+    def path(self, key):
+        return os.path.join(tempfile.gettempdir(), f"planted-{os.getppid()}-{key}.npy")
+
+    def decode(self, codes):
+        return [Audio(np.load(self.path(int.from_bytes(c.packets[0], "little"))), c.sample_rate_hz) for c in codes]
+
+
+class SaysCausal(Wide):
+    """Scales by the peak of the whole clip."""
+
+    def encode_one(self, x, rate):
+        peak = float(np.abs(x).max()) or 1.0
+        sent = super().encode_one(np.round(x / peak * 100) / 100, rate)
+        return Codes((), sent.num_samples, rate, sent.packets, 32, {**sent.side, "peak": peak})
+
+    def decode_one(self, item):
+        return super().decode_one(item) * item.side["peak"]
+
+
+class LeaksOverLongClips(Wide):
+    """In a batch with other clips, one of more than 4 s has the mean of all in it."""
+
+    def decode(self, codes):
+        made = super().decode(codes)
+        for k, (item, out) in enumerate(zip(codes, made)):
+            if len(made) > 1 and item.num_samples > 4 * item.sample_rate_hz:
+                other = np.resize(made[k - 1].samples, out.samples.shape)
+                made[k] = Audio(out.samples + 0.05 * other, item.sample_rate_hz)
+        return made
