@@ -274,11 +274,13 @@ def _names(asked: Asked, found: Mapping[str, Mapping[str, Any]]) -> dict[str, st
 
 
 def _gather_findings(sections: dict[str, Any]) -> None:
-    """Puts all findings of a codec into one list, with the check of its declared latency, which needs two sections."""
+    """Puts all findings of a codec into one list; what was measured of its look-ahead replaces the coarser check of its label."""
+    gather_findings(sections)
     if sections["info"]["state"] == "ok" and "lookahead_samples" in sections.get("latency", {}):
         info = CodecInfo(**{k: v for k, v in sections["info"].items() if k in CodecInfo.__dataclass_fields__})
-        sections["findings"].setdefault("findings", []).append(latency.label(info, sections["latency"]))
-    gather_findings(sections)
+        found = latency.label(info, sections["latency"])
+        others = [f for f in sections["findings"]["findings"] if f["check"] != found["check"]]
+        sections["findings"]["findings"] = [*others, found]
 
 
 def _add_quality(asked: Asked, found: Mapping[str, dict[str, Any]]) -> None:

@@ -123,7 +123,7 @@ def _lengths(codec: Any, clip: Audio) -> dict[str, Any]:
 
 def _files(codec: Any, clip: Audio) -> dict[str, Any]:
     """Whether `decode` opens a file that `encode` has written."""
-    piece = Audio(0.9 * clip.samples[:, : clip.num_samples // 3 + 1], clip.sample_rate_hz)  # a sound that it has not coded
+    piece = Audio(0.9 * clip.samples[:, : clip.num_samples // 3 + 1], clip.sample_rate_hz)  # not coded before
     with opened_files() as files:
         codes = encode(codec, [piece])
     written = {path for path, writes in files if writes}
@@ -172,7 +172,9 @@ def _repeated(codec: Any, clip: Audio, before: Audio) -> dict[str, Any]:
         return finding("repeatable", "ok", f"the same input {text} the second time, in another thread", elsewhere)
     worst = differs()
     if worst <= WAVE_TOLERANCE:
-        return finding("thread", "suspect", f"the same input in another thread differs by up to {elsewhere:.2g}", elsewhere)
+        return finding(
+            "thread", "suspect", f"the same input in another thread differs by up to {elsewhere:.2g}", elsewhere
+        )
     return finding("repeatable", "suspect", f"the same input twice differs by up to {worst:.2g}", worst)
 
 

@@ -163,12 +163,13 @@ class SignalChecks:
         text = f"the level of the estimates is {level:+.1f} dB from that of their references (median)"
         return finding("level", "suspect" if abs(level) > _LEVEL_DB else "ok", text, level)
 
-
     def _constant(self) -> dict[str, Any]:
         if not self._constants:
             return finding("constant", "not applicable", "there is no estimate")
         constant = float(np.median(self._constants))
-        text = f"the mean of the estimates is {constant:+.2g} larger than that of their references at that level (median)"
+        text = (
+            f"the mean of the estimates is {constant:+.2g} larger than that of their references at that level (median)"
+        )
         return finding("constant", "suspect" if constant > _CONSTANT else "ok", text, constant)
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.resample import to_rate
-from codec_bench.codecs.adapt import decode, encode, recode, sentence
-from codec_bench.codecs.checks import finding
+from codec_bench.codecs.adapt import recode, sentence
+from codec_bench.codecs.checks import State, finding
 from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_waves
 from codec_bench.codecs.checks.batching import Batched
 from codec_bench.codecs.checks.signals import COHERENT, CORRELATED, count_of, flat_top, loudest, loudest_at, rms
@@ -46,12 +46,15 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
     Args:
         codec: the codec. clips: some speech. steady: whether the same input gives the same output, so that batches can be compared.
     """
-    info, found, said = codec.info, {}, ""
+    info = codec.info
+    found: dict[str, dict[str, Any]] = {}
     kinds = [(rate, channels) for channels in info.channels for rate in sorted(set(info.sample_rates_hz))]
     for rate, channels in kinds:
         said = f"at {rate} Hz, {count_of(channels, 'channel')}"
         try:
-            for check, text, value in _looked_at(codec, clips, rate, channels, alone=steady and (rate, channels) == kinds[0]):
+            for check, text, value in _looked_at(
+                codec, clips, rate, channels, alone=steady and (rate, channels) == kinds[0]
+            ):
                 found.setdefault(check, finding(check, "suspect", f"{said}: {text}", value))
         except MemoryError:
             raise
@@ -141,7 +144,11 @@ def _delayed(
     between = (places[2][0] - places[0][0]) / (places[3][0] - places[0][0])
     if abs(drift) > _CLOCK_S * rate and abs(lags[1] - lags[0] - between * drift) < _CLOCK_S * rate:
         per_second = drift / (places[3][0] - places[0][0])
-        yield "clock", f"the sound is {100 * per_second:+.3f} % later with time: {drift:+.1f} samples over 4 s", per_second
+        yield (
+            "clock",
+            f"the sound is {100 * per_second:+.3f} % later with time: {drift:+.1f} samples over 4 s",
+            per_second,
+        )
     elif min(map(abs, lags)) >= _LATE_SAMPLES and max(lags) - min(lags) < 1:
         yield "hidden delay", f"{np.median(lags):+.2f} samples in all of {len(lags)} pieces", float(np.median(lags))
     turned = [one.correlation for one in found if one.correlation <= -COHERENT]
@@ -193,11 +200,15 @@ def last_frame(codec: Any, clip: Audio) -> dict[str, Any]:
     rate = clip.sample_rate_hz
     hop = max(2, round(rate / (codec.info.frame_rate_hz or 50.0)))
     loud = loudest(clip, _FRAMES * hop / rate).samples
-    made = recode(codec, [Audio(loud[:, -k * hop :], rate) for k in range(1, _FRAMES + 1) if k * hop <= loud.shape[1]])[1]
+    made = recode(codec, [Audio(loud[:, -k * hop :], rate) for k in range(1, _FRAMES + 1) if k * hop <= loud.shape[1]])[
+        1
+    ]
     levels = np.array([rms(out.samples[:, -hop:]) for out in made])
     lost = np.flatnonzero(levels < 10 ** (_LOST_DB / 20) * np.median(levels)) + 1
     if len(lost):
-        text = f"the last {1000 * hop / rate:g} ms are lost of clips of {' and '.join(map(str, lost))} times that length"
+        text = (
+            f"the last {1000 * hop / rate:g} ms are lost of clips of {' and '.join(map(str, lost))} times that length"
+        )
         return finding("last frame", "suspect", text, float(lost[0]))
     return finding("last frame", "ok", f"clips of 1 to {len(made)} frames come back to their end")
 
@@ -216,6 +227,8 @@ def future(codec: Any, clip: Audio) -> dict[str, Any]:
     differs = np.flatnonzero(np.abs(plain - changed).max(axis=0) > 1e-3 * float(np.abs(plain).max()))
     ahead = change - int(differs[0]) if len(differs) else 0
     allowed = (1 / info.frame_rate_hz if info.frame_rate_hz else 0.02) + (info.lookahead_s or 0.0) + 0.003
-    text = f"declared causal; a change of the input changes the output from {1000 * max(0, ahead) / rate:.1f} ms before it"
-    state = "suspect" if ahead > allowed * rate else "ok"
+    text = (
+        f"declared causal; a change of the input changes the output from {1000 * max(0, ahead) / rate:.1f} ms before it"
+    )
+    state: State = "suspect" if ahead > allowed * rate else "ok"
     return finding("causal label", state, f"{text} (allowed: {1000 * allowed:.1f} ms)", float(ahead))

@@ -44,7 +44,7 @@ def test_codes_are_decoded_by_another_process(monkeypatch):
     assert named["found"].startswith("another process cannot decode the codes: KeyError: ")
 
 
-BY_NOISE = {"level", "clipping", "digital silence", "hidden delay", "polarity"}
+BY_NOISE = {"level", "clipping", "constant", "digital silence", "hidden delay", "polarity"}
 """What networks of noise decide: they make other sound of speech."""
 RIGHT = {"contract", "bitrate label", "repeatable", "batch", "decoded elsewhere", "length"}
 

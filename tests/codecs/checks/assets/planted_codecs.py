@@ -18,10 +18,11 @@ class Wide:
     """Samples of 16 bits, as a packet for every 20 ms."""
 
     where = "cpu"
-    rates, channels, facts = (16000, 44100), (1, 2), {"causal": True}
+    rates, channels, causal, bps = (16000, 44100), (1, 2), True, None
 
     def __init__(self):
-        self.info = CodecInfo(type(self).__name__, self.rates, self.channels, frame_rate_hz=50.0, **self.facts)
+        name = type(self).__name__
+        self.info = CodecInfo(name, self.rates, self.channels, 50.0, nominal_bitrate_bps=self.bps, causal=self.causal)
 
     def encode(self, batch):
         return [self.encode_one(audio.samples.astype(np.float64), audio.sample_rate_hz) for audio in batch]
@@ -104,7 +105,7 @@ class CachesByLength(Wide):
 class Drifts(Wide):
     """Its clock is wrong by 0.1 %."""
 
-    facts = {}
+    causal = None
 
     def hear(self, x, rate):
         t = np.arange(x.shape[1])
@@ -135,7 +136,10 @@ class SwapsInBatches(Wide):
         if len(made) >= 5:
             a, b = made[:2]
             rate = a.sample_rate_hz
-            made[:2] = Audio(np.resize(b.samples, a.samples.shape), rate), Audio(np.resize(a.samples, b.samples.shape), rate)
+            made[:2] = (
+                Audio(np.resize(b.samples, a.samples.shape), rate),
+                Audio(np.resize(a.samples, b.samples.shape), rate),
+            )
         return made
 
 
@@ -151,8 +155,7 @@ class HeldByTheEncoder(Wide):
 
 
 class DeclaresATenth(Wide):
-    rates, channels = (16000,), (1,)
-    facts = {"nominal_bitrate_bps": 25600.0}
+    rates, channels, bps = (16000,), (1,), 25600.0
 
 
 class AddsAConstant(Wide):
@@ -211,7 +214,9 @@ class SilentAfter3s(Wide):
 
 class SendsSideAsText(Wide):
     def encode(self, batch):
-        return [Codes((), a.num_samples, a.sample_rate_hz, (b"\0",), side={"is": a.samples.tobytes().hex()}) for a in batch]
+        return [
+            Codes((), a.num_samples, a.sample_rate_hz, (b"\0",), side={"is": a.samples.tobytes().hex()}) for a in batch
+        ]
 
     def decode(self, codes):
         sent = [np.frombuffer(bytes.fromhex(c.side["is"]), np.float32) for c in codes]
