@@ -4,7 +4,8 @@ Conventions
     A leaderboard is of one benchmark, or of one set of data, with the same part of it. Its columns are metrics with their
     protocols: numbers of two protocols are never in one column. It has a row for every run and system.
     A cell is `[value, low, high, n, failed, note]` in the unit of the record, with `None` where there is no number.
-    An unfinished run has rows, marked as such.
+    An unfinished run has rows, marked as such. `best` of a row numbers the columns in which it is the best, and `suspect` says what the
+    checks of its system found.
 """
 
 from __future__ import annotations
@@ -13,28 +14,33 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from codec_bench.apps.site.best import mark_best
 from codec_bench.apps.site.contradictions import Contradiction
+from codec_bench.apps.site.folder import SiteFolder
 from codec_bench.report.page.column_heads import head_of
 from codec_bench.stats.summary_types import Estimate
 
 Entry = Mapping[str, Any]
 
 
-def boards_of(entries: Sequence[Entry], found: Sequence[Contradiction]) -> dict[str, dict[str, Any]]:
+def boards_of(
+    entries: Sequence[Entry], found: Sequence[Contradiction], site: SiteFolder | None = None
+) -> dict[str, dict[str, Any]]:
     """The leaderboards by key, those with the newest runs first.
 
     Args:
         entries: of the runs, the oldest first. found: the numbers that contradict each other, which are marked.
+        site: whose files hold the scores, for the best rows of several runs; None marks none of these.
     """
     of: dict[str, list[Entry]] = {}
     for entry in entries:
         of.setdefault(entry["board"]["key"], []).append(entry)
     marked = {(side, c.system, c.metric) for c in found for side in (c.key_a, c.key_b)}
     newest = sorted(of, key=lambda key: of[key][-1]["date"] or "", reverse=True)
-    return {key: _board(of[key], marked) for key in newest}
+    return {key: _board(of[key], marked, site) for key in newest}
 
 
-def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]]) -> dict[str, Any]:
+def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: SiteFolder | None) -> dict[str, Any]:
     first = entries[-1]["board"]
     columns: dict[tuple[str, str], Mapping[str, Any]] = {}
     for entry in entries:
@@ -52,12 +58,14 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]]) -> dict[
             **({"revision": system["revision"]} if system["revision"] else {}),
             **({"state": entry["state"]} if entry["state"] != "finished" else {}),
             **({"remarks": system["remarks"]} if system["remarks"] else {}),
+            **({"suspect": system["suspect"]} if system.get("suspect") else {}),
             "cells": [_cell(entry, system, metric, protocol, notes) for metric, protocol in order],
             "doubted": [c for c, (metric, _) in enumerate(order) if (entry["key"], name, metric) in marked],
         }
         for entry in reversed(entries)
         for name, system in entry["systems"].items()
     ]
+    mark_best(rows, order, {entry["key"]: entry for entry in entries}, site)
     heads = [_head(entries, name, protocol, columns[name, protocol]) for name, protocol in order]
     return {
         **first,
@@ -167,6 +175,13 @@ def index_of(
             for board in boards.values()
         ],
         "front": next((key for key, board in boards.items() if _has_front(board)), None),
+        # Systems that failed on every item of their run, which the first page names.
+        "lost": [
+            [entry["key"], entry["name"], name, system["lost"]]
+            for entry in reversed(entries)
+            for name, system in entry["systems"].items()
+            if system.get("lost")
+        ],
         "systems": systems,
         "metrics": sorted({name for entry in entries for name in entry["metrics"]}),
         "published": {name: board["summary"] for name, board in published.items()},

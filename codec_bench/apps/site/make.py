@@ -90,7 +90,7 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
     """
     entries = site.entries()
     found = contradictions(entries)
-    boards = boards_of(entries, found)
+    boards = boards_of(entries, found, site)
     site.write_boards(boards)
     site.write_published(published)
     for name, payload in definitions_of(entries).items():

@@ -157,8 +157,16 @@ def _system(run: Run, name: str, facts: Mapping[str, Any], held: SystemSummary) 
         "revision": revision,
         "family": None if name == numbers.UNPROCESSED else numbers.family(name),
         "remarks": numbers.remarks(held),
+        "suspect": numbers.doubts_text(held),
+        "lost": _lost(held),
         "timing": dict(held.timing) if held.timing is not UNTOLD else None,
     }
+
+
+def _lost(held: SystemSummary) -> int:
+    """How many items a system has, if it failed on all of them; else 0."""
+    items = max((entry.n + entry.failed for entry in held.metrics.values()), default=0)
+    return items if items == held.without_estimate else 0
 
 
 def _hash(value: Any, size: int) -> str:
@@ -264,6 +272,7 @@ def _shortened(entry: Mapping[str, Any]) -> dict[str, Any]:
         "higher_is_better",
         "protocol",
         "common",
+        "standing",
     )
     systems = {
         name: {

@@ -55,11 +55,12 @@ view("board", async (box, [key], state) => {
     say(settings.sort === null ? "in the order of the runs" : `sorted by ${c < 0 ? "system" : columnTitle(columns, c)}, ${settings.down ? "descending" : "ascending"}`);
   }
 
-  function cellOf(row, c, range, best) {
+  function cellOf(row, c, range) {
     const [cell, column] = [row.cells[c], columns[c]];
     if (!cell) return el("td", { class: "none" }, "–", el("span", { class: "unseen" }, "not measured"));
     const [value, , , n, failed = 0, note = null] = cell;
     const source = sourceOf(row, c);
+    const best = source.best?.includes(c);
     const number = el("a", { class: "value", href: address("run", source.run, { system: row.system, metric: column.name }) }, shown(value, column));
     explain(number, () => [
       ...toldEntry(`${row.system}, ${column.name}`, cell, column, failed ? `, ${failed.toLocaleString("en")} without a value` : ""),
@@ -70,23 +71,14 @@ view("board", async (box, [key], state) => {
     const doubted = source.doubted.includes(c);
     return el(
       "td",
-      { class: best.has(row) ? "best" : null },
+      { class: best ? "best" : null },
       number,
-      best.has(row) && el("span", { class: "unseen" }, " best"),
+      best && el("span", { class: "unseen" }, " best"),
       el("span", { class: "spread" }, spreadOf(cell, column, note !== null)),
       whisker(cell, range),
       failed > 0 && el("span", { class: "count" }, `${n.toLocaleString("en")} of ${(n + failed).toLocaleString("en")}`),
       doubted && el("a", { class: "count", href: address("checks") }, "contradicts"),
     );
-  }
-
-  /** The best of those whose values are over all samples, so that nobody gains by failing on hard ones. */
-  function bestOf(list, c) {
-    const { higher } = columns[c];
-    const rivals = list.filter((row) => row.family !== null && !row.state && row.cells[c] && row.cells[c][3] === board.samples);
-    if (higher === null || higher === undefined || rivals.length < 2 || columns[c].name === "bitrate") return new Set();
-    const top = rivals.map((row) => row.cells[c][0]).reduce((a, b) => (better(columns[c], a, b) ? a : b));
-    return new Set(rivals.filter((row) => row.cells[c][0] === top));
   }
 
   function draw() {
@@ -95,7 +87,6 @@ view("board", async (box, [key], state) => {
     const visible = columns.map((_, c) => c).filter((c) => settings.shown.has(c));
     const families = [...new Set(board.rows.map((row) => row.family).filter((family) => family !== null))];
     const ranges = new Map(visible.map((c) => [c, reach(list.map((row) => row.cells[c]).filter((cell) => cell && cell[0] !== null))]));
-    const bests = new Map(visible.map((c) => [c, bestOf(list, c)]));
     const sorted = (c) => (settings.sort === c ? (settings.down ? "descending" : "ascending") : null);
     const twice = (c) => columns.filter((column) => column.name === columns[c].name).length > 1;
     const head = el(
@@ -117,7 +108,7 @@ view("board", async (box, [key], state) => {
       const mark = el("span", { class: "mark" }, marker(row.family === null ? -1 : families.indexOf(row.family)));
       const under = [settings.all || row.state ? `${names.get(row.run)}, ${day(row.date)}` : null, row.revision, row.state && `not finished: ${row.state}`, ...(row.remarks ?? [])].filter(Boolean);
       const attributes = { class: row.family === null ? "unprocessed" : null, "data-row": value };
-      return el("tr", attributes, el("th", { scope: "row", class: "name" }, choice, mark, systemLink(row.system), under.map((text) => el("span", { class: "count quiet" }, text))), visible.map((c) => cellOf(row, c, ranges.get(c), bests.get(c))));
+      return el("tr", attributes, el("th", { scope: "row", class: "name" }, choice, mark, systemLink(row.system), under.map((text) => el("span", { class: "count quiet" }, text))), visible.map((c) => cellOf(row, c, ranges.get(c))));
     };
     inParts(body, list.length, (from, to) => list.slice(from, to).map(rowElement), rest);
     if (!list.length) body.append(el("tr", { class: "empty" }, el("td", { colspan: visible.length + 1 }, "No system fits.")));
@@ -141,7 +132,7 @@ view("board", async (box, [key], state) => {
   if (board.benchmark) links.push(el("a", { href: address("benchmark", board.benchmark) }, "About the benchmark"));
   box.append(
     el("h1", null, boardTitle(about)),
-    el("p", { class: "lead" }, `${plural(board.samples, "sample")}. Values with their 95 % intervals: ± half the width, or [low, high] if the two sides differ. The best value over all samples is `, el("span", { class: "best-key" }, "marked"), ". Every number leads to its run, its protocol and its command."),
+    el("p", { class: "lead" }, `${plural(board.samples, "sample")}. Values with their 95 % intervals: ± half the width, or [low, high] if the two sides differ. The best value of the newest runs is `, el("span", { class: "best-key" }, "marked"), ", with every value that a paired test over the same samples does not tell from it; a suspect system is not compared. Every number leads to its run, its protocol and its command."),
     el("p", { class: "links" }, links),
     el(
       "div",
@@ -167,7 +158,8 @@ view("board", async (box, [key], state) => {
   );
   const drawFront = paretoView(plots, board, state);
   draw();
-  if (board.notes.length) box.append(el("h2", null, "Notes"), el("ul", { class: "remarks" }, board.notes.map((note) => el("li", null, note))));
+  const notes = [...newestRows(board.rows).filter((row) => row.suspect).map((row) => `${row.system} is suspect: ${row.suspect}`), ...board.notes];
+  if (notes.length) box.append(el("h2", null, "Notes"), el("ul", { class: "remarks" }, notes.map((note) => el("li", null, note))));
   if (board.published.length) box.append(...publishedByOthers(board.published, "These numbers were published elsewhere, and are not measured by these protocols."));
   return boardTitle(about);
 });

@@ -77,7 +77,7 @@ const usual = (board) => {
 function rowChoices(board) {
   const names = runNames();
   const newest = new Set(newestRows(board.rows).map((row) => `${row.run}:${row.system}`));
-  return board.rows.map((row) => [`${row.run}:${row.system}`, newest.has(`${row.run}:${row.system}`) ? row.system : `${row.system} (${names.get(row.run)}, ${day(row.date)})`]);
+  return board.rows.map((row) => [`${row.run}:${row.system}`, `${row.system}${row.suspect ? ", suspect" : ""}${newest.has(`${row.run}:${row.system}`) ? "" : ` (${names.get(row.run)}, ${day(row.date)})`}`]);
 }
 /** The row of a value KEY:SYSTEM; the newest row of a system is filled as on the leaderboard. */
 const rowOf = (board, value) => [...newestRows(board.rows), ...board.rows].find((row) => `${row.run}:${row.system}` === value);

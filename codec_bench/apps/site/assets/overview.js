@@ -34,6 +34,10 @@ view("", async (box, _, state) => {
     const are = index.contradictions === 1 ? "lies" : "lie";
     box.append(el("p", { class: "banner" }, `${plural(index.contradictions, "pair")} of numbers ${are} outside each other's intervals: `, el("a", { href: address("checks") }, "see the checks"), "."));
   }
+  if (index.lost?.length) {
+    const of = index.lost.map(([key, run, system, items]) => el("li", null, `${system} failed on all ${plural(items, "item")} of `, runLink(key, run, { system }), ", so it has no numbers."));
+    box.append(el("div", { class: "banner" }, el("ul", { class: "remarks" }, of)));
+  }
   box.append(
     el("h2", null, "Leaderboards"),
     el("p", { class: "lead" }, "Numbers over different data or by different protocols are never in one column. Each leaderboard is over the same samples."),

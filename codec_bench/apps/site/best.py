@@ -1,0 +1,101 @@
+"""The best rows of a leaderboard of a site, over one run or several, as `stats.verdict` decides it.
+
+Conventions
+    The rivals are what a leaderboard begins with: of each system the newest finished row, and for what that run did not measure an older
+    row of a system of which the record says the same. `newestRows` of `assets/table.js` chooses the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.site.folder import SiteFolder
+from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.intervals import declared_bounds, ratios
+from codec_bench.stats.recorded import JUDGED
+from codec_bench.stats.summary_types import BITRATE
+from codec_bench.stats.verdict import verdict
+
+Row = dict[str, Any]
+Entry = Mapping[str, Any]
+
+
+def mark_best(
+    rows: Sequence[Row], columns: Sequence[tuple[str, str]], entries: Mapping[str, Entry], site: SiteFolder | None
+) -> None:
+    """Gives each row the numbers of the columns in which it is the best, as `best`.
+
+    Args:
+        rows: of the leaderboard, the newest first. columns: the name and the protocol of each. entries: of its runs, by key.
+        site: whose files hold the scores, which rows of several runs are compared by; None compares rows of one run only.
+    """
+    shown: dict[str, list[Row]] = {}
+    for row in rows:
+        if not row.get("state"):
+            shown.setdefault(row["system"], []).append(row)
+    alike = [[row for row in of if row["identity"] == of[0]["identity"]] for of in shown.values()]
+    held = _Scores(site)
+    for c, (metric, _) in enumerate(columns):
+        rivals = [
+            row for of in alike if (row := next((one for one in of if one["cells"][c] is not None), None)) is not None
+        ]
+        rivals = [row for row in rivals if row["family"] is not None]
+        for row in _best(rivals, metric, entries, held):
+            row.setdefault("best", []).append(c)
+
+
+def _best(rivals: Sequence[Row], metric: str, entries: Mapping[str, Entry], held: _Scores) -> list[Row]:
+    if not rivals or metric == BITRATE:
+        return []
+    facts = entries[rivals[0]["run"]]["metrics"][metric]
+    if facts.get("higher_is_better") is None:
+        return []
+    if len({row["run"] for row in rivals}) == 1:
+        entry = entries[rivals[0]["run"]]
+        told = {
+            name: system["metrics"].get(metric, {}).get("standing") or {} for name, system in entry["systems"].items()
+        }
+        return [row for row in rivals if told[row["system"]].get("best")]
+    parts = {n: held.parts(entries[row["run"]], row["system"], metric) for n, row in enumerate(rivals)}
+    if any(one is None for one in parts.values()):
+        return []
+    suspects = {n for n, row in enumerate(rivals) if row.get("suspect")}
+    known = {n: one for n, one in parts.items() if one is not None}
+    return [rivals[n] for n in verdict(known, suspects, facts["higher_is_better"]).best]
+
+
+class _Scores:
+    """The scores that a site holds of its runs, each file read once."""
+
+    def __init__(self, site: SiteFolder | None) -> None:
+        self._site = site
+        self._samples: dict[str, tuple[list[str], list[int], np.ndarray]] = {}
+        self._values: dict[tuple[str, int], Mapping[str, Any]] = {}
+        self._numbers: dict[str, int] = {}
+
+    def parts(self, entry: Entry, system: str, metric: str) -> Parts | None:
+        """What the items of one system add to a metric; None where the site holds no sums, as for a value of a whole set."""
+        if self._site is None:
+            return None
+        key, place = entry["key"], list(entry["metrics"]).index(metric)
+        if key not in self._samples:
+            samples = self._site.read_data(f"runs/{key}/samples")
+            order = np.argsort(np.asarray(samples["ids"], dtype=object))
+            self._samples[key] = samples["ids"], samples["units"], order
+        if (key, place) not in self._values:
+            self._values[key, place] = self._site.read_data(f"runs/{key}/values-{place}")
+        ids, units, order = self._samples[key]
+        values = self._values[key, place]
+        if values["fold"]:
+            return None
+        found = values["systems"][list(entry["systems"]).index(system)]
+        above, below = found["above"], found.get("below") or [1.0] * len(ids)
+        kept = [n for n in order.tolist() if above[n] is not None and below[n] is not None]
+        sums = np.asarray([(above[n], below[n]) for n in kept], np.float64).reshape(-1, 2)
+        numbers = [self._numbers.setdefault(ids[n], len(self._numbers)) for n in kept]
+        names = [str(units[n]) if units[n] >= len(ids) else "" for n in kept]
+        facts = entry["metrics"][metric]
+        return Parts(numbers, sums, names, {}, ratios, {}, facts.get("kind") in JUDGED, bounds=declared_bounds(facts))

@@ -1,0 +1,62 @@
+"""Who is marked on a site: the best over one run and over several, suspects, and systems that failed on everything."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from compared_runs import FINDING, SUSPECT, recorded
+from page_in_browser import complaints, go, open_page, texts
+
+from codec_bench.apps.site.api import site
+from codec_bench.apps.site.folder import SiteFolder
+
+GOOD = np.linspace(0.5, 0.9, 19)
+RATES = {"side": 2.0, "a": 6.0, "b": 9.0, "c": 6.0, "d": 9.0}
+
+
+def two_runs(tmp_path):
+    first = recorded(tmp_path / "first", {"side": GOOD + 0.3, "a": GOOD, "b": GOOD - 0.1}, checks=SUSPECT, kbps=RATES)
+    values = {"c": GOOD + 0.1, "d": GOOD + 0.1 + 0.001 * np.cos(np.arange(19)), "gone": [None] * 19}
+    return first, recorded(tmp_path / "second", values, kbps=RATES)
+
+
+def marked(folder) -> dict[str, list[str]]:
+    (board,) = (folder.read_data(f"boards/{board['key']}") for board in folder.read_data("index")["boards"])
+    names = [column["name"] for column in board["columns"]]
+    return {row["system"]: [names[c] for c in row.get("best", ())] for row in board["rows"]}
+
+
+def test_the_best_of_one_run_and_of_several(tmp_path):
+    first, second = two_runs(tmp_path)
+    site([first.folder], out=tmp_path / "site")
+    assert marked(SiteFolder(tmp_path / "site")) == {"side": [], "a": ["m"], "b": []}
+    site([second.folder], out=tmp_path / "site")
+    assert marked(SiteFolder(tmp_path / "site")) == {"side": [], "a": [], "b": [], "c": ["m"], "d": ["m"], "gone": []}
+
+
+def test_the_pages_name_suspects_and_systems_without_numbers(tmp_path, browser):
+    first, second = two_runs(tmp_path)
+    made = site([first.folder, second.folder], out=tmp_path / "site")
+    open_page(browser, made.folder / "index.html")
+    assert texts(browser, ".banner li") == ["gone failed on all 19 items of second, so it has no numbers."]
+    (key,) = (board["key"] for board in SiteFolder(made.folder).read_data("index")["boards"])
+    go(browser, f"#/board/{key}")
+    assert [name.split("\n")[0] for name in texts(browser, "tr:has(td.best) th")] == ["c", "d"]
+    assert any("suspect: side information" in name for name in texts(browser, "#board-table tbody th"))
+    assert f"side is suspect: side information is suspect: {FINDING['found']}" in texts(browser, ".remarks li")
+    # It is the cheapest and has the best value, and yet the front begins with the cheapest of the others.
+    x = {
+        label.split(",")[0]: at
+        for label, at in browser.execute_script(
+            "return [...document.querySelectorAll('#pareto [role=img]')].map((g) => [g.ariaLabel,"
+            " Number(g.querySelector('.point').getAttribute('transform').match(/translate\\(([\\d.]+)/)[1])])"
+        )
+    }
+    front = browser.execute_script("return document.querySelector('#pareto path.front').getAttribute('d')")
+    begins = float(re.match(r"M([\d.]+)", front)[1])
+    assert x["side (suspect)"] < begins == pytest.approx(x["c"], abs=0.01)
+    go(browser, "#/system/side")
+    assert "compared with no other" in texts(browser, ".banner")[0]
+    assert complaints(browser) == []
