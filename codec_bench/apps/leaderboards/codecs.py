@@ -5,7 +5,8 @@ Conventions
     share a table with own runs, nor with those of another source.
     Bitrates of own runs are measured; where a run did not measure them, it is the codec's nominal one. The real-time factor is
     seconds of computing for a second of sound, on the machine of the run. The look-ahead and the number of parameters are the
-    codec's own facts, the latter from a profile. A point without the cost that is asked for is on no front.
+    codec's own facts, the latter from a profile. A point without the cost that is asked for is on no front, and
+    neither is a codec whose checks found something, or one that has values for too few samples (`stats.verdict`).
     A later run of a system replaces an earlier one over the same data.
 """
 
@@ -32,6 +33,7 @@ from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
 from codec_bench.stats.intervals import Interval
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import SystemSummary
+from codec_bench.stats.verdict import LACKING, WHOLE
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
@@ -60,6 +62,7 @@ class CodecPoint:
         costs: what it costs, by the names in `AXES`, in bit/s, as a ratio, in seconds, and as a count; unknown ones are missing.
         value: of the metric. ci95: its interval, or None. n: how many items it rests on; None if that is not known.
         on_front: whether it is on the front; None without the cost. share: the share of draws of other items in which it is.
+        doubt: why it is compared with no other, and so on no front: what its checks found, or values for too few samples; or None.
     """
 
     name: str
@@ -71,6 +74,7 @@ class CodecPoint:
     n: int | None = None
     on_front: bool | None = None
     share: float | None = None
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +252,7 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
             table = found.setdefault(key, _Gathered(run.metrics[metric]))
             point = CodecPoint(
                 system, numbers.family(system), str(run.folder), costs, entry.value,
-                None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n,
+                None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n, doubt=numbers.doubts_text(held),
             )  # fmt: skip
             before = table.points.get(system)
             if before is not None and before.value != point.value:
@@ -287,7 +291,11 @@ def _parameters(folder: Path, system: str) -> float | None:
 def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: int) -> CodecTable:
     _, data, metric, protocol = key
     facts = held.facts
-    points = tuple(sorted(held.points.values(), key=_in_order))
+    most = max((point.n or 0 for point in held.points.values() if not point.doubt), default=0)
+    points = tuple(
+        replace(point, doubt=LACKING) if not point.doubt and (point.n or 0) < WHOLE * most else point
+        for point in sorted(held.points.values(), key=_in_order)
+    )
     table = CodecTable(
         OWN, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,
         imported=protocol.startswith("imported/"),
@@ -300,10 +308,10 @@ def _in_order(point: CodecPoint) -> tuple[float, str]:
 
 
 def _fronted(table: CodecTable, axis: str, anchor: str | None, changes: Mapping[str, Changes], seed: int) -> CodecTable:
-    """The table with its front along an axis and its delta rates."""
+    """The table with its front along an axis and its delta rates. A point that is compared with no other is on no front and on no curve."""
     if table.higher_is_better is None:
         return table
-    priced = [n for n, point in enumerate(table.points) if axis in point.costs]
+    priced = [n for n, point in enumerate(table.points) if axis in point.costs and not point.doubt]
     if priced:
         known = all(changes.get(table.points[n].name) for n in priced)
         items = together({place: changes[table.points[n].name] for place, n in enumerate(priced)}) if known else None
@@ -322,7 +330,7 @@ def _fronted(table: CodecTable, axis: str, anchor: str | None, changes: Mapping[
 def _delta_rates(table: CodecTable, anchor: str, changes: Mapping[str, Changes]) -> tuple[DeltaRate, ...]:
     families: dict[str, list[CodecPoint]] = {}
     for point in table.points:
-        if "bitrate" in point.costs:
+        if "bitrate" in point.costs and not point.doubt:
             families.setdefault(point.family, []).append(point)
     if anchor not in families:
         return ()

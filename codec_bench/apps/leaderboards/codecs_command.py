@@ -59,7 +59,7 @@ def _plain(board: CodecBoard) -> dict[str, Any]:
 def _plain_point(point: CodecPoint) -> dict[str, Any]:
     return {
         "codec": point.name, "family": point.family, "run": point.run or None, "costs": dict(point.costs), "value": point.value,
-        "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front, "front_share": point.share,
+        "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front, "front_share": point.share, "doubt": point.doubt,
     }  # fmt: skip
 
 
@@ -84,6 +84,9 @@ def _print_board(board: CodecBoard) -> None:
         _print_group(board.axis, tables)
         for table in tables:
             talk(f"{_named(table)}: protocol {table.protocol}")
+        doubts = {(point.name, point.doubt): None for table in tables for point in table.points if point.doubt}
+        for codec, doubt in doubts:
+            talk(f"{codec} is not compared, and on no front: {doubt}")
     talk(
         "* is on the Pareto front: no other codec is as good at the same cost or less; (80 %) is on it in 80 % of the draws of "
         "other items. Numbers of different tables are not comparable."
@@ -103,7 +106,14 @@ def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
         points = [points.get(name) for points in held]
         costs = next(point.costs for point in points if point is not None)
         shown = "" if axis not in costs else f"{factor * costs[axis]:.4g}"
-        rows.append((name[0], shown, *("" if point is None else _cell(point) for point in points)))
+        doubtful = any(point is not None and point.doubt for point in points)
+        rows.append(
+            (
+                f"{name[0]} (not compared)" if doubtful else name[0],
+                shown,
+                *("" if point is None else _cell(point) for point in points),
+            )
+        )
     out = console()
     heads = ["", f"{called}\n{unit}".strip(), *map(_head, tables)]
     out.print(wide_table(heads, rows, out.width))

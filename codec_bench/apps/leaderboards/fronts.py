@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HEADS = (
     "source", "data", "metric", "protocol", "codec", "family", "run", *AXES, "value", "ci95_low", "ci95_high", "n", "on_front",
-    "front_share",
+    "front_share", "doubt",
 )  # fmt: skip
 _WIDE, _HIGH, _APART = 2.6, 2.3, 0.75
 """Inches of a panel, and between two."""
@@ -32,7 +32,8 @@ def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
     """Writes the tables of a board as SVG, PDF and CSV; returns the files.
 
     For every source and data there is `front-...`, a panel for each metric, and `sides-...`, one panel each for the words, the
-    voice and the sound, where there are at least two of them. The grey line is the Pareto front.
+    voice and the sound, where there are at least two of them. The grey line is the Pareto front. A codec that is compared
+    with no other is hollow.
 
     Raises:
         MissingExtra: matplotlib is not installed.
@@ -74,7 +75,7 @@ def _rows(table: CodecTable) -> list[list[Any]]:
     return [
         [
             table.source, table.data, table.metric, table.protocol, point.name, point.family, point.run or None,
-            *(point.costs.get(axis) for axis in AXES), point.value, *(point.ci95 or (None, None)), point.n, point.on_front, point.share,
+            *(point.costs.get(axis) for axis in AXES), point.value, *(point.ci95 or (None, None)), point.n, point.on_front, point.share, point.doubt,
         ]
         for point in table.points
     ]  # fmt: skip
@@ -96,7 +97,7 @@ def _figure(tables: Sequence[CodecTable], axis: str) -> Figure:
         axes = figure.add_axes(box)
         _panel(axes, table, axis, families)
         if number == across - 1:
-            _legend(axes, families)
+            _legend(axes, families, any(point.doubt for table in tables for point in table.points))
     return figure
 
 
@@ -106,13 +107,18 @@ def _panel(axes: Axes, table: CodecTable, axis: str, families: dict[str, int]) -
     cost = lambda point: factor * point.costs[axis]  # noqa: E731
     for name, number in families.items():
         members = [point for point in priced if point.family == name]
+        sound = [point for point in members if not point.doubt]
         line = {"color": colour_of(number), "linestyle": stroke_of(number), "linewidth": 0.8, "alpha": 0.7}
-        axes.plot([cost(p) for p in members], [p.value for p in members], **line)
+        axes.plot([cost(p) for p in sound], [p.value for p in sound], **line)
         for point in members:
-            mark(axes, _as_point(point, number), (cost(point), point.value))
+            mark(axes, _as_point(point, number), (cost(point), point.value), hollow=bool(point.doubt))
     front = [point for point in priced if point.on_front]
-    ends = [*((cost(p), p.value) for p in front), (cost(priced[-1]), front[-1].value)]  # what costs more is no better
-    axes.step(*zip(*ends, strict=True), where="post", color=SOFT, linewidth=0.8, zorder=0)
+    if front:
+        ends = [
+            *((cost(p), p.value) for p in front),
+            (cost(priced[-1]), front[-1].value),
+        ]  # what costs more is no better
+        axes.step(*zip(*ends, strict=True), where="post", color=SOFT, linewidth=0.8, zorder=0)
     if all(cost(point) > 0 for point in priced):
         axes.set_xscale("log")
         log_axis(axes, [cost(point) for point in priced])
@@ -129,7 +135,7 @@ def _as_point(point: CodecPoint, number: int) -> Point:
     return Point(point.name, (point.family, number), None, point.value, point.ci95, "", point.n or 0)
 
 
-def _legend(axes: Axes, families: dict[str, int]) -> None:
+def _legend(axes: Axes, families: dict[str, int], doubtful: bool) -> None:
     from matplotlib.lines import Line2D
 
     handles = [
@@ -140,6 +146,9 @@ def _legend(axes: Axes, families: dict[str, int]) -> None:
         for name, number in families.items()
     ]  # fmt: skip
     handles.append(Line2D([], [], color=SOFT, linewidth=0.8, label="Pareto front"))
+    if doubtful:
+        hollow = {"marker": "o", "markerfacecolor": "white", "markeredgecolor": SOFT, "linestyle": "none"}
+        handles.append(Line2D([], [], markersize=5, label="not compared: see the CSV", **hollow))
     axes.legend(
         handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.02), fontsize=7, handlelength=2.2, labelspacing=0.35,
         ncols=math.ceil(len(handles) / _LEGEND_ROWS),

@@ -198,15 +198,15 @@ def log_axis(axes: Axes, rates: Sequence[float]) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def mark(axes: Axes, point: Point, at: tuple[float, float], *, sideways: bool = False) -> None:
-    """The marker of a point, and its interval along the axis of values."""
+def mark(axes: Axes, point: Point, at: tuple[float, float], *, sideways: bool = False, hollow: bool = False) -> None:
+    """The marker of a point, and its interval along the axis of values. It is hollow too if it belongs to no family."""
     colour = colour_of(point.family[1])
     if point.ends is not None:
         reach: Any = [[max(0.0, point.value - point.ends[0])], [max(0.0, point.ends[1] - point.value)]]
         axes.errorbar(
             *at, **{"xerr" if sideways else "yerr": reach}, color=colour, linewidth=0.9, capsize=2, capthick=0.9
         )
-    hollow = point.family[1] < 0
+    hollow = hollow or point.family[1] < 0
     edge = colour if hollow or shape_of(point.family[1]) in THIN else "white"
     axes.plot(
         [at[0]], [at[1]], linestyle="none", marker=shape_of(point.family[1]), markersize=5, markerfacecolor="white" if hollow else colour,

@@ -8,6 +8,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
+from compared_runs import FINDING, SUSPECT, recorded
 
 from codec_bench.apps.leaderboards.codecs import OWN, codec_board, published_codecs
 from codec_bench.errors import UnknownName, UserError
@@ -148,3 +149,28 @@ def test_on_the_command_line_with_pictures(command, tmp_path):
     assert code == 2 and "ranks" in err
     code, _, err = command("leaderboard", "ultraeval-codec", "--anchor", "a")
     assert code == 2 and "codecs" in err
+
+
+def test_a_suspect_and_a_codec_that_failed_are_on_no_front(tmp_path, command):
+    """Both are the cheapest and have the best values."""
+    good = np.linspace(0.5, 0.9, 19)
+    values = {"side": good + 0.2, "failed": [0.99, 0.98, *[None] * 17], "a": good, "b": good - 0.1}
+    recorded(tmp_path / "run", values, checks=SUSPECT, kbps={"side": 2.0, "failed": 1.0, "a": 6.0, "b": 9.0})
+    (table,) = own(codec_board([tmp_path / "run"]))
+    assert {point.name: point.on_front for point in table.points} == {
+        "failed": None,
+        "side": None,
+        "a": True,
+        "b": False,
+    }
+    _, out, err = command(
+        "leaderboard", "codecs", str(tmp_path / "run"), "--metrics", "m", "--figures", str(tmp_path / "figures")
+    )
+    assert "side (not compared)" in out and "failed (not compared)" in out
+    err = " ".join(err.split())
+    assert f"side is not compared, and on no front: side information is suspect: {FINDING['found']}" in err
+    assert "failed is not compared, and on no front: it has values for too few samples" in err
+    (file,) = (tmp_path / "figures").glob("front-*.csv")
+    with file.open(newline="") as opened:
+        rows = {row["codec"]: row for row in csv.DictReader(opened)}
+    assert FINDING["found"] in rows["side"]["doubt"] and rows["a"]["doubt"] == ""
