@@ -77,11 +77,7 @@ class _RecognisedErrorRate(Metric):
         self.name = f"{self.stem}[{variant}]" + (f"@{point}" if point else "")
         names = dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])])
         self.estimate_features = tuple(names)
-        known = [_languages_of(name) for name in names]
-        if self._otherwise is None:
-            self.languages = tuple(self._by_language)
-        elif all(known):
-            self.languages = tuple(dict.fromkeys([*self._by_language, *(code for codes in known for code in codes)]))
+        self.languages = known_languages(self._by_language, self._otherwise)
         asr = "+".join(protocol_of_recogniser(name) for name in names)
         self.protocol = f"{self.stem}/{asr}/{self._rule.name}"
 
@@ -383,6 +379,14 @@ def _languages_of(name: str) -> tuple[str, ...]:
     if known is not None:
         return known(spec.name)
     return tuple(getattr(features.REGISTRY.resolve(spec.name), "languages", ()))
+
+
+def known_languages(by_language: Mapping[str, str], otherwise: str | None) -> tuple[str, ...]:
+    """The languages that `recognisers` know between them; empty if one of them does not state its own."""
+    if otherwise is None:
+        return tuple(by_language)
+    known = [_languages_of(name) for name in dict.fromkeys([*by_language.values(), otherwise])]
+    return tuple(dict.fromkeys([*by_language, *(code for codes in known for code in codes)])) if all(known) else ()
 
 
 def protocol_of_recogniser(name: str) -> str:

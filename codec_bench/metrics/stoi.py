@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from codec_bench.metrics.base import Inputs, ItemMetric
+from typing import ClassVar
+
+from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
+
+OWN_RATE = "own-rate"
 
 
 class _Intelligibility(ItemMetric):
     """The common part of STOI and ESTOI: the signals that they read, and when they are undefined.
 
-    The kernel has the metric's name. It gives None if too few frames are left without the reference's silence.
+    The kernel has the metric's stem. It gives None if too few frames are left without the reference's silence.
     """
 
     kind = "pair"
     rate_hz = 16_000
     range = (-1.0, 1.0)
+    stem: ClassVar[str]
+    variants: ClassVar[tuple[str | None, ...]] = (None, OWN_RATE)
+
+    def __init__(self, variant: str | None = None) -> None:
+        self.name = variant_name(self.stem, variant, self.variants)
+        self.protocol = f"{self.stem}/pystoi-0.4"
+        if variant == OWN_RATE:
+            self.rate_hz, self.protocol = None, f"{self.protocol}/{OWN_RATE}"
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item; undefined for a silent reference and for less than 0.4 s of sound in the reference."""
@@ -23,7 +35,7 @@ class _Intelligibility(ItemMetric):
         reference, estimate = item.pair
         if not reference.any():
             return Score.undefined("the reference is silent", self.protocol)
-        value = getattr(cpu, self.name)(reference, estimate, item.rate_hz)
+        value = getattr(cpu, self.stem)(reference, estimate, item.rate_hz)
         if value is None:
             return Score.undefined(
                 "fewer than 30 frames (about 0.4 s) of the reference are not silent, and that many make one segment",
@@ -36,11 +48,19 @@ class _Intelligibility(ItemMetric):
 class Stoi(_Intelligibility):
     """Short-time objective intelligibility. Higher is better; 1 for a perfect copy, and no unit.
 
-    It reads both signals at 16 kHz (any rate would do) and resamples them to 10 kHz by the filter of its definition. A
-    constant gain does not matter; a delay of 10 ms costs about 0.15. A silent estimate scores 0. Items with fewer than 30
-    frames after the removal of silence are undefined; pystoi warns and returns 1e-5 for them.
+    It reads both signals at 16 kHz and resamples them to 10 kHz by the filter of its definition. A constant gain does not
+    matter; a delay of 10 ms costs about 0.15. A silent estimate scores 0. Items with fewer than 30 frames after the removal
+    of silence are undefined; pystoi warns and returns 1e-5 for them.
 
-    Paper: C. H. Taal et al., IEEE TASLP 19(7), 2011. Reference implementation: pystoi 0.4.1, to 1e-6.
+    Paper: C. H. Taal et al., IEEE TASLP 19(7), 2011. Reference implementation: pystoi 0.4.1, to 1e-6 when it is given the same
+    signals at 16 kHz. For files of 8 kHz it differs from pystoi given the files, by up to 0.015.
+
+    Args:
+        variant: None, or `own-rate` for what pystoi gives for the files: both signals at the reference's own rate, which go
+            straight to 10 kHz.
+
+    Raises:
+        UserError: there is no such variant.
 
     Examples:
         >>> import numpy as np
@@ -52,10 +72,10 @@ class Stoi(_Intelligibility):
         0.99
     """
 
-    name = "stoi"
+    stem = name = "stoi"
     protocol = "stoi/pystoi-0.4"
     paper = "Taal, Hendriks, Heusdens, Jensen: An Algorithm for Intelligibility Prediction of Time-Frequency Weighted Noisy Speech, IEEE TASLP 19(7), 2011"
-    source = "pystoi 0.4.1, to 1e-6"
+    source = "pystoi 0.4.1, to 1e-6 on signals at 16 kHz; stoi[own-rate]: at the file's rate"
 
 
 class Estoi(_Intelligibility):
@@ -65,10 +85,18 @@ class Estoi(_Intelligibility):
     machine epsilon before it normalises, and this does not. A band that is digitally silent throughout a segment counts
     as uncorrelated, which is also the average effect of that noise.
 
-    Paper: J. Jensen, C. H. Taal, IEEE/ACM TASLP 24(11), 2016. Reference implementation: pystoi 0.4.1, to 1e-4.
+    Paper: J. Jensen, C. H. Taal, IEEE/ACM TASLP 24(11), 2016. Reference implementation: pystoi 0.4.1, to 1e-4 when it is given the
+    same signals at 16 kHz, unless a band is digitally silent. For files of 8 kHz it
+    differs from pystoi given the files, by up to 0.04.
+
+    Args:
+        variant: as for `Stoi`.
+
+    Raises:
+        UserError: there is no such variant.
     """
 
-    name = "estoi"
+    stem = name = "estoi"
     protocol = "estoi/pystoi-0.4"
     paper = "Jensen, Taal: An Algorithm for Predicting the Intelligibility of Speech Masked by Modulated Noise Maskers, IEEE/ACM TASLP 24(11), 2016"
-    source = "pystoi 0.4.1, to 1e-4"
+    source = "pystoi 0.4.1, to 1e-4 on signals at 16 kHz; estoi[own-rate]: at the file's rate"

@@ -11,7 +11,7 @@ from typing import Any
 from codec_bench.errors import UserError
 from codec_bench.features import Feature, load_feature
 from codec_bench.memory import placed
-from codec_bench.metrics.error_rate import protocol_of_recogniser, recognisers
+from codec_bench.metrics.error_rate import known_languages, protocol_of_recogniser, recognisers
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.sound import clips_of
@@ -45,8 +45,9 @@ class Recogniser(BatchModel):
         weights: str | None = None,
         batch_s: float | None = None,
     ) -> None:
-        self.info, self.weights, self._asked_device = info, weights, str(device)
+        self.weights, self._asked_device = weights, str(device)
         self._by_language, self._otherwise = recognisers("recogniser", feature)
+        self.info = replace(info, languages=info.languages or known_languages(self._by_language, self._otherwise))
         self._names = list(dict.fromkeys([*self._by_language.values(), *filter(None, [self._otherwise])]))
         if weights is not None and len(self._names) > 1:
             raise UserError(

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 from pystoi import stoi as pystoi
 
+from codec_bench import Audio, load_metric
+from codec_bench.audio.resample import prepare
+from codec_bench.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 
 MEASURES = pytest.mark.parametrize(("name", "tolerance"), [("stoi", 1e-6), ("estoi", 1e-4)])
@@ -20,11 +23,11 @@ def speech(seed, seconds=2.0, rate_hz=16_000):
     return (0.1 * rng.standard_normal(time_s.size) * (0.02 + np.sin(2 * np.pi * 2 * time_s) ** 2)).astype(np.float32)
 
 
-def oracle(pair, name):
+def oracle(reference, estimate, rate_hz, name):
     """pystoi's number, or None where it warns that there are too few frames."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        value = pystoi(pair.reference, pair.estimate, pair.rate_hz, extended=name == "estoi")
+        value = pystoi(reference, estimate, rate_hz, extended=name == "estoi")
     return None if any("Not enough STFT frames" in str(w.message) for w in caught) else value
 
 
@@ -32,7 +35,8 @@ def check_against_pystoi(pairs, name, tolerance):
     """Compares one by one; returns how many were compared and how many are undefined for both."""
     metric, compared, undefined = build_metric(name), 0, 0
     for pair in pairs:
-        score, expected = metric.compute([pair.inputs])[0], oracle(pair, name)
+        score = metric.compute([pair.inputs])[0]
+        expected = oracle(pair.reference, pair.estimate, pair.rate_hz, name)
         if expected is None:
             assert score.status == "undefined" and "30 frames" in score.reason, pair.inputs.id
             undefined += 1
@@ -56,6 +60,36 @@ def test_equals_pystoi_at_any_rate(name, tolerance, rate_hz):
     estimate = (reference + 0.02 * np.random.default_rng(2).standard_normal(reference.size)).astype(np.float32)
     score = build_metric(name).compute([Inputs("x", rate_hz, estimate, reference)])[0]
     assert score.value == pytest.approx(pystoi(reference, estimate, rate_hz, extended=name == "estoi"), abs=tolerance)
+
+
+@pytest.mark.compares("stoi", "estoi", weights="none")
+@MEASURES
+def test_at_its_own_rate_a_file_has_pystois_number(spoken, name, tolerance):
+    """Files of 8 kHz too: the recordings hold such files, and of the others a copy is made."""
+    own, usual = load_metric(f"{name}[own-rate]"), load_metric(name)
+    seen, apart = set(), 0.0
+    for number, (row, audio) in enumerate(spoken):
+        rate_hz = audio.sample_rate_hz if number % 2 else 8_000
+        reference = prepare(audio, rate_hz)
+        noise = np.random.default_rng(number).normal(0, 0.3 * reference.std(), reference.size)
+        estimate = np.clip(reference + noise, -1, 1).astype(np.float32)
+        expected = oracle(reference, estimate, rate_hz, name)
+        pair = {"reference": [Audio(reference, rate_hz)], "estimate": [Audio(estimate, rate_hz)]}
+        (score,) = (scores[f"{name}[own-rate]"] for scores in own(**pair))
+        assert score.protocol == f"{name}/pystoi-0.4/own-rate"
+        if expected is not None:
+            seen.add(rate_hz)
+            assert score.value == pytest.approx(expected, abs=tolerance), row["id"]
+            if rate_hz == 8_000:
+                apart = max(apart, abs(usual(**pair)[0][name].value - expected))
+    assert {8_000, 16_000} <= seen
+    # The metric at 16 kHz is another one for files of 8 kHz, which is why the variant exists.
+    assert 10 * tolerance < apart < 0.05
+
+
+def test_there_is_no_other_variant():
+    with pytest.raises(UserError, match="no variant 'own'"):
+        build_metric("stoi[own]")
 
 
 @MEASURES

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from codec_bench.apps.building.recipe_spoken import Used
+from codec_bench.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import is_own_code
+from codec_bench.text.language import base_language
 from codec_bench.types import Request, Response
 
 T = TypeVar("T")
@@ -36,14 +38,23 @@ class Asking:
         self._started: dict[int, tuple[Model, asyncio.Semaphore]] = {}
         self._thread.start()
 
-    def load(self, used: Used, folder: Path) -> Model:
+    def load(self, used: Used, folder: Path, language: str | None = None) -> Model:
         """Loads a model and starts it. Code of one's own may lie in `folder`, where the recipe's paths start.
 
+        Args:
+            used: the model. folder: where paths start. language: of what it speaks or transcribes; None if it does neither.
+
         Raises:
-            UserError: as `load_model` and `Model.start`.
+            UserError: the model states its languages, and this is none of them; or as `load_model` and `Model.start`.
         """
         beside = is_own_code(used.model) and (folder / used.model.partition(":")[0]).is_file()
         model = load_model(str(folder / used.model) if beside else used.model, used.options)
+        known = model.info.languages
+        if language is not None and known and base_language(language) not in map(base_language, known):
+            raise UserError(
+                f"the model '{used.model}' knows {', '.join(known)} only, and the language of the recipe is '{language}'",
+                hint=f"name a model that knows it; if this one does, say so in its options: languages: [{language}]",
+            )
         self._started[id(model)] = (model, asyncio.Semaphore(model.concurrency))
         self._submit(model.start()).result()
         return model

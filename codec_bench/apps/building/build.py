@@ -32,9 +32,11 @@ from codec_bench.apps.building.joined import Joined
 from codec_bench.apps.building.mixtures import Mixtures
 from codec_bench.apps.building.page import write_build_page
 from codec_bench.apps.building.recipe import DescribedRecipe, Recipe
+from codec_bench.apps.building.recipe_base import UNIT
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, SpokenRecipe
-from codec_bench.apps.building.record import FOLDER, BuildRecord
+from codec_bench.apps.building.record import FOLDER, BuildRecord, Distinct
 from codec_bench.apps.building.review import Reviewed, read_decisions, take_answers, write_sheets
+from codec_bench.apps.building.sources import NOT_TAKEN
 from codec_bench.apps.building.speech import MetricLoader
 from codec_bench.apps.building.spoken import Spoken
 from codec_bench.store.files import write_json
@@ -52,6 +54,7 @@ class Built:
         folder: where it lies.
         funnel: what became of its items.
         made: how many items this call made; the others were done before.
+        wanted: how many items the recipe asks for; None where it asks for as many as the texts or recordings give.
         pushed: the address on the hub; None if it was not pushed.
         sheets: the review sheets that were written.
     """
@@ -59,12 +62,29 @@ class Built:
     folder: Path
     funnel: Funnel
     made: int
+    wanted: int | None = None
     pushed: str | None = None
     sheets: tuple[Path, ...] = ()
 
+    @property
+    def shortage(self) -> str:
+        """What is wrong if nothing was kept, or less than the recipe asks for, and at which step most fell; empty if nothing is."""
+        funnel = self.funnel
+        if not funnel.kept:
+            return f"0 of {funnel.items:,} items were kept, so no benchmark.yaml was written; {funnel.most_fell()}"
+        reviewed = funnel.dropped["review"].total() if "review" in funnel.dropped else 0
+        if self.wanted is not None and funnel.kept + reviewed < self.wanted:
+            return f"the recipe asks for {self.wanted:,} items, of which {funnel.kept:,} could be kept; {funnel.most_fell()}"
+        return ""
+
 
 def make_maker(recipe: Recipe, folder: Path, load: MetricLoader) -> Maker:
-    """What makes the items of a recipe, whose paths start from `folder`; `load` loads a metric by name."""
+    """What makes the items of a recipe, whose paths start from `folder`; `load` loads a metric by name.
+
+    Raises:
+        UserError: the recipe's prompt or metrics make no benchmark, or as the makers.
+    """
+    check_benchmark(recipe)
     if isinstance(recipe, SpokenRecipe):
         return Spoken(recipe, folder, load)
     if isinstance(recipe, DescribedRecipe):
@@ -88,10 +108,9 @@ def build_items(
         review: whether review sheets are written. reviewed: the files that reviewers saved.
 
     Raises:
-        UserError: the recipe's prompt or metrics make no benchmark; or the folder cannot be written, is being written by another
-            process, or holds another build; or none of the reviewers' files answers a sheet of it.
+        UserError: the folder cannot be written, is being written by another process, or holds another build; or none of the reviewers'
+            files answers a sheet of it.
     """
-    check_benchmark(recipe)
     lock = FolderLock(out / FOLDER)
     try:
         facts = {
@@ -100,6 +119,12 @@ def build_items(
         }
         record = BuildRecord(out, {"recipe": recipe.model_dump(mode="json"), **facts})
         try:
+            for source in facts["sources"]:
+                for reason, number in source["left_out"].items():
+                    if reason != NOT_TAKEN:
+                        tell(
+                            f"{number:,} of {source['recordings']:,} recordings of '{source['name']}' are left out: {reason}"
+                        )
             keys = list(maker.keys())
             done = record.done()
             waiting = [key for key in keys if key not in done]
@@ -112,14 +137,16 @@ def build_items(
                     tell(problem)
             else:
                 decisions = read_decisions(out)
-            after = Reviewed(record, decisions)
+            after = Reviewed(Distinct(record, maker, keys, recipe), decisions)
             funnel = _write(recipe, maker, keys, after, out, facts)
             sheets = write_sheets(after, maker, keys, out, recipe.full_title, recipe.seed) if review else []
         finally:
             record.close()
     finally:
         lock.release()
-    return Built(out, funnel, len(waiting), sheets=tuple(sheets))
+    for sentence in funnel.never_usable():
+        tell(sentence)
+    return Built(out, funnel, len(waiting), getattr(recipe, "count", None), sheets=tuple(sheets))
 
 
 def _make(maker: Maker, keys: Iterable[str], record: BuildRecord, tell: Callable[[str], None]) -> None:
@@ -165,7 +192,8 @@ def _write(
 ) -> Funnel:
     funnel = Funnel.of(record.outcomes(keys), maker.steps)
     sounds = record.outcomes(keys, sounds=True)
-    write_tables(out, sounds, maker.columns, count=funnel.kept, size_bytes=record.sound_bytes())
+    columns = {**maker.columns, **({UNIT: "text"} if recipe.duplicates == "keep" else {})}
+    write_tables(out, sounds, columns, count=funnel.kept, size_bytes=record.sound_bytes())
     write_dropped(out, record.outcomes(keys), maker.steps)
     write_json(out / "funnel.json", funnel.as_dict())
     numbers = {name: list[float]() for name, kind in maker.columns.items() if kind == "number"}
@@ -174,7 +202,10 @@ def _write(
             if outcome.row is not None and outcome.row.get(name) is not None:
                 values.append(outcome.row[name])
     groups = [name for name in funnel.groups if name in maker.columns]
-    write_text(out / "benchmark.yaml", benchmark_text(recipe, groups, max(1, funnel.kept)))
+    if funnel.kept:
+        write_text(out / "benchmark.yaml", benchmark_text(recipe, groups, funnel.kept))
+    else:  # a definition of an earlier build would name items that are gone
+        (out / "benchmark.yaml").unlink(missing_ok=True)
     write_text(out / "README.md", card_text(recipe, facts, funnel, numbers, record.sentence(funnel.kept)))
     write_build_page(out, recipe, maker, funnel, numbers, record, keys, facts["sources"])
     return funnel

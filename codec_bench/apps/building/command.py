@@ -62,6 +62,8 @@ def build(
         told = {
             "folder": str(built.folder),
             "made": built.made,
+            "wanted": built.wanted,
+            "shortage": built.shortage or None,
             "pushed": built.pushed,
             "sheets": list(map(str, built.sheets)),
         }
@@ -69,12 +71,14 @@ def build(
     else:
         rows = [(step, str(left), reason, str(count or "")) for step, left, reason, count in funnel.rows()]
         console().print(table(("step", "items", "dropped because", "dropped"), rows))
-    talk(
-        f"{funnel.kept:,} of {funnel.items:,} items were kept: codec-bench run {built.folder / 'benchmark.yaml'} --model NAME"
-    )
+    if funnel.kept:
+        run = f"codec-bench run {built.folder / 'benchmark.yaml'} --model NAME"
+        talk(f"{funnel.kept:,} of {funnel.items:,} items were kept: {run}")
+    if built.shortage:
+        talk(built.shortage)
     for sheet in built.sheets:
         talk(f"review sheet: {sheet}")
     if built.pushed is not None:
         talk(f"pushed to {built.pushed}")
-    if not funnel.kept:
+    if built.shortage:
         raise typer.Exit(3)

@@ -179,8 +179,8 @@ def funnel_text(funnel: Funnel) -> str:
         ),
     ]
     for name, held in funnel.as_dict()["groups"].items():
-        rows = [(value, counts["items"], counts["kept"]) for value, counts in held.items()]
-        parts.append(table_text((name, "items", "kept"), rows))
+        rows = [(value, *counts.values()) for value, counts in held.items()]
+        parts.append(table_text((name, "items", "kept", "tries"), rows))
     return "\n".join(parts)
 
 
@@ -217,7 +217,7 @@ def benchmark_text(recipe: Recipe, groups: Sequence[str], kept: int) -> str:
                 "split": SPLIT,
                 "columns": form.columns | {name: name for name in groups},
                 "optional": list(groups),
-                **({"speaker": form.unit} if form.unit else {}),
+                **({"speaker": recipe.unit} if recipe.unit else {}),
                 "id": "id",
                 "size": kept,
             },
@@ -263,8 +263,8 @@ def card_text(
     front["configs"] = [{"config_name": "default", "data_files": [{"split": SPLIT, "path": f"data/{SPLIT}-*"}]}]
     parts = [
         f"---\n{yaml_text(front)}---\n\n# {recipe.full_title}\n\n{recipe.summary}\n",
-        f"{funnel.kept:,} of {funnel.items:,} items were kept. `benchmark.yaml` is the definition that "
-        "`codec-bench run` takes; `dropped.jsonl` has the reason of every item that was dropped.\n",
+        f"{funnel.kept:,} of {funnel.items:,} items were kept. `dropped.jsonl` has the reason of every item that was dropped."
+        + (" `benchmark.yaml` is the definition that `codec-bench run` takes.\n" if funnel.kept else "\n"),
         f"{review}\n" if review else "",
         f"Licence: {recipe.licence}.\n" if recipe.licence else "",
         f"Follows {recipe.paper}.\n" if recipe.paper else "",

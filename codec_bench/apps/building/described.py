@@ -73,7 +73,7 @@ class Described(Maker):
         UserError: a source cannot be read, a template is wrong, a column is missing, or a model cannot be started.
     """
 
-    steps = ("topics", "reading", "description", "writing", "rule", "judge", "review")
+    steps = ("topics", "reading", "description", "writing", "rule", "judge", "duplicate", "review")
     columns: Mapping[str, str] = {
         "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text", "group": "text",
         "description": "text",

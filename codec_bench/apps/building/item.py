@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,12 +25,14 @@ class Failure:
         reason: a short sentence that is the same for all items that fail in this way; the funnel counts by it.
         detail: what is particular to this item, such as what a recogniser heard.
         value: the number for which it failed, such as an error rate (`Maker.rate`); less is better; None if there is none.
+        groups: as `Item.groups`, what this try was made with where it differs between tries, such as the voice.
     """
 
     step: str
     reason: str
     detail: str = ""
     value: float | None = None
+    groups: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
 
 class Dropped(Exception):
@@ -95,6 +97,10 @@ class Maker:
         """Makes one item, by the recipe and the key alone. It may be called by several threads at once."""
         raise NotImplementedError
 
+    def same(self, key: str) -> Sequence[str]:
+        """What an item shares with those that are not independent of it, or are the same, whatever they sound like."""
+        return ()
+
     def facts(self) -> Mapping[str, Any]:
         """What the card says of the sources and the tools, as JSON values."""
         raise NotImplementedError
@@ -133,7 +139,8 @@ class Funnel:
         tries: how many tries there were in all.
         dropped: dropped items, by step and reason. An item counts under the last try that came furthest.
         failed: tries that failed, by step and reason; those of kept items are among them.
-        groups: how many items of each group were asked for and kept, by the name of the groups.
+        groups: how many items of each group were asked for and kept, and in how many tries, by the name of the groups.
+        causes: why tries failed that were made with this value of a group, by step and reason.
     """
 
     steps: Sequence[str]
@@ -143,6 +150,7 @@ class Funnel:
     dropped: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     failed: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     groups: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    causes: dict[tuple[str, str], Counter[tuple[str, str]]] = field(default_factory=lambda: defaultdict(Counter))
 
     @classmethod
     def of(cls, outcomes: Iterable[Item], steps: Sequence[str]) -> Funnel:
@@ -158,14 +166,18 @@ class Funnel:
         self.tries += len(outcome.failures) + outcome.kept
         for failure in outcome.failures:
             self.failed[failure.step][failure.reason] += 1
+            self._add({**outcome.groups, **failure.groups}, tries=1)
+            for name, value in _pairs(failure.groups):
+                self.causes[name, value][failure.step, failure.reason] += 1
         if not outcome.kept:
             furthest = reason_of(outcome, self.steps)
             self.dropped[furthest.step][furthest.reason] += 1
-        for name, held in outcome.groups.items():
-            for value in [held] if isinstance(held, str) else held:
-                counts = self.groups.setdefault(name, {}).setdefault(value, [0, 0])
-                counts[0] += 1
-                counts[1] += outcome.kept
+        self._add(outcome.groups, items=1, kept=outcome.kept, tries=outcome.kept)
+
+    def _add(self, groups: Mapping[str, str | Sequence[str]], *, items: int = 0, kept: int = 0, tries: int = 0) -> None:
+        for name, value in _pairs(groups):
+            counts = self.groups.setdefault(name, {}).setdefault(value, [0, 0, 0])
+            counts[:] = (counts[0] + items, counts[1] + kept, counts[2] + tries)
 
     def rows(self) -> list[tuple[str, int, str, int]]:
         """For each step and reason: the step, how many items reached it, the reason, and how many were dropped for it.
@@ -179,6 +191,26 @@ class Funnel:
             left -= reasons.total()
         return [*rows, ("kept", left, "", 0)]
 
+    def most_fell(self) -> str:
+        """The step at which most items were dropped, with its most frequent reason, as words; empty if none was dropped."""
+        if not self.dropped:
+            return ""
+        step, reasons = max(self.dropped.items(), key=lambda one: one[1].total())
+        return f"most were dropped at the step '{step}' ({reasons.total():,}), because {_most(reasons)[0][0]}"
+
+    def never_usable(self) -> list[str]:
+        """For each voice or reader of whom no item was kept, a sentence that says so."""
+        said = []
+        for (name, value), causes in sorted(self.causes.items()):
+            _, kept, tries = self.groups[name][value]
+            if not kept:
+                (step, reason), _ = causes.most_common(1)[0]
+                tried = f"{tries:,} tries, most often" if tries > 1 else "1 try,"
+                said.append(
+                    f"the {name} '{value}' was never usable: no item was kept in {tried} because {reason} (step '{step}')"
+                )
+        return said
+
     def as_dict(self) -> dict[str, Any]:
         """The counts as JSON values."""
         return {
@@ -188,7 +220,7 @@ class Funnel:
             "dropped": {step: dict(_most(self.dropped[step])) for step in self.steps if step in self.dropped},
             "failed_tries": {step: dict(_most(self.failed[step])) for step in self.steps if step in self.failed},
             "groups": {
-                name: {value: {"items": n, "kept": kept} for value, (n, kept) in sorted(held.items())}
+                name: {value: dict(zip(("items", "kept", "tries"), counts)) for value, counts in sorted(held.items())}
                 for name, held in sorted(self.groups.items())
             },
         }
@@ -197,6 +229,12 @@ class Funnel:
 def reason_of(outcome: Item, steps: Sequence[str]) -> Failure:
     """Why an item was dropped: the failure of the last of the tries that came furthest."""
     return max(enumerate(outcome.failures), key=lambda one: (steps.index(one[1].step), one[0]))[1]
+
+
+def _pairs(groups: Mapping[str, str | Sequence[str]]) -> Iterator[tuple[str, str]]:
+    for name, held in groups.items():
+        for value in [held] if isinstance(held, str) else held:
+            yield name, value
 
 
 def _most(counts: Mapping[str, int]) -> list[tuple[str, int]]:

@@ -10,7 +10,8 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from codec_bench.apps.building.item import Dropped, Failure, Item, draws
 from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, Limits
 from codec_bench.apps.building.sources import LETTERS, Text, Texts, read_texts, text_digest
-from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, plain_text
+from codec_bench.apps.building.speech import TWIN, MetricLoader, SpeechMaker, plain_text, twins_of
 from codec_bench.apps.building.spoken import check_answer
 from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
 from codec_bench.audio.encode import flac_bytes
@@ -62,6 +63,11 @@ def lines_of(key: str, text: Text, recipe: JoinedRecipe) -> list[Line]:
         said = spoken_text(render_text(recipe.line, {"letter": letter, "choice": choice}, "the line"), language)
         lines.append(Line(letter, said, f"{key}_{letter}_{text_digest(said)[:_HASH]}"))
     return lines
+
+
+def asked_of(key: str, text: Text, recipe: JoinedRecipe) -> tuple[Sequence[str], Sequence[str]]:
+    """The lines of an item, and its stem and question. Raises `Unspeakable` as `lines_of`."""
+    return [line.said for line in lines_of(key, text, recipe)], [str(text.stem), text.question]
 
 
 def readers_of(texts: Texts, recipe: JoinedRecipe) -> Mapping[str, str]:
@@ -112,6 +118,8 @@ def write_script(
     check_line(recipe)
     texts = read_texts(recipe.texts, folder, stem=recipe.stems.column, limit=recipe.limit)
     readers, left_out = readers_of(texts, recipe), Counter[str]()
+    asked_for = partial(asked_of, recipe=recipe)
+    twins = twins_of(texts, asked_for, recipe.checks, recipe.language) if recipe.duplicates == "drop" else {}
     said: list[tuple[str, ...]] = []
     for key, text in texts.rows.items():
         try:
@@ -121,6 +129,9 @@ def write_script(
             continue
         if isinstance(text, str):
             left_out["the row cannot be used"] += 1
+        elif twins.get(key, key) != key:
+            left_out[TWIN] += 1
+            continue
         for line in lines:
             said.append((f"{line.file}.wav", readers[key], key, line.letter, line.said))
     sheet = io.StringIO()
@@ -152,7 +163,8 @@ class Joined(SpeechMaker):
         UserError: the texts or a folder of recordings cannot be read, or a model cannot be started.
     """
 
-    steps = ("row", "text", "stem", "synthesis", "recording", "sound", "quality", "recognition")
+    group = "level"
+    steps = ("row", "text", "stem", "synthesis", "recording", "sound", "quality", "recognition", "duplicate")
 
     def __init__(self, recipe: JoinedRecipe, folder: Path, load: MetricLoader) -> None:
         self.recipe = recipe
@@ -179,7 +191,7 @@ class Joined(SpeechMaker):
 
     def make_text(self, key: str, text: Text) -> Item:
         """Joins one stem with its options. Recordings are tried once, and a synthesiser as often as the recipe allows."""
-        groups: dict[str, Any] = {"level": text.group} if text.group else {}
+        groups: dict[str, Any] = {self.group: text.group} if text.group else {}
         try:
             lines = lines_of(key, text, self.recipe)
             stem = self._stem(text)
@@ -191,18 +203,27 @@ class Joined(SpeechMaker):
         material = None
         for number in range(self.recipe.retries + 1 if self.voices else 1):
             try:
+                groups["reader"] = self._reader(key, number)
                 read = self._synthesised(key, lines, number) if self.voices else self._recorded(key, lines)
-                groups["reader"] = read.reader
                 material = flac_bytes(self._whole([stem, *read.sounds]))
                 row, sound = self._checked(key, text, lines, stem, read)
             except Dropped as dropped:
-                failures.append(dropped.failure)
+                failures.append(replace(dropped.failure, groups={"reader": groups["reader"]}))
                 continue
             return Item(key, groups, tuple(failures), row, sound)
         return Item(key, groups, tuple(failures), material=material)
 
     def _whole(self, parts: Sequence[Audio]) -> Audio:
         return joined(parts, [self.recipe.pause_s] * (len(parts) - 1), self.recipe.rate_hz)
+
+    def asked(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
+        """As `SpeechMaker.asked`."""
+        return asked_of(key, text, self.recipe)
+
+    def _reader(self, key: str, number: int) -> str:
+        if self.voices is None:
+            return self._readers[key]
+        return self.voices.voices[self.voices.order(self.recipe.seed, key, number)[0]].name
 
     def _stem(self, text: Text) -> Audio:
         path = self._stems / (text.stem or "")

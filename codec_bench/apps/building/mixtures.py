@@ -181,7 +181,7 @@ class Mixtures(Maker):
         UserError: a source cannot be read or has no recording left, or a wording of a question is not a template.
     """
 
-    steps = ("pair", "reading", "length", "overlap", "loudness", "question", "review")
+    steps = ("pair", "reading", "length", "overlap", "loudness", "question", "duplicate", "review")
     columns: Mapping[str, str] = {
         "question": "text", "choices": "texts", "answer": "text", "answer_text": "text", "about": "text", "reference": "text", "review": "text",
         "louder": "text", "gap_db": "number", "first_lufs": "number", "second_lufs": "number",
@@ -194,7 +194,8 @@ class Mixtures(Maker):
         for asked in self._asked().values():
             for wording in asked.wordings:
                 variables(wording)
-        self.sources = (read_recordings(recipe.first, folder), read_recordings(recipe.second, folder))
+        least_s = recipe.excerpt.least_s
+        self.sources = tuple(read_recordings(one, folder, least_s=least_s) for one in (recipe.first, recipe.second))
         self._shared = SharedSounds()
 
     def _asked(self) -> dict[str, Asked]:

@@ -128,15 +128,15 @@ class DescribedRecipe(Wanted):
 
     @property
     def form(self) -> Form:
-        """A question about the recording, with options or with a free answer that a judge rates."""
+        """A question about the recording, with options or with a free answer that a judge rates; those about one recording depend on each other."""
         held = {"audio": "audio", "question": "question", "reference": "answer"}
         if self.classes is not None:
             return Form(
                 kind="understanding", prompt="choice-letter", columns={**held, "choices": "choices"},
-                postprocess=("option-letter",), metrics=("accuracy[exact]",),
+                postprocess=("option-letter",), metrics=("accuracy[exact]",), unit="recording",
             )  # fmt: skip
-        columns = {**held, "meta_info": "description"}
-        return Form(kind="understanding", prompt="question", columns=columns, metrics=(f"rating[{self.rubric}]",))
+        columns, metrics = {**held, "meta_info": "description"}, (f"rating[{self.rubric}]",)
+        return Form(kind="understanding", prompt="question", columns=columns, metrics=metrics, unit="recording")
 
 
 class SoundSource(RecordingSource):

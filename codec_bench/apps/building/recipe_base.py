@@ -8,6 +8,9 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from codec_bench.benchmark.definition.schema import Strict
 
+UNIT = "unit"
+"""The column that says which items are not independent, where duplicates are kept."""
+
 
 class Draw(Strict):
     """A number that is drawn for every item."""
@@ -87,6 +90,8 @@ class Wanted(Strict):
         paper: the paper that the recipe follows, or null.
         seed: where all random draws begin.
         retries: how many further tries an item has whose first try failed.
+        duplicates: items with the same text or the same sound: `drop` all but the first, or `keep` them. Kept ones share a value of the
+            column `unit`, so that intervals are over units and not over items.
         choices: further remarks for the card: what the paper leaves open and was chosen here.
     """
 
@@ -98,6 +103,7 @@ class Wanted(Strict):
     paper: str | None = None
     seed: int = 0
     retries: Annotated[int, Field(ge=0, le=100)] = 2
+    duplicates: Literal["drop", "keep"] = "drop"
     choices: tuple[str, ...] = ()
 
     @property
@@ -114,6 +120,11 @@ class Wanted(Strict):
     def form(self) -> Form:
         """How a model is asked with the items."""
         raise NotImplementedError(f"{type(self).__name__} does not say how a model is asked")
+
+    @property
+    def unit(self) -> str | None:
+        """The column that names the items which are not independent of each other; None if all are."""
+        return UNIT if self.duplicates == "keep" else self.form.unit
 
     def limited(self, seed: int | None, limit: int | None) -> Self:
         """The same recipe with another seed, and for at most `limit` items; None changes nothing."""

@@ -189,12 +189,15 @@ class SpokenRecipe(Speech):
         template: what is said of a row, with `question`, `choices` and the names in `fields`; null for dialogues.
         synthesiser: the model that speaks. voices: its voices, or the path of a file with them. One is drawn for each item, or for each
             speaker of a dialogue; a retry takes another one.
+        rate_hz: the sample rate of the items, so that no voice is told by its band width; null takes the lowest that the voices have. A
+            sound of a lower rate is dropped.
     """
 
     kind: Literal["spoken"]
     template: str | None = None
     synthesiser: Used
     voices: Voices
+    rate_hz: Annotated[int | None, Field(ge=8_000, le=192_000)] = None
 
     @model_validator(mode="after")
     def _fitting(self) -> SpokenRecipe:

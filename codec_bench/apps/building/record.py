@@ -6,11 +6,13 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.item import Failure, Item
+from codec_bench.apps.building.item import Failure, Item, Maker
+from codec_bench.apps.building.recipe_base import UNIT, Wanted
+from codec_bench.audio.clip import bytes_digest
 from codec_bench.errors import DamagedRecord, RunMismatch, UserError
 
 FOLDER, FILE = ".build", "record.sqlite"
@@ -102,6 +104,63 @@ class BuildRecord:
     def close(self) -> None:
         """Closes the file."""
         self._db.close()
+
+
+class Distinct:
+    """The items of a record, each sound once: a later item of another unit with the same sound is dropped.
+
+    Where the recipe keeps duplicates, nothing is dropped. Items with the same text, sound or unit then have one value in the column `unit`:
+    the id of the first of them.
+
+    Args:
+        record: the items as they were made. maker: what made them. keys: of all items. recipe: what was asked for.
+    """
+
+    def __init__(self, record: BuildRecord, maker: Maker, keys: Sequence[str], recipe: Wanted) -> None:
+        self._record, self._keeps = record, recipe.duplicates == "keep"
+        self.sound_bytes = record.sound_bytes
+        unit = recipe.form.unit
+        marks: dict[str, list[str]] = {}
+        heard: dict[str, tuple[str, Any]] = {}
+        self._first: dict[str, str] = {}
+        for item in record.outcomes(keys, sounds=True):
+            if item.row is None or item.sound is None:
+                continue
+            sound, held = bytes_digest(item.sound), item.row[unit] if unit else item.key
+            marks[item.key] = [f"sound {sound}", f"unit {held}", *maker.same(item.key)] if self._keeps else []
+            first, of = heard.setdefault(sound, (item.key, held))
+            if of != held:
+                self._first[item.key] = first
+        if self._keeps:
+            self._first = _united(marks)
+
+    def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:
+        """As `BuildRecord.outcomes`."""
+        for item in self._record.outcomes(keys, sounds=sounds):
+            first = self._first.get(item.key)
+            if first is None or item.row is None:
+                yield item
+            elif self._keeps:
+                yield replace(item, row={**item.row, UNIT: first})
+            else:
+                failure = Failure("duplicate", "another item has the same sound", first)
+                yield Item(item.key, item.groups, (*item.failures, failure), material=item.sound)
+
+
+def _united(marks: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """For each item the first one that shares a mark with it, be it through others."""
+    above: dict[str, str] = {}
+
+    def top(mark: str) -> str:
+        while above.setdefault(mark, mark) != mark:
+            above[mark] = mark = above[above[mark]]
+        return mark
+
+    for own in marks.values():
+        for mark in own[1:]:
+            above[top(own[0])] = top(mark)
+    firsts: dict[str, str] = {}
+    return {key: firsts.setdefault(top(own[0]), key) for key, own in marks.items()}
 
 
 def _head(outcome: Item) -> str:

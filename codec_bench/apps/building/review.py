@@ -18,7 +18,7 @@ from typing import Any
 
 from codec_bench.apps.building.data_set import write_text
 from codec_bench.apps.building.item import Failure, Item, Maker
-from codec_bench.apps.building.record import FOLDER, BuildRecord
+from codec_bench.apps.building.record import FOLDER, Distinct
 from codec_bench.apps.building.sources import LETTERS
 from codec_bench.apps.listening.answers import read_files
 from codec_bench.apps.listening.key import SUFFIX, read_key
@@ -57,10 +57,10 @@ class Reviewed:
     """The items of a record after the review.
 
     Args:
-        record: the items as they were made. decisions: by the key of the item; empty if nobody reviewed anything.
+        record: the items without duplicates. decisions: by the key of the item; empty if nobody reviewed anything.
     """
 
-    def __init__(self, record: BuildRecord, decisions: Mapping[str, Decision]) -> None:
+    def __init__(self, record: Distinct, decisions: Mapping[str, Decision]) -> None:
         self._record, self.decisions = record, decisions
 
     def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:

@@ -14,11 +14,12 @@ from typing import Any
 
 from codec_bench.apps.building.recipe_base import RecordingSource
 from codec_bench.apps.building.recipe_spoken import Dialogue, TextSource
+from codec_bench.audio.clip import Clip
 from codec_bench.data import open_source
 from codec_bench.data.hub import PREFIX
 from codec_bench.data.source import problem_of
 from codec_bench.data.table import open_table, row_problem
-from codec_bench.errors import UserError
+from codec_bench.errors import AudioError, UserError
 from codec_bench.types import Sample
 
 NO_LICENCE = "no licence is named for it"
@@ -65,11 +66,11 @@ def located(data: str, folder: Path) -> str:
     return str(folder / data)
 
 
-def read_recordings(source: RecordingSource, folder: Path) -> Recordings:
+def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0.0) -> Recordings:
     """Opens a source and chooses among its recordings.
 
     Args:
-        source: as the recipe says. folder: where relative paths start.
+        source: as the recipe says. folder: where relative paths start. least_s: shorter recordings are left out.
 
     Raises:
         UserError: the data cannot be read, or no recording is left.
@@ -84,6 +85,8 @@ def read_recordings(source: RecordingSource, folder: Path) -> Recordings:
             left_out["it cannot be read"] += 1
         elif not licence:
             left_out[NO_LICENCE] += 1
+        elif least_s and _seconds(str(sample.audio)) < least_s:
+            left_out[f"it is shorter than {least_s:g} s"] += 1
         else:
             taken.append(sample)
             licences[sample.id] = licence
@@ -91,9 +94,25 @@ def read_recordings(source: RecordingSource, folder: Path) -> Recordings:
         why = "; ".join(f"{count}: {reason}" for reason, count in left_out.items())
         raise UserError(
             f"no recording of '{source.data}' is left to build from ({why})",
-            hint="'licences' of the recipe names the licence of the recordings, by patterns of their ids",
+            hint="'licences' of the recipe names the licence of the recordings, by patterns of their ids"
+            if left_out[NO_LICENCE]
+            else "look at 'ids', 'without' and 'excerpt' of the recipe, and at the recordings",
         )
     return Recordings(opened.name, tuple(taken), licences, dict(left_out), len(opened), opened.fingerprint)
+
+
+def _seconds(path: str) -> float:
+    """How long a recording is, by its header where that is possible; without end if it cannot be read, which costs a try later."""
+    import soundfile
+
+    try:
+        return float(soundfile.info(path).duration)
+    except (OSError, RuntimeError):  # no plain file, or none that libsndfile knows
+        pass
+    try:
+        return Clip(path).duration_s
+    except AudioError:
+        return float("inf")
 
 
 def _any(name: str, patterns: Sequence[str]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -50,7 +52,7 @@ class VoicesOf:
             used = synthesiser.model_copy(update={"options": {**synthesiser.options, **voice.options}})
             key = json.dumps(used.options, sort_keys=True, default=str)
             if key not in started:
-                started[key] = asking.load(used, folder)
+                started[key] = asking.load(used, folder, language)
             self._models.append(started[key])
 
     @property
@@ -106,6 +108,18 @@ class VoicesOf:
                 raise Unspeakable("there are not enough voices for the speakers", f"{speaker}: {gender or 'any'}")
             found[speaker] = place
         return {speaker: found[speaker] for speaker in genders}
+
+    def lowest_rate_hz(self, texts: Sequence[str]) -> int | None:
+        """The lowest sample rate of the voices, each of which says the first of a few texts that it can say; None if none of them speaks."""
+
+        def rate_of(place: int) -> int | None:
+            for said in texts:
+                with suppress(Dropped):
+                    return self.say(said, place, 0).sample_rate_hz
+            return None
+
+        with ThreadPoolExecutor(at_once(model.concurrency for model in self.models)) as pool:
+            return min(filter(None, pool.map(rate_of, range(len(self)))), default=None)
 
     def say(self, said: str, place: int, again: int) -> Audio:
         """What one voice makes of a text, in one channel.
@@ -241,7 +255,7 @@ class ReadBack:
         self._checks, self._language, self._asking = checks, language, asking
         self._rule = get_rule(checks.rule)
         self._rule.check(language)
-        self.models: list[Model] = [asking.load(used, folder) for used in checks.recognisers]
+        self.models: list[Model] = [asking.load(used, folder, language) for used in checks.recognisers]
 
     def facts(self) -> dict[str, Any]:
         """What the card says of the recognisers."""
@@ -302,8 +316,35 @@ def plain_text(rule: str, language: str) -> Callable[[str], str]:
     return lambda text: known.compare(reference=[text], estimate=[text], language=[language])[0].reference
 
 
+TWIN = "another row has the same text"
+
+
+def twins_of(
+    texts: Texts, asked: Callable[[str, Text], tuple[Sequence[str], Sequence[str]]], checks: Checks, language: str
+) -> dict[str, str]:
+    """For each row that can be said, the first one with the same text.
+
+    Args:
+        texts: the rows. asked: gives what is said of a row, which the rule compares, and what stays written; it may raise `Unspeakable`.
+        checks: name the rule. language: of the texts.
+    """
+    plain = plain_text(checks.rule, language)
+    first: dict[tuple[str, ...], str] = {}
+    found = {}
+    for key, text in texts.rows.items():
+        with suppress(Unspeakable):
+            if isinstance(text, Text):
+                said, written = asked(key, text)
+                mark = (
+                    *(plain(line) or line for line in said),
+                    *(" ".join(line.split()).casefold() for line in written),
+                )
+                found[key] = first.setdefault(mark, key)
+    return found
+
+
 class SpeechMaker(Maker):
-    """The common part of makers of speech. A maker adds `steps`, `columns` (with the `checked_columns`) and `make_text`.
+    """The common part of makers of speech. A maker adds `steps`, `columns` (with the `checked_columns`), `asked` and `make_text`.
 
     Args:
         recipe: what is asked for. texts: its rows. folder: where its paths start. load: loads a metric by name.
@@ -313,19 +354,22 @@ class SpeechMaker(Maker):
     """
 
     rate = "error_rate"
+    group = "group"
+    """The column with the group of the texts."""
 
     def __init__(self, recipe: SpokenRecipe | JoinedRecipe, texts: Texts, folder: Path, load: MetricLoader) -> None:
         self.texts = texts
-        self._checks = recipe.checks
+        self._checks, self._drops = recipe.checks, recipe.duplicates == "drop"
+        self._twins = twins_of(texts, self.asked, recipe.checks, recipe.language)
         scores = dict.fromkeys(recipe.checks.quality, "number")
         self.checked_columns = {"transcripts": "texts", "error_rate": "number", "check": "text", **scores}
         self._asking = Asking(ResponseCache.of_user())
         self.voices: VoicesOf | None = None
         try:
-            if recipe.synthesiser is not None and recipe.voices is not None:
-                self.voices = VoicesOf(recipe.synthesiser, recipe.voices, folder, recipe.language, self._asking)
             self._floors = Floors(recipe.checks.quality, recipe.language, load)
             self._read_back = ReadBack(recipe.checks, recipe.language, folder, self._asking)
+            if recipe.synthesiser is not None and recipe.voices is not None:
+                self.voices = VoicesOf(recipe.synthesiser, recipe.voices, folder, recipe.language, self._asking)
         except BaseException:
             self._asking.close()
             raise
@@ -355,7 +399,22 @@ class SpeechMaker(Maker):
         text = self.texts.rows[key]
         if isinstance(text, str):
             return Item(key, failures=(Failure("row", "the row cannot be used", text),))
+        if self._drops and (first := self._twins.get(key, key)) != key:
+            told = (
+                first
+                if getattr(self.texts.rows[first], "answer", "") == text.answer
+                else f"{first}, with another answer"
+            )
+            return Item(key, {self.group: text.group} if text.group else {}, (Failure("row", TWIN, told),))
         return self.make_text(key, text)
+
+    def same(self, key: str) -> Sequence[str]:
+        """As `Maker.same`: the first row with the same text."""
+        return [f"text {self._twins[key]}"]
+
+    def asked(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
+        """What is said of a row, and what is asked with it in writing. Raises `Unspeakable` if it cannot be said."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what is asked")
 
     def make_text(self, key: str, text: Text) -> Item:
         """Makes one item of a row that can be used."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +18,13 @@ from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, VoicesOf
 from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash
+from codec_bench.audio.resample import to_rate
 from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.errors import UserError
 from codec_bench.types import Audio
+
+_TEXTS_FOR_RATE = 3
+"""How many texts a voice is given until it has a rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +47,16 @@ class Spoken(SpeechMaker):
         UserError: the texts cannot be read, the template is wrong, or a model cannot be started.
     """
 
-    steps = ("row", "text", "synthesis", "sound", "quality", "recognition")
+    steps = ("row", "text", "synthesis", "sound", "quality", "recognition", "duplicate")
     voices: VoicesOf
 
     def __init__(self, recipe: SpokenRecipe, folder: Path, load: MetricLoader) -> None:
         self.recipe = recipe
         _check_template(recipe)
         super().__init__(recipe, read_texts(recipe.texts, folder, limit=recipe.limit), folder, load)
+        self._rate_hz = recipe.rate_hz
+        if self._rate_hz is None and len(self.voices) > 1:
+            self._rate_hz = self.voices.lowest_rate_hz(list(islice(self._some_lines(), _TEXTS_FOR_RATE)))
         choices = {} if recipe.texts.choices is None else {"choices": "texts"}
         # The voices of a dialogue are a list beside that of its speakers.
         cast = (
@@ -60,7 +69,7 @@ class Spoken(SpeechMaker):
 
     def make_text(self, key: str, text: Text) -> Item:
         """Has one text spoken and read back, up to as many times as the recipe allows."""
-        groups: dict[str, Any] = {"group": text.group} if text.group else {}
+        groups: dict[str, Any] = {self.group: text.group} if text.group else {}
         failures: list[Failure] = []
         material = None
         try:
@@ -74,7 +83,7 @@ class Spoken(SpeechMaker):
                     material = flac_bytes(_whole(raw, pauses))
                     row, sound = self._checked(text, parts, raw, pauses)
                 except Dropped as dropped:
-                    failures.append(dropped.failure)
+                    failures.append(replace(dropped.failure, groups={"voice": groups["voice"]}))
                     continue
                 row["provenance"] = json.dumps(
                     {"source": self.texts.origin(key), "try": number, **row["provenance"]},
@@ -85,6 +94,37 @@ class Spoken(SpeechMaker):
         except Unspeakable as problem:
             return Item(key, groups, (Failure("text", problem.reason, problem.what),))
         return Item(key, groups, tuple(failures), material=material)
+
+    def facts(self) -> dict[str, Any]:
+        """As `SpeechMaker.facts`, with the rate of all items if there are several voices."""
+        return super().facts() | ({"rate_hz": self._rate_hz} if self._rate_hz else {})
+
+    def _some_lines(self) -> Iterator[str]:
+        """The first line of each text that can be said."""
+        for text in self.texts.rows.values():
+            with suppress(Unspeakable):
+                if isinstance(text, Text):
+                    yield self._lines(text)[0][1]
+
+    def _at_rate(self, sound: Audio) -> Audio:
+        """A synthesised sound at the rate of all items. Clipping is looked for first, since a resampler hides it.
+
+        Raises:
+            Dropped: at the step `sound`.
+        """
+        check_part(sound, self.recipe.checks)
+        rate, own = self._rate_hz or sound.sample_rate_hz, sound.sample_rate_hz
+        if own < rate:
+            raise Dropped(
+                Failure("sound", "the sound has too low a sample rate", f"{own} Hz; the items have {rate} Hz")
+            )
+        return to_rate(sound, rate)
+
+    def asked(self, key: str, text: Text) -> tuple[Sequence[str], Sequence[str]]:
+        """As `SpeechMaker.asked`: the question and the options of a dialogue stay written."""
+        lines = self._lines(text)
+        written = [*(str(speaker) for speaker, _ in lines), text.question, *text.choices] if text.turns else []
+        return [said for _, said in lines], written
 
     def _lines(self, text: Text) -> list[tuple[str | None, str]]:
         """What is said, part by part, each with the speaker of a dialogue.
@@ -160,10 +200,8 @@ class Spoken(SpeechMaker):
 
         The voices of a dialogue are brought to one loudness first, each by one gain over all its turns.
         """
-        recipe, sounds = self.recipe, list(raw)
+        recipe, sounds = self.recipe, [self._at_rate(sound) for sound in raw]
         if parts[0].speaker is not None:
-            for sound in sounds:
-                check_part(sound, recipe.checks)
             for speaker in _cast(parts):
                 places = [place for place, part in enumerate(parts) if part.speaker == speaker]
                 own = levelled([sounds[place] for place in places], recipe.loudness_lufs, recipe.peak_dbfs)

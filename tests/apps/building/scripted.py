@@ -20,12 +20,18 @@ class Speaker(Model):
 
     concurrency = 4
 
-    def __init__(self, log, voice="plain", wait_s=0):
-        self.info, self.log, self.voice, self.wait_s = ModelInfo("speaker"), Path(log), voice, wait_s
+    def __init__(self, log, voice="plain", wait_s=0, rate_hz=RATE_HZ):
+        self.info, self.log, self.voice, self.wait_s, self.rate_hz = (
+            ModelInfo("speaker"),
+            Path(log),
+            voice,
+            wait_s,
+            rate_hz,
+        )
 
     @property
     def identity(self):
-        return {"speaker": 1, "voice": self.voice, "log": str(self.log)}
+        return {"speaker": 1, "voice": self.voice, "log": str(self.log), "rate_hz": self.rate_hz}
 
     async def ask(self, request):
         text = request.fields["text"]
@@ -35,7 +41,7 @@ class Speaker(Model):
         imitated = clip_digest(request.fields["prompt_audio"]) if "prompt_audio" in request.fields else ""
         seconds = 0.1 if "hurried" in text else 1.0
         random = np.random.default_rng(zlib.crc32(f"{self.voice}:{imitated}:{text}".encode()))
-        samples = random.normal(0, 0.05, round(seconds * RATE_HZ)).astype(np.float32)
+        samples = random.normal(0, 0.05, round(seconds * self.rate_hz)).astype(np.float32)
         if "silent" in text:
             samples[:] = 0
         if "broken number" in text:
@@ -57,11 +63,11 @@ class Speaker(Model):
         line = {"said": text, "heard": heard, "key": key_of(samples)}
         with self.log.open("a") as file:
             file.write(json.dumps(line) + "\n")
-        return Response(audio=Audio(np.stack([samples] * 4) if "surrounding" in text else samples, RATE_HZ))
+        return Response(audio=Audio(np.stack([samples] * 4) if "surrounding" in text else samples, self.rate_hz))
 
 
 class Listener(Model):
-    """Hears what the log says was said, with other case and without points; `deaf` to one word, which it takes for another one."""
+    """Hears what the log says was said, with other case and without points; `deaf` to one word, which it takes for another one. A sound that is not in the log is nothing."""
 
     concurrency = 4
 
@@ -75,7 +81,7 @@ class Listener(Model):
     async def ask(self, request):
         key = key_of(request.fields["audio"].read().samples[0])
         lines = map(json.loads, self.log.read_text().splitlines())
-        heard = {line["key"]: line["heard"] for line in lines}[key]
+        heard = {line["key"]: line["heard"] for line in lines}.get(key, "")
         if "unheard" in heard:
             return Response.failed("the ears are closed")
         if self.deaf:

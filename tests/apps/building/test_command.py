@@ -88,8 +88,47 @@ checks: {recognisers: []}
 
 def test_nothing_kept_is_a_failure(cli, recipe):
     recipe(least="20")
-    code, out, _ = cli("build", "recipe.yaml", "--out", "set")
+    code, out, err = cli("build", "recipe.yaml", "--out", "set")
     assert code == 3 and "too small to be asked" in " ".join(out.split())
+    assert (
+        "0 of 2 items were kept, so no benchmark.yaml was written; most were dropped at the step 'question' (2)" in err
+    )
+    assert "codec-bench run" not in err
+
+
+def test_less_than_was_asked_for_is_a_failure(cli, recipe, tmp_path):
+    recipe()
+    text = (
+        (tmp_path / "recipe.yaml")
+        .read_text()
+        .replace("count: 2", "count: 5")
+        .replace("gap_db: 6", "gap_db: {choice: [6, 0.1]}")
+    )
+    (tmp_path / "recipe.yaml").write_text(text + "retries: 0\n")
+    code, out, err = cli("build", "recipe.yaml", "--out", "set", "--json")
+    kept = json.loads(out)["kept"]
+    assert code == 3 and 0 < kept < 5 and json.loads(out)["wanted"] == 5
+    assert (
+        f"the recipe asks for 5 items, of which {kept} could be kept; most were dropped at the step 'question'" in err
+    )
+    assert "codec-bench run" in err
+
+
+def test_voices_that_were_never_usable_are_said(cli, speaking, tmp_path):
+    pytest.importorskip("num2words")
+    voices = [{"name": name, "options": {"voice": name}} for name in ("plain", "other")]
+    speaking(*(f"Is it mumbled, {name}?" for name in ("Anna", "Bert", "Carl", "Dora")), voices=voices)
+    code, _, err = cli("build", str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "set"))
+    assert (
+        code == 0
+        and "the voice 'plain' was never usable: no item was kept in 1 try, because it was not read back" in err
+    )
+    assert "| plain | 0 | 0 | 1 |" in (tmp_path / "set" / "README.md").read_text()
+    speaking("Is it a broken line?", "Is it a broken number?", "Is it a broken line or not?", voices=voices)
+    code, _, err = cli("build", str(tmp_path / "recipe.yaml"), "--out", str(tmp_path / "none"))
+    assert code == 3 and "0 of 3 items were kept, so no benchmark.yaml was written" in err
+    assert "step 'synthesis' (3), because the synthesiser gave an error" in err
+    assert "the voice 'other' was never usable" in err and "the voice 'plain' was never usable" in err
 
 
 def test_a_wrong_recipe_is_said_with_its_line(cli, recipe, tmp_path):

@@ -67,7 +67,7 @@ def test_options_are_the_class_and_others_in_an_order_by_seed(asking, tmp_path):
     recipe = asking(*moods(30), classes=CLASSES, description="Mood: {{ mood }}.", group="mood")
     built = build(recipe, out=tmp_path / "out")
     rows = rows_of(built.folder)
-    assert built.funnel.kept == 30 and built.funnel.groups["group"] == {mood["mood"]: [6, 6] for mood in moods(5)}
+    assert built.funnel.kept == 30 and built.funnel.groups["group"] == {mood["mood"]: [6, 6, 6] for mood in moods(5)}
     for row in rows:
         number = int(row["id"][1:])
         assert (
@@ -89,6 +89,27 @@ def test_options_are_the_class_and_others_in_an_order_by_seed(asking, tmp_path):
     assert rows_of(build(recipe, out=tmp_path / "again").folder) == rows
     assert rows_of(build(recipe, out=tmp_path / "other", seed=1).folder) != rows
     assert load_benchmark(str(built.folder / "benchmark.yaml")).kind == "understanding"
+
+
+def test_a_recording_that_is_there_twice_is_asked_about_once(asking, tmp_path):
+    recipe = asking(*moods(4), classes=CLASSES, description="{{ mood }}")
+    # The same sound in another file.
+    soundfile.write(tmp_path / "set" / "r3.flac", noise(2.0, 1), RATE_HZ)
+    built = build(recipe, out=tmp_path / "out")
+    assert [row["id"] for row in rows_of(built.folder)] == ["r0", "r1", "r2"]
+    assert dict(built.funnel.dropped["duplicate"]) == {"another item has the same sound": 1}
+    kept = build(asking(*moods(4), classes=CLASSES, description="{{ mood }}", duplicates="keep"), out=tmp_path / "kept")
+    assert [row["unit"] for row in rows_of(kept.folder)] == ["r0", "r1", "r2", "r3"]
+    soundfile.write(tmp_path / "set" / "r3.flac", noise(2.0, 1), RATE_HZ)
+    kept = build(tmp_path / "recipe.yaml", out=tmp_path / "kept twice")
+    assert [row["unit"] for row in rows_of(kept.folder)] == ["r0", "r1", "r2", "r1"]
+    assert load_benchmark(str(kept.folder / "benchmark.yaml")).data.speaker.column == "unit"
+
+
+def test_several_questions_about_one_recording_are_one_unit(asking, tmp_path):
+    built = build(asking({"text": "one"}, {"text": "two"}, written={"each": 2}), out=tmp_path / "out")
+    assert [row["recording"] for row in rows_of(built.folder)] == ["r0", "r0", "r1", "r1"]
+    assert load_benchmark(str(built.folder / "benchmark.yaml")).data.speaker.column == "recording"
 
 
 def test_all_classes_may_be_the_options_under_other_names(asking, tmp_path):

@@ -98,8 +98,8 @@ def test_stem_and_options_are_joined_with_pauses(exam, tmp_path):
     built = build(recipe, out=tmp_path / "set")
     rows = rows_of(built.folder)
     assert [row["level"] for row in rows] == list(LEVELS) and built.funnel.groups["level"] == {
-        "one": [1, 1],
-        "two": [1, 1],
+        "one": [1, 1, 1],
+        "two": [1, 1, 1],
     }
     for row, options in zip(rows, (4, 3)):
         audio = Audio(*decode_bytes(row["audio"]["bytes"], row["id"]))
@@ -210,3 +210,21 @@ def test_synthesised_options_are_another_data_set(exam, tmp_path):
 def test_a_sheet_is_for_joined_recordings_alone(tmp_path, speaking):
     with pytest.raises(UserError, match="nothing that people read aloud"):
         write_script(speaking("Is it blue?"), tmp_path / "lines.csv")
+
+
+def test_items_that_stand_twice_are_read_and_joined_once(exam, tmp_path):
+    recipe = exam(2)
+    table = tmp_path / "exam.csv"
+    header, first, second = table.read_text().splitlines()
+    # The first row again; and the second with a stem that is the same recording in another file.
+    table.write_text("\n".join([header, first, second, first, second.replace("1.flac", "copy.flac")]) + "\n")
+    (tmp_path / "stems" / "copy.flac").write_bytes((tmp_path / "stems" / "1.flac").read_bytes())
+    lines, (count, left_out) = sheet_of(recipe)
+    assert left_out == {"another row has the same text": 1} and count == len(lines) == 4 + 3 + 3
+    # The copy's options are read as those of the second row are.
+    record(recipe)
+    for line in lines[7:]:
+        read = tmp_path / "options" / lines[4 + "ABC".index(line["option"])]["file"]
+        (tmp_path / "options" / line["file"]).write_bytes(read.read_bytes())
+    funnel = build(recipe, out=tmp_path / "set").funnel
+    assert funnel.kept == 2 and funnel.dropped["row"].total() == 1 and funnel.dropped["duplicate"].total() == 1

@@ -105,11 +105,10 @@ def test_a_damaged_record_is_said_in_one_sentence(mixing, sounds):
 @pytest.mark.parametrize(
     ("changed", "step", "reason"),
     [
-        ({"excerpt": {"least_s": 3.5, "most_s": 4}}, "length", "shorter than the shortest excerpt"),
         ({"gap_db": 0.5, "overlap": ["full"], "questions": {"louder": {"wordings": ["?"], "least": 1}}}, "question", "too small"),
         ({"second": {"data": "speech", "is_what": "it", "ids": ["speech_0"], "licences": "MIT"}, "first": {"data": "speech", "is_what": "that", "ids": ["speech_0"], "licences": "MIT"}}, "pair", "mixed with itself"),
     ],
-    ids=["too short", "nothing to ask", "with itself"],
+    ids=["nothing to ask", "with itself"],
 )  # fmt: skip
 def test_what_cannot_be_made_is_counted_with_its_reason(mixing, sounds, changed, step, reason):
     funnel = build(mixing(count=2, retries=1, **changed), out=sounds / "out").funnel
@@ -120,6 +119,39 @@ def test_what_cannot_be_made_is_counted_with_its_reason(mixing, sounds, changed,
     assert [line["id"] for line in lines] == ["mixture-00000", "mixture-00001"]
     assert all(len(line["tries"]) == 2 and reason in line["reason"] for line in lines)
     assert not rows_of(sounds / "out")
+    assert (
+        not (sounds / "out" / "benchmark.yaml").exists()
+        and "benchmark.yaml" not in (sounds / "out" / "README.md").read_text()
+    )
+
+
+def test_recordings_that_are_too_short_are_set_aside_first(mixing, sounds):
+    said = []
+    built = build(mixing(excerpt={"least_s": 2.2, "most_s": 3}, retries=0), out=sounds / "out", tell=said.append)
+    assert built.funnel.kept == built.funnel.tries == 12, "no try is lost to them"
+    assert {row["first_id"] for row in rows_of(built.folder)} == {"speech_1", "speech_2"}
+    assert "2 of 4 recordings of 'speech' are left out: it is shorter than 2.2 s" in said
+    assert "1 of 3 recordings of 'music' are left out: it is shorter than 2.2 s" in said
+    assert "2: it is shorter than 2.2 s" in (built.folder / "README.md").read_text()
+    with pytest.raises(
+        UserError, match=r"no recording of 'speech' is left to build from \(4: it is shorter than 3.5 s"
+    ):
+        build(mixing(excerpt={"least_s": 3.5, "most_s": 4}), out=sounds / "none")
+
+
+def test_the_same_mixture_is_kept_once(mixing, sounds):
+    # Two whole sounds of one length each, one way to mix them: every mixture is the same.
+    one = {"ids": ["speech_0"], "data": "speech", "is_what": "the speech", "licences": "MIT"}
+    other = {"ids": ["music_2"], "data": "music", "is_what": "the music", "licences": "MIT"}
+    how = {"first": one, "second": other, "excerpt": {"least_s": 2, "most_s": 2}, "gap_db": 6, "overlap": ["full"]}
+    built = build(mixing(**how), out=sounds / "out")
+    assert built.funnel.kept == 1 and built.funnel.dropped["duplicate"].total() == 11
+    assert (
+        "the recipe asks for 12 items, of which 1 could be kept; most were dropped at the step 'duplicate' (11)"
+        in built.shortage
+    )
+    kept = build(mixing(**how, duplicates="keep"), out=sounds / "kept")
+    assert {row["unit"] for row in rows_of(kept.folder)} == {"mixture-00000"} and not kept.shortage
 
 
 def test_a_quiet_or_broken_recording_costs_a_try_and_not_the_build(mixing, sounds):

@@ -68,7 +68,7 @@ def test_every_drop_has_its_reason(speaking, tmp_path):
     for line, reason in zip(lines, [*bad.values(), *more], strict=True):
         assert reason.strip() in line["reason"], line
     assert sum(count for _, _, reason, count in funnel.rows() if reason) == 21
-    assert funnel.groups["group"] == {"colours": [21, 1]}
+    assert funnel.groups["group"]["colours"][:2] == [21, 1]
 
 
 def test_sounds_of_several_channels_are_kept_in_one(speaking, tmp_path):
@@ -161,7 +161,8 @@ def test_nothing_is_synthesised_twice_and_bytes_are_equal(speaking, tmp_path):
     first = build(recipe, out=tmp_path / "a", limit=3)
     assert first.funnel.items == 3
     whole, again = build(recipe, out=tmp_path / "b"), build(recipe, out=tmp_path / "c")
-    assert set(Counter(said_in(tmp_path)).values()) == {1} and len(said_in(tmp_path)) == 6
+    assert set(Counter((tmp_path / "said.jsonl").read_text().splitlines()).values()) == {1}
+    assert len(said_in(tmp_path)) == 6 + 1, "the other of the two voices says the first text too, for its rate"
     same_bytes(whole.folder, again.folder)
 
 
@@ -171,7 +172,8 @@ def test_a_text_that_stands_twice_is_synthesised_once(speaking, tmp_path):
         "model": f"{HERE / 'scripted.py'}:Speaker",
         "options": {"log": str(tmp_path / "said.jsonl"), "wait_s": 0.05},
     }
-    built = build(speaking(*["Is it blue?"] * 6, voices=one, synthesiser=speaker), out=tmp_path / "set")
+    recipe = speaking(*["Is it blue?"] * 6, voices=one, synthesiser=speaker, duplicates="keep")
+    built = build(recipe, out=tmp_path / "set")
     assert built.funnel.kept == 6 and len(said_in(tmp_path)) == 1
 
 
@@ -239,3 +241,71 @@ def test_flite_speaks_and_pocketsphinx_reads_back(speaking, tmp_path):
     )  # fmt: skip
     (row,) = rows_of(build(recipe, out=tmp_path / "set").folder)
     assert row["error_rate"] <= 0.5 and "color" in row["transcripts"][0]
+
+
+def test_a_row_that_stands_twice_is_kept_once(speaking, tmp_path):
+    row = {"question": "Is it 2?", "choices": ["red", "blue"], "answer": "A", "subject": "numbers"}
+    rows = [
+        "Is it blue?",
+        row,
+        {**row, "question": "Is it two ?", "answer": "B"},
+        "is it  Blue",
+        {**row, "choices": ["red", "green"]},
+    ]
+    built = build(speaking(*rows), out=tmp_path / "set")
+    assert [one["id"] for one in rows_of(built.folder)] == ["rows-0", "rows-1", "rows-4"]
+    assert dict(built.funnel.dropped["row"]) == {"another row has the same text": 2}
+    assert built.funnel.groups["group"] == {"colours": [2, 1, 2], "numbers": [3, 2, 3]}
+    lines = [json.loads(line) for line in (built.folder / "dropped.jsonl").read_text().splitlines()]
+    assert [line["tries"][0]["detail"] for line in lines] == ["rows-1, with another answer", "rows-0"]
+    assert len(set(said_in(tmp_path))) == 3 and len(said_in(tmp_path)) == 3 + 1, "a duplicate is not synthesised"
+
+
+def test_rows_that_stand_twice_are_one_unit_where_they_are_kept(speaking, tmp_path):
+    built = build(speaking("Is it blue?", "Is it red?", "is it  Blue", duplicates="keep"), out=tmp_path / "set")
+    assert [one["unit"] for one in rows_of(built.folder)] == ["rows-0", "rows-1", "rows-0"]
+    definition = load_benchmark(str(built.folder / "benchmark.yaml"))
+    assert definition.data.speaker.column == "unit" and built.funnel.kept == definition.size == 3
+
+
+def test_voices_of_unlike_rates_are_brought_to_one(speaking, tmp_path):
+    voices = [{"name": f"at {rate}", "options": {"voice": f"at {rate}", "rate_hz": rate}} for rate in (16_000, 22_050)]
+    questions = [f"Is it number {n}?" for n in range(6)]
+    # The scripted recogniser knows no sound that was resampled, so that anything is let pass.
+    read_back = {**yaml.safe_load(speaking().read_text())["checks"], "error_rate": 1}
+    built = build(speaking(*questions, voices=voices, checks=read_back), out=tmp_path / "set")
+    rows = rows_of(built.folder)
+    sounds = [Audio(*decode_bytes(row["audio"]["bytes"], row["id"])) for row in rows]
+    assert {row["voice"] for row in rows} == {"at 16000", "at 22050"} and {s.sample_rate_hz for s in sounds} == {16_000}
+    for row, sound in zip(rows, sounds):
+        # The duration stays, and the power reaches up to the same frequency whichever the voice is.
+        assert sound.duration_s == pytest.approx(1.0, abs=1e-3), row["voice"]
+        power = np.abs(np.fft.rfft(sound.samples[0])) ** 2
+        assert 0.01 < power[7_000:7_200].mean() / power[1_000:1_200].mean() < 10, row["voice"]
+    assert "rate_hz: 16000" in (built.folder / "README.md").read_text()
+    stated = build(speaking(*questions, voices=voices, checks=read_back, rate_hz=22_050), out=tmp_path / "stated")
+    assert {
+        Audio(*decode_bytes(row["audio"]["bytes"], row["id"])).sample_rate_hz for row in rows_of(stated.folder)
+    } == {22_050}
+    assert stated.funnel.failed["sound"]["the sound has too low a sample rate"] > 0
+    assert stated.funnel.groups["voice"]["at 16000"][:2] == [0, 0]
+    assert "the voice 'at 16000' was never usable" in "".join(stated.funnel.never_usable())
+
+
+@pytest.mark.parametrize("role", ["recogniser", "synthesiser"])
+def test_a_model_that_does_not_know_the_language_is_refused_first(speaking, tmp_path, role):
+    pytest.importorskip("wetext")
+    recipe = yaml.safe_load(speaking().read_text())
+    changed = {"language": "zh", "checks": {"recognisers": [{"model": "whisper-tiny.en"}]}}
+    named = "whisper-tiny.en"
+    if role == "synthesiser":
+        changed, named = {**changed, "checks": recipe["checks"], "synthesiser": {"model": "mms-tts-eng"}}, "mms-tts-eng"
+        changed["voices"] = [{"name": "one"}]
+    row = {"question": "天是什么颜色？", "choices": ["蓝", "红"], "answer": "A", "subject": "天"}
+    with pytest.raises(UserError, match=f"'{named}' knows en only, and the language of the recipe is 'zh'"):
+        build(speaking(row, **changed), out=tmp_path / "set")
+    assert not (tmp_path / "said.jsonl").exists()
+    own = tmp_path / "mine.yaml"
+    own.write_text("version: 1\nsummary: Mine.\nkind: recogniser\noptions: {feature: whisper-tiny.en}\n")
+    with pytest.raises(UserError, match="knows en only"):
+        build(speaking(row, language="zh", checks={"recognisers": [{"model": str(own)}]}), out=tmp_path / "own")

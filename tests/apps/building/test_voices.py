@@ -65,7 +65,7 @@ def test_each_speaker_has_a_voice_of_its_gender(dialogues):
         assert one["answer"] == "B" and one["choices"][1] == "A dog." and one["said"].splitlines()[0] == "What is it?"
     assert len({tuple(one["voices"]) for one in rows}) > 1, "voices are drawn"
     counted = built.funnel.groups["voice"]
-    assert sum(items for items, _ in counted.values()) == 15, "the funnel counts an item under each of its voices"
+    assert sum(items for items, _, _ in counted.values()) == 15, "the funnel counts an item under each of its voices"
 
 
 def test_the_dialogue_is_its_turns_with_pauses_between(dialogues):

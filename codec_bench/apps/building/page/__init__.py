@@ -167,10 +167,8 @@ def _said(value: Any) -> str:
 
 def _group(name: str, held: Mapping[str, Mapping[str, int]]) -> dict[str, Any]:
     """The largest values of a group, and how many others there are."""
-    largest = sorted(held.items(), key=lambda one: (-one[1]["items"], one[0]))
-    rows = [
-        (value, one["items"], one["kept"], _percent(one["kept"], one["items"])) for value, one in largest[:_MOST_GROUPS]
-    ]
+    largest = sorted(held.items(), key=lambda one: (-one[1]["tries"], one[0]))
+    rows = [(value, *one.values(), _percent(one["kept"], one["items"])) for value, one in largest[:_MOST_GROUPS]]
     return {"name": name, "rows": rows, "more": len(largest) - len(rows)}
 
 
