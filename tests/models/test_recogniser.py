@@ -51,6 +51,7 @@ def told(monkeypatch):
     from codec_bench.models import recogniser
 
     monkeypatch.setattr(recogniser, "recognisers", lambda stem, name: ({}, name))
+    monkeypatch.setattr(recogniser, "known_languages", lambda by_language, otherwise: ())
     monkeypatch.setattr(recogniser, "protocol_of_recogniser", lambda name: "told-1")
     monkeypatch.setattr(recogniser, "load_feature", lambda name, device, weights: Told(device, weights))
     return Recogniser(INFO, feature="told", device="cpu")

@@ -123,7 +123,7 @@ def build_items(
                 for reason, number in source["left_out"].items():
                     if reason != NOT_TAKEN:
                         tell(
-                            f"{number:,} of {source['recordings']:,} recordings of '{source['name']}' are left out: {reason}"
+                            f"{number:,} of {source['recordings']:,} recordings of '{source['name']}' are left out, each because {reason}"
                         )
             keys = list(maker.keys())
             done = record.done()

@@ -130,8 +130,8 @@ def test_recordings_that_are_too_short_are_set_aside_first(mixing, sounds):
     built = build(mixing(excerpt={"least_s": 2.2, "most_s": 3}, retries=0), out=sounds / "out", tell=said.append)
     assert built.funnel.kept == built.funnel.tries == 12, "no try is lost to them"
     assert {row["first_id"] for row in rows_of(built.folder)} == {"speech_1", "speech_2"}
-    assert "2 of 4 recordings of 'speech' are left out: it is shorter than 2.2 s" in said
-    assert "1 of 3 recordings of 'music' are left out: it is shorter than 2.2 s" in said
+    assert "2 of 4 recordings of 'speech' are left out, each because it is shorter than 2.2 s" in said
+    assert "1 of 3 recordings of 'music' are left out, each because it is shorter than 2.2 s" in said
     assert "2: it is shorter than 2.2 s" in (built.folder / "README.md").read_text()
     with pytest.raises(
         UserError, match=r"no recording of 'speech' is left to build from \(4: it is shorter than 3.5 s"

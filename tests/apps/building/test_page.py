@@ -20,7 +20,7 @@ def page(mixing, sounds):
     """A build with items of all kinds: kept at once, kept after retries, dropped with and without a sound."""
     import soundfile
 
-    soundfile.write(sounds / "speech" / "speech_3.flac", noise(0.5, 3), RATE_HZ)
+    soundfile.write(sounds / "speech" / "speech_3.flac", 0 * noise(1.5, 3), RATE_HZ)
     questions = {"louder": {"wordings": [f"Which is louder? {HOSTILE[:-9]}"], "least": 8}}
     return build(mixing(title=HOSTILE, retries=0, count=16, questions=questions), out=sounds / "out")
 
@@ -44,7 +44,7 @@ def test_the_page_says_what_the_funnel_says(page):
     assert len(reasons) == 2 and all(reason in text for reason in reasons)
     worst, _, best = text.partition('id="best"')
     assert worst.count("data:audio/flac") == min(10, page.funnel.kept)
-    # What was mixed and not asked about can be heard; what was too short to be mixed cannot.
+    # What was mixed and not asked about can be heard; what could not be mixed, since a sound was silent, cannot.
     assert best.count("data:audio/flac") == min(10, page.funnel.dropped["question"].total())
 
 

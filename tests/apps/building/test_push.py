@@ -95,6 +95,6 @@ def test_a_token_that_is_missing_or_not_enough_is_said_in_one_sentence(hub, mixi
 
 
 def test_nothing_is_pushed_where_nothing_was_kept(hub, mixing, sounds):
-    short = {"least_s": 3.5, "most_s": 4}
-    built = build(mixing(count=1, retries=0, excerpt=short, licence="MIT"), out=sounds / "out", push="me/set")
+    nothing = {"louder": {"wordings": ["Which is louder?"], "least": 50}}
+    built = build(mixing(count=1, retries=0, questions=nothing, licence="MIT"), out=sounds / "out", push="me/set")
     assert built.pushed is None and not hub.repositories
