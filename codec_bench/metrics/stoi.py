@@ -17,7 +17,7 @@ class _Intelligibility(ItemMetric):
     """
 
     kind = "pair"
-    rate_hz = 16_000
+    rate_hz: int | None = 16_000
     range = (-1.0, 1.0)
     stem: ClassVar[str]
     variants: ClassVar[tuple[str | None, ...]] = (None, OWN_RATE)
