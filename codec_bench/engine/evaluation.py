@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
+from codec_bench.codecs.checks.signals import DELAY
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.extend import GROWN, held_samples
 from codec_bench.engine.plan import Plan, build_plan
@@ -21,6 +22,7 @@ from codec_bench.engine.running import Running, Workers, kept_numbers, working_e
 from codec_bench.engine.timings import listed
 from codec_bench.environment import machine, versions
 from codec_bench.errors import RunMismatch, UserError
+from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.registry import code_hash, is_own_code, source_hash
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import RunFolder, begun_fingerprint, named_folder, new_folder, own_folder
@@ -216,7 +218,12 @@ def _run(
 
     timings = engine.run(list(source), writer, finished, report, checks, source.numbers)
     if engine.checks.found:
-        writer.set_meta(checks={**checks, **engine.checks.found})
+        checks = {**checks, **engine.checks.found}
+        writer.set_meta(checks=checks)
+    for system in systems.keys() & checks.keys():
+        if any(one["check"] == DELAY for one in checks[system]["unchecked"]):
+            for metric in (name for name, made in plan.metrics.items() if made.waveform):
+                writer.flag(system, metric, ALIGNMENT_UNKNOWN)
     timings["continued_after_items"] = before
     if timings["items"] or not before:  # if nothing was left to do, the earlier timings stay
         writer.set_meta(timings=timings)

@@ -81,6 +81,7 @@ class Metric(ABC):
         signals: whether `compute` reads the signals themselves; False if it reads only features.
         scale_invariant: whether its definition leaves out the scale of either signal, so that cutting them to [-1, 1]
             would change what it measures. Its signals are then not cut.
+        waveform: whether it compares sample by sample, so that a delay of a few samples moves its value.
         estimate_features, reference_features: names of all features that it reads of each side, in any language.
         languages: base codes (`en`, `zh`) of the languages that it measures; empty for any. Items of other languages are
             refused.
@@ -107,6 +108,7 @@ class Metric(ABC):
     rate_hz: int | None = None
     signals: ClassVar[bool] = True
     scale_invariant: bool = False
+    waveform: ClassVar[bool] = False
     estimate_features: tuple[str, ...] = ()
     reference_features: tuple[str, ...] = ()
     languages: tuple[str, ...] = ()
@@ -209,6 +211,7 @@ def correlation(x: np.ndarray, y: np.ndarray) -> float:
 
 SILENT_ESTIMATE = "a value of an estimate that is digital silence"
 SILENT_REFERENCE = "a value of a reference that is digital silence"
+ALIGNMENT_UNKNOWN = "alignment unknown: a short delay of this codec cannot be told, and it would move the value"
 
 
 def flagged(

@@ -53,6 +53,7 @@ class SiSdr(ItemMetric):
     """
 
     kind = "pair"
+    waveform = True
     rate_hz = None
     unit = "dB"
     paper = "Le Roux, Wisdom, Erdogan, Hershey: SDR - Half-baked or Well Done?, ICASSP 2019"

@@ -37,6 +37,7 @@ class Snr(ItemMetric):
 
     name = "snr"
     kind = "pair"
+    waveform = True
     unit = "dB"
     protocol = "snr/no-zero-mean"
     source = "torchmetrics signal_noise_ratio in float64, to 1e-4 dB"
@@ -66,6 +67,7 @@ class SnrSeg(ItemMetric):
 
     name = "snr_seg"
     kind = "pair"
+    waveform = True
     unit = "dB"
     range = (LOWEST_DB, HIGHEST_DB)
     protocol = "snr_seg/loizou-30ms-hann-75%/-10-to-35db"

@@ -224,6 +224,21 @@ class RunWriter:
         numbers = (self._systems[system], self._metrics[metric], sample)
         return (*numbers, s.value, s.status, storable(s.reason), s.numerator, s.denominator, detail)
 
+    def flag(self, system: str, metric: str, flag: str) -> None:
+        """Flags every score of a system by a metric that has a value and no flag.
+
+        Raises:
+            UserError: it cannot be written.
+        """
+        key = self._systems[system], self._metrics[metric]
+        with self._transaction() as rows:
+            asked = "SELECT sample, detail FROM scores WHERE system = ? AND metric = ? AND status = 'ok'"
+            held = [
+                (n, self._json_cell(d or "{}", f"the detail of sample {n}")) for n, d in self._db.execute(asked, key)
+            ]
+            flagged = [(*key, n, json_text({**d, "flag": flag})) for n, d in held if "flag" not in d]
+            rows.change("scores", ("detail",), flagged)
+
     def copy(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Writes rows of another record, given in the order of `columns`."""
         with self._transaction() as writing:

@@ -14,6 +14,7 @@ from codec_bench.data import open_source
 from codec_bench.engine import checks
 from codec_bench.report.numbers import remarks, system_notes
 from codec_bench.stats.summary_types import SystemSummary
+from codec_bench.store.rescue import verify_record
 
 WRONG = Path(__file__).parents[1] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
 CODECS = [f"{WRONG}:{name}" for name in ("TurnedOver", "PassesAside", "Right")]
@@ -40,6 +41,25 @@ def test_findings_stand_beside_the_row_and_change_no_score(run_it, same, samples
     # A run that goes on has its checks; what was not checked before is.
     assert run_it(**asked, workers=1).meta["checks"] == checked.meta["checks"]
     assert set(run_it(**asked, out="plain").meta["checks"]) == set(found)
+
+
+def test_a_value_of_a_codec_whose_delay_cannot_be_told_says_so_in_its_row(run_it, samples, tmp_path):
+    asked = {
+        "codec": [f"{WRONG}:LevelAlone", f"{WRONG}:FourKbps", CODECS[2]],
+        "data": samples,
+        "metrics": "si_sdr,snr,bitrate",
+    }
+    run = run_it(**asked)
+    told = [one["reason"] for one in run.meta["checks"]["LevelAlone"]["unchecked"] if one["check"] == "hidden delay"]
+    assert told and told[0].startswith("cannot be told")
+    flagged = {
+        (row.system, row.metric) for row in run.rows() if "alignment unknown" in json.loads(row.detail).get("flag", "")
+    }
+    assert flagged == {("LevelAlone", "si_sdr"), ("LevelAlone", "snr")}
+    assert {r["metric"] for r in run.summary()["failures"]["reasons"] if r["status"] == "flagged"} == {"si_sdr", "snr"}
+    assert all(check.whole for check in verify_record(run.folder))
+    again = run_it(**asked)  # nothing is flagged twice
+    assert list(map(tuple, again.rows())) == list(map(tuple, run.rows()))
 
 
 def test_what_cannot_be_checked_says_so(run_it, samples, monkeypatch):

@@ -19,6 +19,7 @@ from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_envelopes, align_waves
 from codec_bench.types import Audio
 
+DELAY = "hidden delay"
 CORRELATED = 0.3
 TURNED_OVER = 0.5
 COHERENT = 0.8
@@ -119,20 +120,20 @@ class SignalChecks:
             clips = count_of(len(lags), "clip") + ("" if kept else ", by the bands that are kept")
             text = f"{lag:+.2f} samples ({1000 * lag / rate:+.2f} ms), the median of {clips}"
             late = _is_late(lag, lags) if kept else abs(lag) >= _DELAY_SAMPLES
-            return finding("hidden delay", "suspect" if late else "ok", text, lag)
+            return finding(DELAY, "suspect" if late else "ok", text, lag)
         clear_s = [lag for lag, peak in self._envelopes if peak >= ENVELOPES_CORRELATED]
         if _agree(clear_s, len(self._envelopes), _ENVELOPES_AGREE_S):
             lag_s = float(np.median(clear_s))
             if abs(lag_s) >= _ENVELOPE_DELAY_S:
                 text = f"{1000 * lag_s:+.0f} ms by the envelopes of {count_of(len(clear_s), 'clip')}; the waveform is not kept"
-                return finding("hidden delay", "suspect", text, lag_s * rate)
+                return finding(DELAY, "suspect", text, lag_s * rate)
             return finding(
-                "hidden delay",
+                DELAY,
                 "not applicable",
                 f"cannot be told below {1000 * _ENVELOPE_DELAY_S:g} ms: the envelopes agree, and the waveform is not kept",
             )
         return finding(
-            "hidden delay",
+            DELAY,
             "not applicable",
             "cannot be told: neither the waveforms nor the envelopes of estimate and reference are similar enough",
         )
