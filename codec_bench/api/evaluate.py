@@ -67,25 +67,26 @@ def evaluate(
     """
     running = chosen_running(running, how)
     what: dict[str, Any] = {
-        "codec": codec, "metrics": metrics, "preset": preset, "options": options, "by": by, "out": out,
+        "codec": codec, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit, "options": options,
+        "by": by, "out": out,
     }  # fmt: skip
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
-        return carried_out(partial(_prepared, data, seed, limit, begun, **what), shard, out, running)
+        return carried_out(partial(prepared, **what, begun=begun), shard, out, running)
 
 
-def _prepared(
-    data: Any,
-    seed: int,
-    limit: int | None,
-    begun: str | os.PathLike[str] | None,
+def prepared(
     *,
     codec: Codecs,
-    metrics: str | Sequence[str] | None,
-    preset: str | None,
-    options: Mapping[str, Mapping[str, Any]] | None,
-    by: str | Sequence[str] | None,
-    out: str | os.PathLike[str] | None,
+    data: Any,
+    metrics: str | Sequence[str] | None = None,
+    preset: str | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    by: str | Sequence[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+    begun: str | os.PathLike[str] | None = None,
 ) -> Evaluation:
     """Reads the arguments of `evaluate`, and opens the data. `begun` is `out` if the run may grow."""
     systems, named = read_systems(codec), chosen_metrics(metrics, preset)

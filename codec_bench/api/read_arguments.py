@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark import suite as read_suite
 from codec_bench.benchmark.run_request import Terms
 from codec_bench.config.option import Of, options_of
 from codec_bench.config.request import REQUESTS, Command, Request
 from codec_bench.config.request_file import read_request
+from codec_bench.config.run_request import RunRequest
 from codec_bench.engine.executor import OnRay, read_executor
+from codec_bench.engine.running import Running, taken_running
 from codec_bench.errors import UserError
 from codec_bench.registry import names
+
+if TYPE_CHECKING:
+    from codec_bench.benchmark.tables import Outcome
 
 
 def read_arguments(path: str | os.PathLike[str], command: Command | None = None) -> dict[str, Any]:
@@ -85,3 +91,55 @@ def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
             )
         return name
     return OnRay(**cluster)
+
+
+def verb_and_arguments(
+    request: RunRequest, values: Mapping[str, Any]
+) -> tuple[Callable[..., Outcome], dict[str, Any], Running]:
+    """What a command line of `run` calls: `run_benchmark` or `run_codecs`, its keyword arguments, and how it runs.
+
+    Args:
+        request: that was typed. values: the same, by the names of its options.
+
+    Raises:
+        UserError: no benchmark was named, both models and codecs or neither, or an option that codecs do not have.
+    """
+    from codec_bench.api.run_benchmark import run_benchmark, run_codecs
+
+    arguments = arguments_of(RunRequest, values)
+    running = taken_running(arguments)
+    wanted = list(dict.fromkeys(names(arguments.get("benchmark", ""))))
+    if not wanted:
+        raise UserError(
+            "no benchmark was named", hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
+        )
+    if bool(names(request.model)) == bool(request.codec):
+        raise UserError(
+            "got both models and codecs, or neither; expected one of them",
+            hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
+        )
+    named = [*wanted, *names(request.model), *names(request.judge or "")]
+    arguments |= {"benchmark": wanted, "options": regrouped(request.set or {}, named)}
+    if request.codec:
+        if request.repeats != 1:
+            raise UserError("--repeats is for models: a codec gives the same output each time", hint="leave it out")
+        if request.dry_run:
+            raise UserError("--dry-run is for models: a codec costs nothing and is asked nothing", hint="leave it out")
+        arguments = {name: value for name, value in arguments.items() if name in signature(run_codecs).parameters}
+        return run_codecs, arguments, running
+    arguments.pop("codec", None)
+    return run_benchmark, arguments, running
+
+
+def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
+    """Settings by the names in the run: `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`."""
+    from codec_bench.models import own_name
+
+    # An own file can also be named by its stem.
+    called = {**{own_name(name): name for name in names}, **{name: name for name in names}}
+    out: dict[str, dict[str, Any]] = {}
+    for key, values in options.items():
+        known = max((n for n in called if key == n or key.startswith(f"{n}.")), key=len, default=key)
+        name, head = called.get(known, known), key[len(known) + 1 :]
+        out.setdefault(name, {}).update({f"{head}.{k}" if head else k: value for k, value in values.items()})
+    return out

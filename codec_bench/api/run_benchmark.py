@@ -30,7 +30,7 @@ from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Running, chosen_running
-from codec_bench.engine.systems import Codecs, read_systems
+from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.errors import AnswersPending, UnknownName, UserError
 from codec_bench.models import check_served, load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
@@ -314,13 +314,8 @@ def run_codecs(
     Raises:
         UserError: as for `evaluate`, or a benchmark asks a model and not a codec.
     """
-    given = {name: dict(values) for name, values in (options or {}).items()}
     running, taken = chosen_running(running, how), read_shard(shard)
-    systems = read_systems(codec)
-    wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
-    for one in wanted:
-        if one.kind != "codec":
-            raise UserError(f"'{one.name}' asks a model, not a codec", hint=f"codec-bench run {one.name} --model NAME")
+    systems, wanted, given = _codecs_asked(benchmark, codec, options)
     known = {
         "benchmark": [{"asked": one.asked, "metrics": list(one.metrics)} for one in wanted], "options": given,
         **_known([system.asked for system in systems], os.fspath(data) if data is not None else None, seed, limit, taken),
@@ -328,26 +323,73 @@ def run_codecs(
     runs: dict[tuple[str, str], Run] = {}
     with _place(out, known, False, running) as place:
         for one in wanted:
-            questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
             folder = place.path / safe(one.name)
-            source = open_source([_sample(question) for question in questions])
-            source = in_begun_order(source, folder, limit=limit, seed=seed)
-            request = {
-                "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
-                "mirror": os.fspath(data) if data is not None else None,
-            }  # fmt: skip
-            about = {"benchmark": one.described, **broken_down(by, source.samples, source.name)}
-            asked = Evaluation(systems, one.metrics, part_of(source, taken), request, given, about)
+            asked = _codec_evaluation(one, systems, given, folder, data=data, seed=seed, limit=limit, by=by)
+            if taken is not None and len(wanted) > 1 and not len(taken.among(asked.source.places)):
+                continue  # another benchmark may have samples in this part
+            asked = replace(asked, source=part_of(asked.source, taken))
             done = execute(asked, folder, replace(running, on_folder=lambda folder, words: None))
             done.close()
             run = Run(done.folder)
             write_results(run, page=running.page)
             mark_part(run)
             runs.update({(one.name, system): run for system in run.systems})
+        if not runs:
+            raise UserError(f"no sample of the benchmarks is in shard {taken}", hint="use fewer shards")
         outcome = Outcome(place.path, runs)
         write_overview(outcome)
         mark_finished(place.path)
     return outcome
+
+
+def prepared_codecs(
+    *,
+    benchmark: str | Sequence[str],
+    codec: Codecs,
+    data: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    by: str | Sequence[str] | None = None,
+) -> list[Evaluation]:
+    """What `run_codecs` with these arguments would evaluate: one for each benchmark."""
+    systems, wanted, given = _codecs_asked(benchmark, codec, options)
+    return [
+        _codec_evaluation(one, systems, given, None, data=data, seed=seed, limit=limit, by=by) for one in wanted
+    ]  # fmt: skip
+
+
+def _codecs_asked(
+    benchmark: str | Sequence[str], codec: Codecs, options: Mapping[str, Mapping[str, Any]] | None
+) -> tuple[tuple[System, ...], list[Benchmark], dict[str, dict[str, Any]]]:
+    """The codecs, the benchmarks that they are run on, and the options that are for no benchmark.
+
+    Raises:
+        UserError: a name is wrong, or a benchmark asks a model.
+    """
+    given = {name: dict(values) for name, values in (options or {}).items()}
+    systems = read_systems(codec)
+    wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
+    for one in wanted:
+        if one.kind != "codec":
+            raise UserError(f"'{one.name}' asks a model, not a codec", hint=f"codec-bench run {one.name} --model NAME")
+    return systems, wanted, given
+
+
+def _codec_evaluation(
+    one: Benchmark, systems: tuple[System, ...], given: Mapping[str, Mapping[str, Any]], folder: Path | None, *,
+    data: str | os.PathLike[str] | None, seed: int, limit: int | None, by: str | Sequence[str] | None,
+) -> Evaluation:  # fmt: skip
+    """What codecs are evaluated on for one benchmark; `folder` is that of its run, or None for a new one."""
+    questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
+    source = open_source([_sample(question) for question in questions])
+    source = in_begun_order(source, folder, limit=limit, seed=seed)
+    request = {
+        "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,
+        "mirror": os.fspath(data) if data is not None else None,
+    }  # fmt: skip
+    about = {"benchmark": one.described, **broken_down(by, source.samples, source.name)}
+    return Evaluation(systems, one.metrics, source, request, given, about)
 
 
 def _sample(question: Question) -> Sample:

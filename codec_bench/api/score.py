@@ -70,31 +70,27 @@ def score(
     """
     running = chosen_running(running, how)
     what: dict[str, Any] = {
-        "metrics": metrics,
-        "preset": preset,
-        "options": options,
-        "by": by,
-        "allow_same": allow_same,
-        "out": out,
-    }
+        "generated": generated, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit,
+        "options": options, "by": by, "allow_same": allow_same, "out": out,
+    }  # fmt: skip
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
-        return carried_out(partial(_prepared, generated, data, seed, limit, begun, **what), shard, out, running)
+        return carried_out(partial(prepared, **what, begun=begun), shard, out, running)
 
 
-def _prepared(
+def prepared(
+    *,
     generated: Any,
     data: Any,
-    seed: int,
-    limit: int | None,
-    begun: str | os.PathLike[str] | None,
-    *,
-    metrics: str | Sequence[str] | None,
-    preset: str | None,
-    options: Mapping[str, Mapping[str, Any]] | None,
-    by: str | Sequence[str] | None,
-    allow_same: bool,
-    out: str | os.PathLike[str] | None,
+    metrics: str | Sequence[str] | None = None,
+    preset: str | None = None,
+    seed: int = 0,
+    limit: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    by: str | Sequence[str] | None = None,
+    allow_same: bool = False,
+    out: str | os.PathLike[str] | None = None,
+    begun: str | os.PathLike[str] | None = None,
 ) -> Evaluation:
     """Reads the arguments of `score`, and opens the data and the generated audio. `begun` is `out` if the run may grow."""
     named = chosen_metrics(metrics, preset)

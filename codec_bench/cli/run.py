@@ -6,13 +6,11 @@ import json
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from codec_bench.config.run_request import RunRequest
-from codec_bench.errors import UserError
 from codec_bench.terminal.output import talk
 from codec_bench.terminal.request import command, values_of
 
@@ -24,36 +22,12 @@ if TYPE_CHECKING:
 @command(RunRequest)
 def run(request: RunRequest) -> None:
     """Ask models the questions of benchmarks and score their answers, or send a benchmark's audio through codecs."""
-    from codec_bench.api.read_arguments import arguments_of
-    from codec_bench.api.run_benchmark import run_benchmark, run_codecs
+    from codec_bench.api.read_arguments import verb_and_arguments
     from codec_bench.api.tracking import tracked
-    from codec_bench.engine.running import taken_running
-    from codec_bench.registry import names
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.stopping import stopping
 
-    arguments = arguments_of(RunRequest, values_of(request))
-    plain = taken_running(arguments)
-    wanted = list(dict.fromkeys(names(arguments.get("benchmark", ""))))
-    if not wanted:
-        raise UserError(
-            "no benchmark was named", hint="codec-bench run NAME --model NAME; see codec-bench list benchmarks"
-        )
-    if bool(names(request.model)) == bool(request.codec):
-        raise UserError(
-            "got both models and codecs, or neither; expected one of them",
-            hint="--model NAME (see: list models) or --codec NAME (see: list codecs)",
-        )
-    named = [*wanted, *names(request.model), *names(request.judge or "")]
-    arguments |= {"benchmark": wanted, "options": regrouped(request.set or {}, named)}
-    if request.codec:
-        if request.repeats != 1:
-            raise UserError("--repeats is for models: a codec gives the same output each time", hint="leave it out")
-        if request.dry_run:
-            raise UserError("--dry-run is for models: a codec costs nothing and is asked nothing", hint="leave it out")
-        arguments = {name: value for name, value in arguments.items() if name in signature(run_codecs).parameters}
-    else:
-        arguments.pop("codec", None)
+    verb, arguments, plain = verb_and_arguments(request, values_of(request))
     with (
         stopping() as stop,
         progress_line() as progress,
@@ -61,27 +35,12 @@ def run(request: RunRequest) -> None:
             request.log, replace(plain, progress=progress.tell, on_folder=stop.on_folder, on_estimate=talk), talk
         ) as running,
     ):
-        verb = run_codecs if request.codec else run_benchmark
         outcome = verb(**arguments, running=running)
     if request.dry_run:
         _print_previews(outcome, request.json)
         return
     if print_outcome(outcome, request.json, broken_down=request.by is not None):
         raise typer.Exit(3)
-
-
-def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
-    """Settings by the names in the run: `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`."""
-    from codec_bench.models import own_name
-
-    # An own file can also be named by its stem.
-    called = {**{own_name(name): name for name in names}, **{name: name for name in names}}
-    out: dict[str, dict[str, Any]] = {}
-    for key, values in options.items():
-        known = max((n for n in called if key == n or key.startswith(f"{n}.")), key=len, default=key)
-        name, head = called.get(known, known), key[len(known) + 1 :]
-        out.setdefault(name, {}).update({f"{head}.{k}" if head else k: value for k, value in values.items()})
-    return out
 
 
 def print_outcome(outcome: Outcome, as_json: bool, *, broken_down: bool) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -181,14 +182,42 @@ def require_codec(name: str | None, asked: str | None = None) -> None:
     from codec_bench.codecs import catalogue
 
     if name is not None and is_own_code(name):
-        path = Path(name.rpartition(":")[0]).expanduser()
+        head, _, attribute = name.rpartition(":")
+        path = Path(head).expanduser()
         if path.suffix == ".py" and not path.is_file():
             raise UserError(f"there is no file '{path}'")
+        if path.suffix == ".py" and not re.search(
+            rf"\b{re.escape(attribute)}\b|import \*", path.read_text("utf-8", "replace")
+        ):
+            raise UserError(f"the file '{path}' has nothing that is called '{attribute}'")
         return
     if name is None or not has_codec(name):
         raise UnknownName("codec", asked or str(name), [*codec_names(), *catalogue.families()])
     if Spec.parse(name).name not in codec_names() or Spec.parse(name).point is not None:
         catalogue.find(name)
+
+
+def require_weights(name: str, *, weights: str | None = None, **options: Any) -> None:
+    """Checks that a codec takes these options and that its weights are on this machine, without loading anything.
+
+    Of own code and of codecs of other packages nothing is known before they are loaded, so they pass.
+
+    Args:
+        name: of a codec that exists. weights, options: as for `load_codec`.
+
+    Raises:
+        WeightsError: the weights are not on this machine. UserError: the codec does not take an option.
+    """
+    entry = None if is_own_code(name) or is_command_file(name) else _find(name)
+    if entry is None:
+        return
+    adapter = load_attribute(TABLE[entry.family.adapter])
+    takes = signature(adapter).parameters
+    for option in ("weights", *options) if weights is not None else options:
+        if option not in takes and not any(one.kind is one.VAR_KEYWORD for one in takes.values()):
+            raise UserError(f"the codec '{name}' does not take '{option}'", hint=f"it takes {', '.join(takes)}")
+    if hasattr(adapter, "require_weights"):
+        adapter.require_weights(weights, **{**entry.options, **options})
 
 
 def runs_on_device(name: str) -> bool:
@@ -278,5 +307,6 @@ __all__ = [
     "list_codecs",
     "load_codec",
     "require_codec",
+    "require_weights",
     "runs_on_device",
 ]

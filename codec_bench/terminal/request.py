@@ -9,7 +9,7 @@ How `--config` works
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -41,8 +41,11 @@ def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Call
     def made(act: Callable[[_Filled], None]) -> Callable[..., None]:
         options = options_of(schema)
 
+        def filled(given: Mapping[str, Any]) -> _Filled:
+            return schema(**{name: _read_back(one, given[name]) for name, one in options.items()})
+
         def run(**given: Any) -> None:
-            act(schema(**{name: _read_back(one, given[name]) for name, one in options.items()}))
+            act(filled(given))
 
         parameters = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=_annotation(one), default=_default(one))
@@ -53,6 +56,7 @@ def command(schema: type[_Filled]) -> Callable[[Callable[[_Filled], None]], Call
         config = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, annotation=Config, default=None)
         parameters.insert(place, config)
         run.alone = {one.flag: one.alone for one in options.values() if one.alone}  # type: ignore[attr-defined]
+        run.filled = filled  # type: ignore[attr-defined]  # the request of a command line that is not carried out here
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {one.name: one.annotation for one in parameters}
         run.__name__, run.__module__, run.__doc__ = act.__name__, act.__module__, act.__doc__
@@ -102,7 +106,7 @@ def _read_back(one: Option, value: Any) -> Any:
     if one.kind.typed == "settings":
         return parse_settings(value or [])
     if one.kind.typed == "columns":
-        return columns(value)
+        return columns(value or None)  # typer makes None of no value, and click an empty one
     return str(value) if isinstance(value, Path) else value
 
 

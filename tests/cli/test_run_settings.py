@@ -2,7 +2,7 @@
 
 import pytest
 
-from codec_bench.cli.run import regrouped
+from codec_bench.api.read_arguments import regrouped
 from codec_bench.models import load_model
 from codec_bench.terminal.request import parse_settings
 

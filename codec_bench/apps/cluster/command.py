@@ -15,7 +15,7 @@ from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, table, talk
 
 _COMMANDS = ("eval", "score", "run")
-_OWN = ("--shard", "--out")
+_OWN = ("--shard", "--out", "--executor")
 
 
 def slurm(
@@ -41,24 +41,32 @@ def slurm(
             return
     else:
         resources = Resources(gpus, cpus, time, partition, at_once, tuple(sbatch or ()))
-        # `Shard` refuses what is no number of shards.
-        submitted = submit(_command(context), _program(), out, Shard(1, parts).of, resources)
-    told = f"{len(submitted.waiting_for)} of {submitted.parts} parts"
-    merging = f"the job {submitted.jobs['merge']} that merges them into {out}"
-    talk(f"submitted {told} as job {submitted.jobs['parts']}, and {merging}")
-    talk(f"codec-bench progress {out} shows how far they are")
+        of = Shard(1, parts).of  # which refuses what is no number of shards
+        command, empty = _command(context, of)
+        submitted = submit(command, _program(), out, of, resources, empty)
+    array, merge = submitted.jobs["parts"], submitted.jobs["merge"]
+    held = f" ({len(submitted.empty)} hold no sample)" if submitted.empty else ""
+    talk(
+        f"submitted {len(submitted.tries)} of {submitted.parts} parts{held} as job {array}, and job {merge}, which merges them into {out}"
+    )
+    talk(
+        f"codec-bench progress {out} shows how far they are; scancel {array} {merge} cancels them, and the same command goes on"
+    )
 
 
 slurm.context_settings = {"allow_extra_args": True, "ignore_unknown_options": True}  # type: ignore[attr-defined]
 """The options of the command that runs in parts are read by that command."""
 
 
-def _command(context: typer.Context) -> list[str]:
-    """The command of each part, checked as if it were typed alone.
+def _command(context: typer.Context, parts: int) -> tuple[list[str], list[int]]:
+    """The command of each part, checked as if it were typed alone, and the numbers of the parts that hold no sample.
 
     Raises:
-        UserError: it is none that runs in parts, or one of its options is wrong.
+        UserError: it is none that runs in parts, or what it would be given is wrong or is not on this machine.
     """
+    from codec_bench.api.check_request import check_request
+    from codec_bench.terminal.request import values_of
+
     typed = list(context.args)
     name, *options = typed or [""]
     if name not in _COMMANDS:
@@ -70,8 +78,12 @@ def _command(context: typer.Context) -> list[str]:
     if own:
         raise UserError(f"slurm itself sets {own[0]} for each part", hint="leave it out")
     # What is wrong with an option is said as for the command itself.
-    context.find_root().command.commands[name].make_context(name, list(options)).close()  # type: ignore[attr-defined]
-    return typed
+    command = context.find_root().command.commands[name]  # type: ignore[attr-defined]
+    with command.make_context(name, list(options)) as read:
+        request = command.callback.filled(read.params)
+        sources = check_request(request, values_of(request))
+    held = {int(place) % parts + 1 for source in sources for place in source.places}
+    return typed, [number for number in range(1, parts + 1) if number not in held] if sources else []
 
 
 def _program() -> list[str]:
@@ -99,7 +111,7 @@ def progress(
 
     submitted = read_submission(folder)
     if submitted is not None:
-        folders = [part_folder(folder, number) for number in range(1, submitted.parts + 1)]
+        folders = [part_folder(folder, number) for number in submitted.needed]
     else:
         from codec_bench.store.folders import run_folders
 

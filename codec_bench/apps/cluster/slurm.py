@@ -3,10 +3,15 @@
 How it works
     `submit` writes two scripts into `OUT/slurm`. The first is an array: its job K runs the command with `--shard K/N` into
     `OUT/parts/K`. The second starts when every job of the array has ended, however it ended. It looks at the marks of the
-    parts. If all are there it merges them into `OUT`. If not, it submits those that are missing once more, at most `ROUNDS`
-    times in all, and then itself.
-    A job that Slurm ends early, by its time limit or because its node is lost, so costs a round and no results: its command
-    continues the part where it was.
+    parts. If all are there it merges them into `OUT`. If not, it submits those that are missing once more, and then itself.
+    A job that Slurm ends early, by its time limit or because its node is lost, so costs no results: its command continues
+    the part where it was. A part that was submitted `ROUNDS` times without finishing one more item has failed.
+    What a person cancels stays cancelled. Slurm forgets how a job ended, and not every cluster keeps accounts. So the merge
+    job reads it from the part's output, into which Slurm writes that a job was cancelled, and why. A part that has no
+    output was cancelled before it began.
+    The jobs are found in the queue by their names, which are made of the run folder. So they are found although the
+    submitting command was ended before it could write their numbers down.
+    The scripts hold the command with the values of its options, so nobody else may read the folder.
 
 Source: the manual of sbatch (https://slurm.schedmd.com/sbatch.html) and of job arrays (https://slurm.schedmd.com/job_array.html).
 """
@@ -17,22 +22,26 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import blake2b
 from pathlib import Path
 
+from codec_bench.apps.cluster.parts import progress_of
 from codec_bench.errors import UserError
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.parts import MARK
 
 ROUNDS = 3
-"""How often a part is submitted before it counts as failed."""
+"""How often a part is submitted without finishing one more item before it counts as failed."""
 FOLDER, STATE = "slurm", "slurm.json"
 ENDED = "part.ended"
 """The file in a part's folder that says that its command has ended well. A command may make several runs."""
 _ID = re.compile(r"[0-9]+")
 _TIME = re.compile(r"(\d+-)?\d+(:\d+){0,2}")
+_ENDED_EARLY = re.compile(r"\*\*\* (?:JOB|STEP) .* CANCELLED AT \S+(?P<why>.*) \*\*\*")
+"""What Slurm writes into the output of a job that it ends: `DUE TO TIME LIMIT`, for example, or no reason if a person cancelled it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,33 +91,42 @@ class Submission:
 
     Args:
         command: what each part runs, without `--shard` and `--out`. program: what the merge job starts `codec-bench` with.
-        parts: how many there are. resources: of each. rounds: how often parts were submitted.
-        jobs: of the last round: the array and the job that merges. waiting_for: the parts of the last round.
+        parts: how many there are. empty: the numbers of those that hold no sample, and are not run. resources: of each.
+        jobs: of the last round: the array and the job that merges.
+        tries: of each part of the last round, how often it was submitted since it last finished an item, and how many items
+            were finished then.
     """
 
     command: tuple[str, ...]
     program: tuple[str, ...]
     parts: int
     resources: Resources
-    rounds: int = 0
+    empty: tuple[int, ...] = ()
     jobs: Mapping[str, str] = field(default_factory=dict)
-    waiting_for: tuple[int, ...] = ()
+    tries: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    @property
+    def needed(self) -> list[int]:
+        """The numbers of the parts that hold samples."""
+        return sorted(set(range(1, self.parts + 1)) - set(self.empty))
 
 
-def submit(command: Sequence[str], program: Sequence[str], out: Path, parts: int, resources: Resources) -> Submission:
-    """Submits all parts of a run that are not finished.
+def submit(
+    command: Sequence[str], program: Sequence[str], out: Path, parts: int, resources: Resources, empty: Collection[int] = ()
+) -> Submission:  # fmt: skip
+    """Submits all parts of a run that are not finished. Of parts that are in the queue without the job that merges, that job alone.
 
     Args:
-        command: `eval` or `score` with its options, without `--shard` and `--out`.
+        command: `eval`, `score` or `run` with its options, without `--shard` and `--out`.
         program: what starts `codec-bench` on the nodes.
         out: the folder of the merged run, on a file system that all nodes share.
-        parts: how many shards there are. resources: what each gets.
+        parts: how many shards there are. resources: what each gets. empty: the numbers of those that hold no sample.
 
     Raises:
-        UserError: there is no Slurm here, it refuses the job, another command was submitted for this folder, or a part of an
-            earlier call is still in the queue.
+        UserError: there is no Slurm here, it refuses a job, another command was submitted for this folder, or its jobs are in
+            the queue.
     """
-    asked = Submission(tuple(command), tuple(program), parts, resources)
+    asked = Submission(tuple(command), tuple(program), parts, resources, tuple(sorted(empty)))
     before = read_submission(out)
     if before is not None:
         if (before.command, before.parts) != (asked.command, asked.parts):
@@ -116,47 +134,80 @@ def submit(command: Sequence[str], program: Sequence[str], out: Path, parts: int
                 f"'{out}' belongs to another command: {shlex.join(before.command)} in {before.parts} parts",
                 hint="give another --out",
             )
-        if queued := _queued(before):
+        queued = _queued(out)
+        if queued and _names(out)[1] not in queued.values():
+            arrays = sorted({job.partition("_")[0] for job in queued})
+            return _submit_merge(replace(before, jobs={"parts": arrays[-1]}), out)
+        if queued:
             raise UserError(
-                f"{len(queued)} jobs of '{out}' are in the queue already: {', '.join(queued[:5])}",
+                f"{len(queued)} jobs of '{out}' are in the queue already: {', '.join(list(queued)[:5])}",
                 hint=f"codec-bench progress {out} shows how far they are",
             )
-    left = unfinished(out, parts)
+    left = unfinished(out, asked.needed)
     if not left:
         raise UserError(
             f"all {parts} parts in '{out}' are finished", hint=f"codec-bench merge {out / 'parts'} --out {out}"
         )
-    return _submit(asked, out, left)
+    return _submit(replace(asked, tries={number: (1, _items(out, number)) for number in left}), out)
 
 
 def go_on(out: Path) -> Submission | None:
     """Submits the parts that are not finished once more, as the merge job does; None if all are finished.
 
     Raises:
-        UserError: nothing was submitted for this folder, Slurm refuses, or a part was submitted `ROUNDS` times.
+        UserError: nothing was submitted for this folder, Slurm refuses, a part was cancelled, or those that are left were
+            submitted `ROUNDS` times without finishing one more item.
     """
     before = read_submission(out)
     if before is None:
         raise UserError(f"nothing was submitted for '{out}'", hint="codec-bench slurm eval ... --out DIR submits a run")
-    left = unfinished(out, before.parts)
+    left = unfinished(out, before.needed)
     if not left:
         return None
-    if before.rounds >= ROUNDS:
+    array = before.jobs.get("parts")
+    cancelled = [number for number in left if number in before.tries and array and _was_cancelled(out, array, number)]
+    if cancelled:
+        raise UserError(
+            f"{len(cancelled)} of {before.parts} parts were cancelled: {_ranges(cancelled)}; nothing is submitted again",
+            hint="the same codec-bench slurm command goes on where they ended",
+        )
+    tries: dict[int, tuple[int, int]] = {}
+    for number in sorted({*left} & {*before.tries}):  # others had failed before the last round
+        times, items = before.tries[number]
+        now = _items(out, number)
+        if now > items or times < ROUNDS:
+            tries[number] = (1 if now > items else times + 1, now)
+    if not tries:
         raise UserError(
             f"{len(left)} of {before.parts} parts failed {ROUNDS} times: {_ranges(left)}",
             hint=f"their output is in {out / FOLDER}; the same codec-bench slurm command submits them anew",
         )
-    return _submit(before, out, left)
+    return _submit(replace(before, tries=tries), out)
 
 
-def unfinished(out: Path, parts: int) -> list[int]:
-    """The numbers of the parts whose command has not ended well, or has left a run without its mark."""
-    return [number for number in range(1, parts + 1) if not _is_finished(part_folder(out, number))]
+def unfinished(out: Path, needed: Sequence[int]) -> list[int]:
+    """The numbers of those of the parts whose command has not ended well, or has left a run without its mark."""
+    return [number for number in needed if not _is_finished(part_folder(out, number))]
 
 
 def _is_finished(folder: Path) -> bool:
     runs = [path.parent for path in folder.rglob(DATABASE)]
     return (folder / ENDED).is_file() and bool(runs) and all((run / MARK).is_file() for run in runs)
+
+
+def _items(out: Path, number: int) -> int:
+    """How many items of a part are finished."""
+    return progress_of([part_folder(out, number)])[0].done
+
+
+def _was_cancelled(out: Path, array: str, number: int) -> bool:
+    """Whether a part was cancelled, by what Slurm wrote into its output; it has none if it never began."""
+    try:
+        said = (out / FOLDER / f"{array}_{number}.log").read_text("utf-8", "replace")
+    except OSError:
+        return True
+    ended = list(_ENDED_EARLY.finditer(said))
+    return bool(ended) and not ended[-1]["why"]
 
 
 def part_folder(out: Path, number: int | str) -> Path:
@@ -176,39 +227,73 @@ def read_submission(out: Path) -> Submission | None:
     held = read_json(path)
     try:
         resources = Resources(**{**held["resources"], "more": tuple(held["resources"]["more"])})
-        command, program, waiting = (tuple(held[name]) for name in ("command", "program", "waiting_for"))
-        return Submission(command, program, held["parts"], resources, held["rounds"], held["jobs"], waiting)
-    except (KeyError, TypeError) as error:
+        command, program, empty = (tuple(held[name]) for name in ("command", "program", "empty"))
+        tries = {int(number): (times, items) for number, (times, items) in held["tries"].items()}
+        return Submission(command, program, held["parts"], resources, empty, held["jobs"], tries)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"'{path}' does not say what was submitted: {error}", hint="give another --out") from error
 
 
-def _submit(asked: Submission, out: Path, left: Sequence[int]) -> Submission:
+def _submit(asked: Submission, out: Path) -> Submission:
     folder = out / FOLDER
+    state = folder / STATE
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
         (folder / "part.sh").write_text(_part_script(asked, out))
         (folder / "merge.sh").write_text(_merge_script(asked, out))
+        before = state.read_bytes() if state.is_file() else None
     except OSError as error:
         raise UserError(f"'{folder}' cannot be written: {error.strerror or error}") from error
+    write_json(state, asdict(replace(asked, jobs={})))
     limit = f"%{asked.resources.at_once}" if asked.resources.at_once else ""
-    array = _sbatch(
-        f"--array={_ranges(left)}{limit}",
-        f"--output={folder}/%A_%a.log",
-        *asked.resources.arguments(),
-        str(folder / "part.sh"),
-    )
+    try:
+        array = _sbatch(
+            *asked.resources.arguments(),
+            f"--array={_ranges(sorted(asked.tries))}{limit}",
+            f"--job-name={_names(out)[0]}",
+            f"--output={folder}/%A_%a.log",
+            str(folder / "part.sh"),
+        )
+    except UserError:  # nothing was submitted, so the folder belongs to no command that it did not belong to before
+        state.write_bytes(before) if before is not None else state.unlink(missing_ok=True)
+        raise
+    done = replace(asked, jobs={"parts": array})
+    write_json(state, asdict(done))
+    return _submit_merge(done, out)
+
+
+def _submit_merge(asked: Submission, out: Path) -> Submission:
+    """Submits the job that merges when the parts that are in the queue have ended.
+
+    Raises:
+        UserError: Slurm refuses it. The parts run on.
+    """
+    folder, array = out / FOLDER, asked.jobs["parts"]
     partition = [f"--partition={asked.resources.partition}"] if asked.resources.partition else []
-    merge = _sbatch(
-        f"--dependency=afterany:{array}",
-        f"--output={folder}/%j.log",
-        *partition,
-        *asked.resources.more,
-        str(folder / "merge.sh"),
-    )
-    jobs = {"parts": array, "merge": merge}
-    done = replace(asked, rounds=asked.rounds + 1, jobs=jobs, waiting_for=tuple(left))
+    try:
+        merge = _sbatch(
+            *partition,
+            *asked.resources.more,
+            f"--dependency=afterany:{array}",
+            f"--job-name={_names(out)[1]}",
+            f"--output={folder}/%j.log",
+            str(folder / "merge.sh"),
+        )
+    except UserError as error:
+        raise UserError(
+            f"the parts are in the queue as job {array}, and the job that merges them is not: {error.message}",
+            hint=f"the same codec-bench slurm command submits that job alone; scancel {array} cancels the parts",
+        ) from error
+    done = replace(asked, jobs={"parts": array, "merge": merge})
     write_json(folder / STATE, asdict(done))
     return done
+
+
+def _names(out: Path) -> tuple[str, str]:
+    """The names of the jobs of a run folder: of the parts, and of the job that merges."""
+    mark = blake2b(str(out.resolve()).encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+    return f"codec-bench-{mark}", f"codec-bench-merge-{mark}"
 
 
 def _part_script(asked: Submission, out: Path) -> str:
@@ -217,7 +302,6 @@ def _part_script(asked: Submission, out: Path) -> str:
     place = shlex.quote(str(part_folder(out.resolve(), "")))
     # 3 means finished with failures of single items, which are in the record.
     return f"""#!/bin/bash
-#SBATCH --job-name=codec-bench
 #SBATCH --open-mode=append
 {command} --shard "{number}/{asked.parts}" --out {place}/"{number}"
 code=$?
@@ -228,7 +312,6 @@ exit $code
 
 def _merge_script(asked: Submission, out: Path) -> str:
     return f"""#!/bin/bash
-#SBATCH --job-name=codec-bench-merge
 #SBATCH --open-mode=append
 exec {shlex.join([*asked.program, "slurm", "--go-on", "--out", str(out.resolve())])}
 """
@@ -243,17 +326,10 @@ def _sbatch(*arguments: str) -> str:
     return found.group()
 
 
-def _queued(submission: Submission) -> list[str]:
-    """The jobs of a submission that are waiting or running."""
-    ids = ",".join(submission.jobs.values())
-    if not ids:
-        return []
-    try:
-        return _called("squeue", "--noheader", "--array", "--format=%i", f"--jobs={ids}").split()
-    except UserError as error:  # squeue refuses jobs that it has forgotten
-        if "Invalid job id" in error.message:
-            return []
-        raise
+def _queued(out: Path) -> dict[str, str]:
+    """The jobs of a run folder that are waiting or running, each with its name."""
+    said = _called("squeue", "--noheader", "--array", "--format=%i %j", f"--name={','.join(_names(out))}")
+    return {job: name for job, _, name in (line.partition(" ") for line in said.splitlines())}
 
 
 def _called(program: str, *arguments: str) -> str:
@@ -264,7 +340,10 @@ def _called(program: str, *arguments: str) -> str:
     done = subprocess.run([program, *arguments], capture_output=True, text=True)
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split())
-        raise UserError(f"{program} refused: {said}", hint="further arguments of sbatch can be given by --sbatch")
+        hint = "further arguments of sbatch can be given by --sbatch"
+        if "Invalid job array specification" in said:
+            hint = "give fewer --parts: Slurm allows less than its MaxArraySize, which scontrol show config prints"
+        raise UserError(f"{program} refused: {said}", hint=hint)
     return done.stdout.strip()
 
 

@@ -178,6 +178,11 @@ def preview(one: Benchmark, name: str, request: RunRequest) -> Preview:
     """
     model = load_model(name, request.options.get(name), device=request.running.device)
     plan = _planned(one, model, request)
+    scheme = _scheme(one, plan.prompt.process, request)
+    if scheme is not None and request.phase != "answers":  # what cannot score is found before anything is paid
+        scored(one, scheme, request)
+        if scheme.hears:
+            scheme.plan(request.options, None)
     estimate = _estimate(one, model, plan, request, {})
     cost = "what that costs is not known: the model has no prices" if estimate is None else estimate.words
     if request.prompts == EACH:

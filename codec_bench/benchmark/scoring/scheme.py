@@ -88,8 +88,8 @@ class Scheme:
         """Whether an answer's sound is compared with the question's."""
         return any(metric.kind == "pair" for metric in self.spoken.values())
 
-    def plan(self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None]) -> Plan:
-        """What the engine computes for spoken answers in these languages; needed only if `hears`."""
+    def plan(self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None) -> Plan:
+        """What the engine computes for spoken answers in these languages, or in any (None); needed only if `hears`."""
         asked = [*self.spoken, *self.transcripts]
         read = {feature for name in asked for feature in features_read(build_metric(name))}
         given = {name: values for name, values in options.items() if name in read}

@@ -14,6 +14,7 @@ import numpy as np
 
 from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream, GraphMode
 
@@ -60,6 +61,15 @@ class PublishedCodec(Codec):
 
         found = [lookup(name.format(**options)) for name in cls.checkpoints]
         return str(found[0].folder) if found[0] and all(found) else None
+
+    @classmethod
+    def require_weights(cls, weights: str | None, **options: Any) -> None:
+        """Raises WeightsError unless the weights are on this machine: the published ones, or those that are named."""
+        from codec_bench.weights import find
+
+        if weights not in (RANDOM, RANDOM_FULL):
+            for name in cls.checkpoints:
+                find(name.format(**options), weights)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
         """The vectors that codes stand for, float32 `(frames, dimensions)`: of all codebooks together, as the decoder is given them.

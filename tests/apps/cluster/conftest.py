@@ -14,7 +14,7 @@ printf '%s\\n' "$*" >> "$SLURM_TOLD/sbatch"
 echo "$number;cluster"
 """
 SQUEUE = """#!/bin/bash
-cat "$SLURM_TOLD/queue" 2>/dev/null
+cat "$SLURM_TOLD/queue" 2>/dev/null || true
 """
 
 
@@ -34,9 +34,19 @@ class Told:
         """What squeue shows from now on."""
         (self.folder / "queue").write_text(text)
 
-    def refuses(self, program: str, why: str) -> None:
-        """Lets a program fail from now on."""
-        (self.folder / "bin" / program).write_text(f"#!/bin/bash\necho '{why}' >&2\nexit 1\n")
+    def refuses(self, program: str, why: str, call: int = 1) -> None:
+        """Lets a program fail from a call on, counted from now."""
+        path, before = self.folder / "bin" / program, self.folder / f"{program}.before"
+        path.rename(before)
+        path.write_text(
+            f"#!/bin/bash\ncount=$(($(cat {before}.calls 2>/dev/null || echo 0) + 1)); echo $count > {before}.calls\n"
+            f"[ $count -lt {call} ] && exec {before} \"$@\"\necho '{why}' >&2\nexit 1\n"
+        )
+        path.chmod(0o755)
+
+    def allows(self, program: str) -> None:
+        """Lets a program that was made to fail work again."""
+        (self.folder / f"{program}.before").rename(self.folder / "bin" / program)
 
 
 @pytest.fixture

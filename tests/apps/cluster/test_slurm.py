@@ -11,6 +11,7 @@ import pytest
 from codec_bench.apps.cluster.slurm import ROUNDS, Resources, go_on, read_submission, submit
 from codec_bench.errors import UserError
 
+DATA = ("--data", "embedded", "--metrics", "stoi")
 COMMAND = ("eval", "--codec", "opus-12k", "--data", "a folder", "--metrics", "stoi")
 PRINTS = ("printf", "%s\\n")
 """In place of the program: what a script starts with prints its arguments, one a line."""
@@ -64,18 +65,26 @@ def test_what_the_jobs_run(tmp_path, slurm):
     assert merges.stdout.splitlines() == ["slurm", "--go-on", "--out", str(out)]
 
 
+def began(out, done, *numbers, said="it began"):
+    """Leaves what Slurm leaves of parts that began."""
+    for number in numbers:
+        (out / "slurm" / f"{done.jobs['parts']}_{number}.log").write_text(said)
+
+
 def test_parts_that_are_missing_are_submitted_again_and_not_for_ever(tmp_path, slurm):
     out = tmp_path / "run"
-    submit(COMMAND, PRINTS, out, 9, Resources(gpus=2))
+    began(out, submit(COMMAND, PRINTS, out, 9, Resources(gpus=2)), *range(1, 10))
     finish(out, 1, 2, 3, 4, 5, 6, 9)
     (out / "parts" / "4" / "part.ended").unlink()  # its command was ended before it made its second run
     (out / "parts" / "6" / "benchmark" / "model" / "part.json").unlink()  # a run without its mark is not finished
     again = go_on(out)
     assert "--array=4,6-8 " in slurm.submitted[2] and "--gres=gpu:2" in slurm.submitted[2]
-    assert again.rounds == 2 and again.waiting_for == (4, 6, 7, 8)
+    assert again.tries == dict.fromkeys((4, 6, 7, 8), (2, 0))
     finish(out, 4, 6, 8)
     for _ in range(ROUNDS - 2):
-        go_on(out)
+        began(out, again, 7)
+        again = go_on(out)
+    began(out, again, 7)
     with pytest.raises(UserError, match=f"1 of 9 parts failed {ROUNDS} times: 7"):
         go_on(out)
     finish(out, 7)
@@ -85,18 +94,115 @@ def test_parts_that_are_missing_are_submitted_again_and_not_for_ever(tmp_path, s
 def test_the_same_command_submits_what_is_missing_and_another_is_refused(tmp_path, slurm):
     out = tmp_path / "run"
     submit(COMMAND, PRINTS, out, 4, Resources())
-    slurm.queue("101_2\n102\n")
+    parts, merging = [word.split("=")[1] for call in slurm.submitted for word in call.split() if "--job-name=" in word]
+    assert parts != merging and parts.startswith("codec-bench-") and merging.startswith("codec-bench-merge-")
+    slurm.queue(f"101_2 {parts}\n102 {merging}\n")
     with pytest.raises(UserError, match=r"2 jobs .* are in the queue already: 101_2, 102"):
         submit(COMMAND, PRINTS, out, 4, Resources())
-    slurm.refuses("squeue", "slurm_load_jobs error: Invalid job id specified")
+    slurm.queue("")
     finish(out, 1, 3)
-    assert submit(COMMAND, PRINTS, out, 4, Resources(time="60")).waiting_for == (2, 4)
+    assert submit(COMMAND, PRINTS, out, 4, Resources(time="60")).tries == {2: (1, 0), 4: (1, 0)}
     for other in ((("score", *COMMAND[1:]), 4), (COMMAND, 5)):
         with pytest.raises(UserError, match="belongs to another command"):
             submit(other[0], PRINTS, out, other[1], Resources())
     finish(out, 2, 4)
     with pytest.raises(UserError, match=r"all 4 parts .* are finished"):
         submit(COMMAND, PRINTS, out, 4, Resources())
+
+
+LIMIT = "slurmstepd-n1: error: *** JOB 5 ON n1 CANCELLED AT 2026-11-24T14:09:39 DUE TO TIME LIMIT ***\n"
+CANCELLED = "slurmstepd-n1: error: *** JOB 5 ON n1 CANCELLED AT 2026-11-24T14:05:49 ***\nTerminated\n"
+
+
+def test_what_a_person_cancels_stays_cancelled_and_the_same_command_goes_on(tmp_path, slurm):
+    out = tmp_path / "run"
+    done = submit(COMMAND, PRINTS, out, 5, Resources())
+    finish(out, 1)
+    began(out, done, 1)
+    began(out, done, 2, said=LIMIT)
+    began(out, done, 3, said=LIMIT + CANCELLED)  # the fourth and fifth never began
+    with pytest.raises(UserError, match="3 of 5 parts were cancelled: 3-5; nothing is submitted again") as told:
+        go_on(out)
+    assert "the same codec-bench slurm command goes on" in told.value.hint and len(slurm.submitted) == 2
+    began(out, submit(COMMAND, PRINTS, out, 5, Resources()), 2, 3, 4, 5, said=CANCELLED + "it began again\n" + LIMIT)
+    assert sorted(go_on(out).tries) == [2, 3, 4, 5]
+
+
+def test_a_part_has_failed_when_it_finishes_no_further_item(tmp_path, slurm, monkeypatch):
+    """A part that its time limit ends again and again goes on as long as it gets ahead."""
+    out, items = tmp_path / "run", {1: 0, 2: 0}
+    monkeypatch.setattr("codec_bench.apps.cluster.slurm._items", lambda out, number: items[number])
+    done = submit(COMMAND, PRINTS, out, 2, Resources())
+    for _ in range(ROUNDS - 1):
+        items[1] += 5
+        began(out, done, 1, 2)
+        done = go_on(out)
+        assert sorted(done.tries) == [1, 2] and done.tries[1] == (1, items[1])
+    items[1] += 5
+    began(out, done, 1, 2)
+    done = go_on(out)
+    assert sorted(done.tries) == [1]
+    finish(out, 1)
+    with pytest.raises(UserError, match=f"1 of 2 parts failed {ROUNDS} times: 2"):
+        go_on(out)
+
+
+def test_a_refused_merge_job_leaves_no_orphan(tmp_path, slurm):
+    out = tmp_path / "run"
+    slurm.refuses("sbatch", "sbatch: error: QOSMaxSubmitJobPerUserLimit", call=2)
+    with pytest.raises(
+        UserError, match="the parts are in the queue as job 101, and the job that merges them is not: "
+    ) as told:
+        submit(COMMAND, PRINTS, out, 3, Resources())
+    assert "QOSMaxSubmit" in told.value.message and "submits that job alone" in told.value.hint
+    slurm.allows("sbatch")
+    (name,) = [word.split("=")[1] for word in slurm.submitted[0].split() if "--job-name=" in word]
+    slurm.queue(f"101_1 {name}\n101_2 {name}\n101_3 {name}\n")
+    done = submit(COMMAND, PRINTS, out, 3, Resources())
+    assert len(slurm.submitted) == 2 and "--dependency=afterany:101" in slurm.submitted[1]
+    assert done.jobs == {"parts": "101", "merge": "102"} == read_submission(out).jobs and sorted(done.tries) == [
+        1,
+        2,
+        3,
+    ]
+
+
+def test_a_command_that_is_killed_between_its_two_jobs_leaves_no_orphan(tmp_path, slurm, monkeypatch):
+    out, real = tmp_path / "run", subprocess.run
+
+    def killed(words, **more):
+        done = real(words, **more)
+        if words[0] == "sbatch":
+            raise KeyboardInterrupt
+        return done
+
+    monkeypatch.setattr(subprocess, "run", killed)
+    with pytest.raises(KeyboardInterrupt):
+        submit(COMMAND, PRINTS, out, 3, Resources())
+    monkeypatch.setattr(subprocess, "run", real)
+    (name,) = [word.split("=")[1] for word in slurm.submitted[0].split() if "--job-name=" in word]
+    slurm.queue(f"101_1 {name}\n")
+    assert submit(COMMAND, PRINTS, out, 3, Resources()).jobs == {"parts": "101", "merge": "102"}
+    assert "afterany:101" in slurm.submitted[1]
+
+
+def test_an_array_that_is_refused_leaves_nothing_behind(tmp_path, slurm):
+    out = tmp_path / "run"
+    slurm.refuses("sbatch", "sbatch: error: Batch job submission failed: Invalid job array specification")
+    with pytest.raises(UserError, match="Invalid job array") as told:
+        submit(COMMAND, PRINTS, out, 3000, Resources())
+    assert "fewer --parts" in told.value.hint and read_submission(out) is None
+    slurm.allows("sbatch")
+    assert submit(COMMAND, PRINTS, out, 1000, Resources()).parts == 1000
+
+
+def test_nobody_else_can_read_what_the_command_was_given(tmp_path, slurm):
+    out = tmp_path / "run"
+    (out / "slurm").mkdir(parents=True, mode=0o755)
+    submit((*COMMAND, "--set", "dnsmos.weights=a-value"), PRINTS, out, 2, Resources())
+    holding = [path for path in out.rglob("*") if path.is_file() and b"a-value" in path.read_bytes()]
+    assert holding and {path.parent for path in holding} == {out / "slurm"}
+    assert (out / "slurm").stat().st_mode & 0o777 == 0o700
 
 
 def test_what_slurm_refuses_is_one_sentence(tmp_path, slurm, monkeypatch):
@@ -128,14 +234,34 @@ def test_resources_that_are_none(wrong):
         (["eval", "--codec", "opus-12k", "--data", "embedded", "--shard", "1/2"], "slurm itself sets --shard"),
         (["eval", "--codec", "opus-12k"], "Missing option '--data'"),
         (["eval", "--codec", "opus-12k", "--data", "x", "--limt", "3"], "No such option: --limt"),
+        (["eval", "--codec", "opus-12k", "--data", "embedded", "--executor", "ray"], "slurm itself sets --executor"),
         (["eval", "--codec", "opus-12k", "--data", "x", "--parts", "0"], "expected K/N"),
+        (["eval", "--codec", "nosuchcodec", *DATA], "there is no codec called 'nosuchcodec'"),
+        (["eval", "--codec", "encodec-24khz@6", *DATA], "the weights 'encodec-24khz' are not on this machine"),
+        (["eval", "--codec", "opus-12k", *DATA, "--set", "opus-12k.api_key=SECRET"], "does not take 'api_key'"),
+        (["eval", "--codec", "./none.py:Mine", *DATA], "there is no file 'none.py'"),
+        (["eval", "--codec", f"{json.__file__}:Mine", *DATA], "has nothing that is called 'Mine'"),
+        (["eval", "--codec", "opus-12k", "--data", "nosuch.jsonl", "--metrics", "stoi"], "nosuch.jsonl"),
+        (
+            ["eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "nosuch"],
+            "there is no metric called 'nosuch'",
+        ),
+        (
+            ["eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "utmos"],
+            "the weights 'utmos22-strong' are not",
+        ),
+        (["score", "--generated", "nosuch", *DATA], "nosuch"),
+        (["run", "nosuch", "--model", "gpt-4o"], "there is no benchmark called 'nosuch'"),
+        (["run", "aishell-1", "--model", "gpt-4o", "--data", "nowhere"], "nowhere"),
+        (["run", "codec-librispeech-test-clean", "--codec", "opus-12k", "--data", "nowhere"], "nowhere"),
+        (["run", "aishell-1", "--model", "openai-chat", "--set", "openai-chat.api_key=SECRET"], "api_key"),
     ],
 )
 def test_the_command_is_checked_before_anything_is_submitted(tmp_path, slurm, command, typed, said):
     code, _printed, said_aloud = command("slurm", *typed, "--out", str(tmp_path / "run"))
     assert code == 2, said_aloud
     assert said in said_aloud
-    assert slurm.submitted == []
+    assert slurm.submitted == [] and not (tmp_path / "run").exists()
 
 
 def test_the_command_line_submits_and_shows_progress(tmp_path, slurm, command):

@@ -1,0 +1,68 @@
+"""Checks what `eval`, `score` or `run` would be given, before the command runs on other machines: names, options, data and weights."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from inspect import signature
+from typing import Any
+
+from codec_bench.api import evaluate, score
+from codec_bench.api.read_arguments import arguments_of, verb_and_arguments
+from codec_bench.api.run_benchmark import prepared_codecs, run_benchmark
+from codec_bench.codecs import require_codec, require_weights
+from codec_bench.config.request import EvalRequest, Request
+from codec_bench.config.run_request import RunRequest
+from codec_bench.data import Source
+from codec_bench.engine.evaluation import Evaluation
+from codec_bench.engine.plan import build_plan
+from codec_bench.errors import Note, UserError
+
+
+def check_request(request: Request, values: Mapping[str, Any]) -> tuple[Source, ...]:
+    """Checks what a command would be given. Nothing is run, no model is loaded, and no service is asked.
+
+    Args:
+        request: of `eval`, `score` or `run`. values: the same, by the names of its options.
+
+    Returns:
+        The data that are sent through systems. Empty if questions are asked: they are read only while they are asked.
+
+    Raises:
+        UserError: a name, an option or the data is wrong, or weights are not on this machine.
+    """
+    if isinstance(request, RunRequest):
+        verb, given, running = verb_and_arguments(request, values)
+        if verb is run_benchmark:
+            if request.phase != "scores":  # that phase needs neither the model nor the data
+                _check_questions(given | {"dry_run": True, "running": running})
+            return ()
+        asked = _called(prepared_codecs, given)
+    else:
+        given = arguments_of(type(request), values)
+        asked = [_called(evaluate.prepared if isinstance(request, EvalRequest) else score.prepared, given)]
+    for one in asked:
+        _check_evaluation(one)
+    return tuple(one.source for one in asked)
+
+
+def _called(prepare: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    """What a function gives for those of the arguments that it takes. The folder is left out: nothing has been begun in it."""
+    return prepare(**{name: given[name] for name in signature(prepare).parameters if name in given and name != "out"})
+
+
+def _check_questions(given: Mapping[str, Any]) -> None:
+    """Raises UserError if no model can be asked and scored on any of the benchmarks; says which will be left out."""
+    for benchmark, model, why in run_benchmark(**given).left_out:
+        warnings.warn(f"{benchmark} with {model} will be left out: {why}", Note, stacklevel=2)
+
+
+def _check_evaluation(asked: Evaluation) -> None:
+    """Raises UserError if an evaluation cannot be planned here, or a codec or its weights are not there."""
+    if not len(asked.source):
+        raise UserError(f"'{asked.source.name}' holds no samples", hint="name data that holds at least one")
+    plan = build_plan(asked.systems, asked.metrics, asked.options, asked.source.languages)
+    for system in plan.systems:
+        if system.stage is not None and system.codec is not None:
+            require_codec(system.codec, system.asked)
+            require_weights(system.codec, **system.stage.options)
