@@ -80,6 +80,16 @@ def connected(address: str | None) -> Iterator[Any]:
         ray.shutdown()
 
 
+def head_answers(ray: Any) -> bool:
+    """Whether the head node can still be reached. Ray's own calls would wait for it, and end this process after a minute."""
+    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWERS_S).close()
+    except OSError:
+        return False
+    return True
+
+
 def first_line(error: BaseException) -> str:
     """What an error of Ray says, without the lines that follow."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
@@ -115,7 +125,7 @@ class ClusterSize:
 
     @classmethod
     def of(cls, ray: Any, plan: Plan, running: Running, cluster: OnRay) -> ClusterSize:
-        """Looks at the nodes that are alive.
+        """Looks at the nodes that are alive; without one, there are no actors of any kind.
 
         Raises:
             UserError: GPUs were asked for, and the cluster has none.
@@ -123,6 +133,8 @@ class ClusterSize:
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         cpus = [int(node.get("CPU", 0)) for node in nodes]
         with_gpu = [(int(node["GPU"]), int(node.get("CPU", 0))) for node in nodes if node.get("GPU", 0) >= 1]
+        if not nodes:
+            return cls(())
         least = min((count for count in cpus if count), default=1)
         each = cluster.cpus or min(CPUS_PER_ACTOR, least)
         fit = sum(count // each for count in cpus)

@@ -7,6 +7,7 @@ How it works
     go to the run folder, which all nodes share.
     An actor that is lost, with its node or alone, is replaced, and its shard continues where its record ends. Actors are
     added when the cluster grows. They are ended when no shard is left for them, so that the cluster can shrink.
+    If no node is left that an actor could be on, the driver waits for a while and then ends, since nothing would ever change.
     If the driver ends, its actors end too; the same command continues with the shards that are not finished.
 """
 
@@ -21,13 +22,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 import numpy as np
 
 from codec_bench.apps.cluster.actor import Ended, Place, ShardActor, Told
-from codec_bench.apps.cluster.connection import ClusterSize, Kind, check_there, connected, first_line
+from codec_bench.apps.cluster.connection import ClusterSize, Kind, check_there, connected, first_line, head_answers
 from codec_bench.apps.cluster.parts import PartFolders
 from codec_bench.apps.cluster.queue import ShardQueue
 from codec_bench.data.shard import MOST_SHARDS, Shard
@@ -51,6 +52,10 @@ LOOK_S = 2.0
 TELL_S = 1.0
 IDLE_S = 60.0
 """How long an actor is kept that finds nothing to do; it may still take a piece of a slow shard."""
+NO_NODE_S = 120.0
+"""How long the driver waits for a node that an actor could be on, when there is none."""
+NO_HEAD_S = 30.0
+"""How long it waits for the head node. Ray itself ends the process after 60 s, without a word about the run."""
 NOT_STARTED = 8
 """How many actors may end before they have begun, one after the other, until the run ends."""
 
@@ -179,6 +184,9 @@ class _Driver:
         self._looked = -LOOK_S
         self._size = ClusterSize(())
         self._not_started = 0
+        self._head = True
+        self._head_seen = self._node_seen = monotonic()
+        self._most = count.done
         self._remote = ray.remote(ShardActor)
 
     def run(self) -> None:
@@ -191,7 +199,11 @@ class _Driver:
             self._look()
             self._hand_out()
             waiting = [ref for actor in self._actors for ref in (actor.answer, actor.asked) if ref is not None]
-            ready, _ = self._ray.wait(waiting, num_returns=1, timeout=TELL_S) if waiting else ([], [])
+            if waiting:
+                ready, _ = self._ray.wait(waiting, num_returns=1, timeout=TELL_S)
+            else:
+                ready = []
+                sleep(TELL_S)
             for ref in ready:
                 self._follow(ref)
             self._ask()
@@ -208,12 +220,34 @@ class _Driver:
         if monotonic() - self._looked < LOOK_S:
             return
         self._looked = monotonic()
-        self._size = ClusterSize.of(self._ray, self._plan, self._running, self._cluster)
+        self._head = head_answers(self._ray)
+        self._size = ClusterSize(())
+        if self._head:
+            with suppress(UserError):  # the nodes with a GPU, which there were, are gone; others may come
+                self._size = ClusterSize.of(self._ray, self._plan, self._running, self._cluster)
+        self._check_nodes()
         have = Counter(actor.kind for actor in self._actors)
         most = self._queue.open
         for number, kind in enumerate(self._size.kinds):
             for _ in range(min(kind.count - have[number], most - len(self._actors))):
                 self._start(number, kind)
+
+    def _check_nodes(self) -> None:
+        """Raises UserError if there has been no node for an actor for `NO_NODE_S`, or no head node for `NO_HEAD_S`."""
+        if self._head:
+            self._head_seen = monotonic()
+        if self._size.actors:
+            self._node_seen = monotonic()
+        why = ""
+        if monotonic() - self._head_seen > NO_HEAD_S:
+            why = f"the head node of the Ray cluster has not answered for {NO_HEAD_S:.0f} s"
+        elif monotonic() - self._node_seen > NO_NODE_S:
+            why = f"the Ray cluster has had no node to run on for {NO_NODE_S:.0f} s"
+        if why:
+            raise UserError(
+                f"{why}; {self._most:,} of {self.count.total:,} items are finished and kept in '{self._folders.out}'",
+                hint="the same command goes on with the rest when the cluster is back; ray status shows its nodes",
+            )
 
     def _start(self, number: int, kind: Kind) -> None:
         device = "auto" if kind.gpus else "cpu"
@@ -310,6 +344,8 @@ class _Driver:
                 ) from error
 
     def _end(self, actor: _Actor) -> None:
+        if not self._head:  # the call would wait for it, and its actors end without it
+            return
         with suppress(Exception):  # it may have ended, or the cluster with it
             self._ray.kill(actor.handle)
 
@@ -325,10 +361,12 @@ class _Driver:
             actor.told for actor in self._actors if actor.shard is not None and actor.shard.of == self._folders.of
         ]
         done, failed = (sum(getattr(told, name) for told in running) for name in ("done", "failed"))
+        done = min(self.count.done + done, self.count.total)
+        self._most = max(self._most, done)
         busy = sum(actor.shard is not None for actor in self._actors)
         self._running.progress(
             f"running on {busy} actor{'' if busy == 1 else 's'}",
-            min(self.count.done + done, self.count.total),
+            done,
             self.count.total,
             self.count.failed + failed,
             self.count.audio_s + sum(told.audio_s for told in running),

@@ -42,6 +42,7 @@ class StandInRay:
         self.lose, self.hang = set(lose), set(hang)
         self.given = self.calls = self.started = self.ended = 0
         self.resources = [{"CPU": 2.0}]
+        self.answers = True
 
     def nodes(self):
         return [{"Alive": True, "Resources": one} for one in self.resources]
@@ -105,6 +106,7 @@ def on_ray(tmp_path, monkeypatch):
     monkeypatch.setattr(actor, "started_workers", lambda running, folder, cores: nullcontext(object()))
     monkeypatch.setattr(ray, "check_there", lambda address: None)
     monkeypatch.setattr(ray, "LOOK_S", 0.0)
+    monkeypatch.setattr(ray, "head_answers", lambda stand_in: bool(stand_in.answers))
 
     def run(stand_in, source=None, **options):
         monkeypatch.setattr(ray, "connected", lambda address: nullcontext(stand_in))
@@ -142,6 +144,36 @@ def test_a_shard_that_hangs_is_run_in_pieces_by_others(on_ray, tmp_path, monkeyp
     assert list(run.rows()) == list(record_of(Source("made", SAMPLES), tmp_path / "whole").rows())
     assert sorted(str(shard) for shard, _ in on_ray.ran) == ["1/4", "2/2", "3/4"]
     assert stand_in.ended == 2 and (tmp_path / "run" / "parts" / "1" / "part.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("lost", "said"), [("resources", "has had no node to run on for 0 s"), ("answers", "has not answered for 0 s")]
+)
+def test_without_a_node_the_run_ends_in_a_sentence_and_the_same_command_goes_on(
+    on_ray, tmp_path, monkeypatch, lost, said
+):
+    """The only node, or the head node, is lost after two shards."""
+    monkeypatch.setattr(ray, "NO_NODE_S", 0.3)
+    monkeypatch.setattr(ray, "NO_HEAD_S", 0.2)
+
+    class Gone(StandInRay):
+        def get(self, ref):
+            if self.calls == 2 and ref[0] == "run":
+                setattr(self, lost, [])
+                raise Lost("its node is gone")
+            return super().get(ref)
+
+        def wait(self, refs, num_returns, timeout):
+            return super().wait(refs, num_returns, timeout) if self.resources and self.answers else ([], [])
+
+    with pytest.raises(UserError, match=rf"{said}; \d+ of 40 items are finished and kept in 'run'") as told:
+        on_ray(Gone(), shards=6, cpus=1)
+    assert "the same command goes on" in told.value.hint
+    finished = {str(shard) for shard, _ in on_ray.ran}
+    assert len(finished) == 2
+    run = on_ray(StandInRay(), cpus=1)
+    assert len(on_ray.ran) == 4 and not finished & {str(shard) for shard, _ in on_ray.ran}
+    assert list(run.rows()) == list(record_of(Source("made", SAMPLES), tmp_path / "whole").rows())
 
 
 def test_an_actor_starts_its_workers_once(on_ray):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,9 @@ pytestmark = [
 EMBEDDED = Path(__file__).parents[3] / "codec_bench" / "data" / "embedded"
 WHAT = {"codec": "g711-ulaw,opus-12k", "metrics": "stoi,si_sdr,bitrate"}
 COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+SOON = "from codec_bench.apps.cluster import ray; ray.NO_NODE_S = 10; from codec_bench.cli import main; main()"
+"""The program, which does not wait for a node as long as it does otherwise."""
+SENTENCES = {"raylet": "had no node to run on for 10 s", "gcs_server": "has not answered for 30 s"}
 STORE_BYTES = 80 << 20
 """The object store of each node, which is as small as Ray allows."""
 
@@ -108,12 +112,12 @@ def corpus(folder, copies):
     return folder
 
 
-def begin(raylets, data, out, *more):
+def begin(raylets, data, out, *more, program=COMMAND[-1]):
     words = [f"--{name}={value}" for name, value in WHAT.items()]
     options = ["--executor=ray", f"--ray-address={raylets.address}", "--cpus-per-actor=1", "--no-cache", *more]
     with open(out.parent / "said.txt", "ab") as said:
         return subprocess.Popen(
-            [*COMMAND, "eval", *words, f"--data={data}", f"--out={out}", *options], stdout=said, stderr=said, cwd=out.parent
+            [*COMMAND[:-1], program, "eval", *words, f"--data={data}", f"--out={out}", *options], stdout=said, stderr=said, cwd=out.parent
         )  # fmt: skip
 
 
@@ -190,3 +194,48 @@ def test_a_cluster_that_grows_and_shrinks_and_a_full_object_store(raylets, tmp_p
         ray.shutdown()
     assert list(open_run(out).rows()) == whole(data, tmp_path / "whole")
     assert len(list((out / "ray").iterdir())) >= 3
+
+
+def until(true, seconds, said):
+    """Waits until something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, said.read_text()[-3000:]
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("gone", ["raylet", "gcs_server"])
+def test_an_actor_is_replaced_and_a_cluster_that_is_gone_ends_the_run_in_a_sentence(tmp_path, monkeypatch, gone):
+    """The raylets are lost, and in the other case the head node's server as well. Another cluster goes on."""
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    data, out, said = corpus(tmp_path / "data", 4), tmp_path / "run", tmp_path / "said.txt"
+    first = Raylets(1)
+    try:
+        driver = begin(first, data, out, "--shards=12", program=SOON)
+        until(lambda: len(list(out.glob("parts/*/part.json"))) >= 1, 240, said)
+        (before,) = first.actors()
+        os.kill(before, signal.SIGKILL)
+        until(lambda: set(first.actors()) - {before}, 120, said)
+        finished = len(list(out.glob("parts/*/part.json")))
+        until(lambda: len(list(out.glob("parts/*/part.json"))) > finished, 240, said)
+        for node in first.cluster.list_all_nodes():
+            for info in node.all_processes["raylet"] + node.all_processes.get(
+                "gcs_server" if gone == "gcs_server" else "", []
+            ):
+                info.process.kill()
+        assert driver.wait(120) == 2, said.read_text()[-3000:]
+    finally:
+        first.close()
+    last = said.read_text()
+    assert re.search(SENTENCES[gone] + r"; [1-9]\d* of 256 items are finished and kept in", last), last[-3000:]
+    assert "the same command goes on" in last and "Traceback" not in last
+    kept = {path: path.stat().st_mtime_ns for path in out.glob("parts/*/part.json")}
+    assert kept
+    second = Raylets(1)
+    try:
+        ended(begin(second, data, out, "--shards=12"), out)
+    finally:
+        second.close()
+    assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
+    assert list(open_run(out).rows()) == whole(data, tmp_path / "whole")

@@ -1,19 +1,25 @@
-"""A run in parts under a real Slurm, on this machine alone: two nodes, GPUs that are not there, a part that is cancelled."""
+"""A run in parts under a real Slurm, on this machine alone: whatever happens to its jobs, what is merged is the run of one machine.
+
+The daemons run as root with a `slurm.conf` in a temporary folder, and end with the tests. Two nodes stand for two machines.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
-from codec_bench import evaluate, open_run
+from codec_bench import open_run
+from codec_bench.data import open_source
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch")
 MISSING = [name for name in PROGRAMS if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin") is None]
@@ -42,24 +48,33 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 ReturnToService=2
 MpiDefault=none
+KillWait=5
+SlurmdTimeout=10
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+SchedulerParameters=sched_interval=1,batch_sched_delay=0,sched_min_interval=0
 GresTypes=gpu
 NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs=1 RealMemory=1000 Gres=gpu:1 State=UNKNOWN
 NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs=1 RealMemory=1000 Gres=gpu:1 State=UNKNOWN
-PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP PriorityTier=1
+PartitionName=urgent Nodes=ALL MaxTime=INFINITE State=UP PriorityTier=2
 """
-WHAT = (
-    "--codec",
-    "g711-ulaw,opus-12k",
-    "--data",
-    "embedded",
-    "--metrics",
-    "stoi,si_sdr,bitrate",
-    "--workers",
-    "1",
-    "--save-audio",
-    "none",
-)
-"""The command of each part."""
+METRICS = "stoi,si_sdr"
+COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
+SLOW = """
+import os, time
+from codec_bench.codecs.classical.g711 import G711
+
+class Slow(G711):
+    def __init__(self):
+        super().__init__("ulaw")
+
+    def encode(self, batch):
+        # A part of a run is slow while there is a file that says so.
+        while os.path.exists({hold!r}):
+            time.sleep(0.1)
+        return super().encode(batch)
+"""
 
 
 def called(*words, **more):
@@ -106,38 +121,184 @@ def cluster(tmp_path, monkeypatch):
         ["slurmctld", "-D"],
         *(["slurmd", "-D", "-N", node] for node in ("n1", "n2")),
     ]
-    running = []
+    running = {}
     try:
         for words in daemons:
             if words[0] == "slurmd":
                 (folder / f"spool-{words[-1]}").mkdir()
-            running.append(subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-            until((folder / "munge.sock").exists, 20, "munged")
-        until(lambda: called("sinfo", "-h", "-o", "%T").stdout.split() == ["idle"], 60, "the start of Slurm")
-        yield
+            running[words[-1]] = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            until((folder / "munge.sock").exists, 60, "munged")
+        until(lambda: called("sinfo", "-h", "-o", "%T").stdout.split() == ["idle"], 120, "the start of Slurm")
+        yield running
     finally:
-        for process in reversed(running):
+        called("scancel", "--signal=KILL", "--full", "--user=root")
+        called("scancel", "--user=root")
+        for process in reversed(running.values()):
             process.kill()
             process.wait()
 
 
-def test_parts_run_are_submitted_again_and_are_merged(cluster, tmp_path):
-    command = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
-    done = called(
-        *command, "slurm", "eval", *WHAT, "--out", "run", "--parts", "3", "--gpus-per-part", "1", cwd=tmp_path
+class InParts:
+    """A run in parts, whose parts wait while `hold` is there."""
+
+    def __init__(self, folder: Path, parts: int, *options: str, limit: int = 12) -> None:
+        self.folder, self.out, self.hold = folder, folder / "run", folder / "hold"
+        (folder / "slow.py").write_text(SLOW.format(hold=str(self.hold)))
+        self.what = {"codec": "./slow.py:Slow", "data": "clips.jsonl", "metrics": METRICS, "limit": limit}
+        samples = open_source("embedded").samples
+        (folder / "clips.jsonl").write_text(
+            "".join(json.dumps({"id": one.id, "audio": str(one.audio)}) + "\n" for one in samples)
+        )
+        typed = [f"--{name}={value}" for name, value in self.what.items()]
+        more = ["--workers=1", "--save-audio=none", "--no-check", "--no-cache"]
+        self.command = ["slurm", "eval", *typed, *more, "--out=run", f"--parts={parts}", *options]
+
+    def submit(self) -> str:
+        """What the command says."""
+        done = called(*COMMAND, *self.command, cwd=self.folder)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    def running(self) -> dict[str, str]:
+        """The parts that run now, each with its node; only those whose command has begun."""
+        lines = called("squeue", "-h", "-r", "-t", "RUNNING", "-o", "%i %N").stdout.splitlines()
+        parts = dict(line.split() for line in lines if "_" in line)
+        return {
+            job: node for job, node in parts.items() if (self.out / "parts" / job.split("_")[1] / "run.sqlite").exists()
+        }
+
+    def begin(self) -> tuple[str, str]:
+        """Submits the parts; the first of them that runs, and its node. It waits until `go` is called."""
+        self.hold.touch()
+        self.submit()
+        until(self.running, 120, "the first part")
+        return next(iter(self.running().items()))
+
+    def go(self) -> None:
+        """Lets the parts run."""
+        self.hold.unlink()
+
+    def end(self, what: str = "the run") -> str:
+        """Waits until no job is left; what the jobs said."""
+
+        def nothing_left() -> bool:
+            for job in called("squeue", "-h", "-r", "-t", "PENDING", "-o", "%i %r").stdout.splitlines():
+                if job.endswith("BeginTime"):  # Slurm lets a job that it puts back wait for two minutes
+                    called("scontrol", "update", f"jobid={job.split()[0]}", "StartTime=now")
+            return not called("squeue", "-h", "-r").stdout.strip()
+
+        until(nothing_left, 400, what)
+        return "".join(path.read_text() for path in sorted((self.out / "slurm").glob("*.log")))
+
+    def check(self) -> None:
+        """Checks that the merged run is that of one machine."""
+        whole = [
+            *COMMAND,
+            "eval",
+            *(f"--{name}={value}" for name, value in self.what.items()),
+            "--out=whole",
+            "--workers=1",
+            "--no-cache",
+        ]
+        done = called(*whole, "--save-audio=none", "--no-check", cwd=self.folder)
+        assert done.returncode == 0, done.stderr
+        merged, alone = open_run(self.out), open_run(self.folder / "whole")
+        assert list(merged.rows()) == list(alone.rows())
+        assert merged.counts() == alone.counts() and merged.meta["state"] == "finished"
+
+
+def lose(cluster, node, job) -> None:
+    """Ends a node's daemon and all that it runs of a job at once, as when a machine loses its power."""
+    cluster.pop(node).kill()
+    processes = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            name, environment = (folder / "cmdline").read_bytes(), (folder / "environ").read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if f"SLURM_CONF={os.environ['SLURM_CONF']}".encode() not in environment:
+            continue
+        watches = name.startswith(f"slurmstepd: [{job}.".encode())
+        if watches or f"SLURM_JOB_ID={job}".encode() in environment:
+            processes.append((not watches, int(folder.name)))
+    assert [watched for watched, _ in processes].count(False) == 1, processes
+    for _, process in sorted(processes):  # first the one that would tell that the job has ended
+        with suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def test_jobs_that_are_put_back_and_a_node_that_goes(cluster, tmp_path):
+    run = InParts(tmp_path, 3)
+    part, node = run.begin()
+    assert called("scontrol", "requeue", part).returncode == 0
+    until(lambda: part not in run.running(), 60, "the end of the part that is put back")
+    until(run.running, 120, "another part")
+    part, node = next(iter(run.running().items()))
+    lose(cluster, node, called("squeue", "-h", f"--jobs={part}", "-o", "%A").stdout.strip())
+    run.go()
+    said = run.end()
+    assert "DUE TO JOB REQUEUE" in said, said
+    run.check()
+
+
+def test_a_job_of_higher_priority_takes_the_node(cluster, tmp_path):
+    run = InParts(tmp_path, 2)
+    part, node = run.begin()
+    assert (
+        called("sbatch", "--partition=urgent", f"--nodelist={node}", "--wrap=sleep 1", "--output=/dev/null").returncode
+        == 0
     )
-    assert done.returncode == 0, done.stderr
-    queue = lambda: called("squeue", "-h", "-r", "-o", "%i %T").stdout.splitlines()  # noqa: E731
-    until(lambda: any("RUNNING" in line for line in queue()), 30, "the first part")
-    # One part is cancelled: the job that merges submits it again.
-    assert called("scancel", next(line for line in queue() if "RUNNING" in line).split()[0]).returncode == 0
-    until(lambda: not queue(), 180, "the run")
-    logs = {path.name: path.read_text() for path in Path(tmp_path, "run", "slurm").glob("*.log")}
-    assert any("submitted 1 of 3 parts" in text for text in logs.values()), logs
-    whole = evaluate(
-        codec="g711-ulaw,opus-12k", data="embedded", metrics="stoi,si_sdr,bitrate", out=tmp_path / "whole", workers=1, page=False, save_audio="none"
-    )  # fmt: skip
-    assert (tmp_path / "run" / "run.sqlite").exists(), logs
-    assert list(open_run(tmp_path / "run").rows()) == list(whole.rows())
-    shown = called(*command, "progress", "run", cwd=tmp_path)
-    assert "3 of 3 parts are finished; 64 items" in shown.stderr
+    until(lambda: part not in run.running(), 60, "the end of the part")
+    run.go()
+    assert "DUE TO PREEMPTION" in run.end()
+    run.check()
+
+
+def test_the_time_limit_ends_a_part_and_it_is_submitted_again(cluster, tmp_path):
+    run = InParts(tmp_path, 2, "--time=0:05")
+    part, _ = run.begin()
+    until(lambda: part not in run.running(), 200, "the time limit")
+    run.go()
+    said = run.end()
+    assert "DUE TO TIME LIMIT" in said and "submitted" in said, said
+    run.check()
+
+
+def test_a_part_that_fails_thrice_and_the_same_command_again(cluster, tmp_path):
+    run = InParts(tmp_path, 2, limit=4)
+    run.hold.touch()
+    run.submit()
+    manifest = tmp_path / "clips.jsonl"
+    manifest.rename(tmp_path / "away.jsonl")
+    run.go()
+    said = run.end()
+    assert "2 of 2 parts failed 3 times: 1-2" in said, said
+    assert len(list((run.out / "slurm").glob("*_1.log"))) == 3
+    (tmp_path / "away.jsonl").rename(manifest)
+    run.submit()
+    run.end()
+    run.check()
+
+
+def test_what_is_cancelled_stays_cancelled_and_the_same_command_goes_on(cluster, tmp_path):
+    run = InParts(tmp_path, 3)
+    part, _ = run.begin()
+    twice = called(*COMMAND, *run.command, cwd=tmp_path)
+    assert twice.returncode == 2 and "are in the queue already" in twice.stderr
+    # The job that merges is lost; the same command submits it alone.
+    names = lambda: called("squeue", "-h", "-o", "%j").stdout.split()  # noqa: E731
+    merge = next(name for name in names() if "-merge-" in name)
+    assert called("scancel", f"--name={merge}").returncode == 0
+    until(lambda: merge not in names(), 30, "the end of the merge job")
+    run.submit()
+    arrays = {line.partition("_")[0] for line in called("squeue", "-h", "-r", "-o", "%i").stdout.split() if "_" in line}
+    assert arrays == {part.partition("_")[0]}
+    assert called("scancel", part.partition("_")[0]).returncode == 0
+    said = run.end()
+    assert "3 of 3 parts were cancelled: 1-3; nothing is submitted again" in said, said
+    run.go()
+    assert "submitted 3 of 3 parts" in run.submit()
+    run.end()
+    run.check()
+    shown = called(*COMMAND, "progress", "run", cwd=tmp_path)
+    assert "3 of 3 parts are finished; 12 items" in shown.stderr
