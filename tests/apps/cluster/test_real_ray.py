@@ -30,6 +30,8 @@ COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()
 SOON = "from codec_bench.apps.cluster import ray; ray.NO_NODE_S = 10; from codec_bench.cli import main; main()"
 """The program, which does not wait for a node as long as it does otherwise."""
 SENTENCES = {"raylet": "had no node to run on for 10 s", "gcs_server": "has not answered for 30 s"}
+PATIENT = {"RAY_agent_register_timeout_ms": "180000", "RAY_raylet_start_wait_time_s": "180"}
+"""On a busy machine a raylet takes longer to start than Ray waits for it."""
 STORE_BYTES = 80 << 20
 """The object store of each node, which is as small as Ray allows."""
 
@@ -38,6 +40,8 @@ class Raylets:
     """A cluster whose head node has no CPU, and nodes with one CPU each."""
 
     def __init__(self, nodes: int, gpus: int = 0) -> None:
+        for name, value in PATIENT.items():
+            os.environ.setdefault(name, value)
         from ray.cluster_utils import Cluster
 
         small = {"object_store_memory": STORE_BYTES, "include_dashboard": False}
