@@ -149,5 +149,5 @@ def _probability(top: Parts, other: Parts, codes: np.ndarray | None, pairs: floa
     level = 1 - (1 - LEVEL) / pairs
     test = paired_parts(top.fold, top.sums, other.sums, codes, seed=0, bounds=top.bounds, level=level)
     if test.low is None or test.high is None:
-        return None if test.units < FEWEST_UNITS else 1.0
+        return 1.0 if test.difference == 0 and test.units >= FEWEST_UNITS else None
     return 0.0 if test.low > 0 or test.high < 0 else 1.0

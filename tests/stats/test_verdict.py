@@ -134,6 +134,10 @@ def test_nobody_is_best_where_nothing_can_be_told(tmp_path):
     assert best(two) == set() and "too few independent speakers or items" in summary_notes(two)[0]
     one_speaker = told({"a": np.linspace(0, 1, 9), "b": np.linspace(0, 1, 9) + 0.5}, speakers=["ann"] * 9)
     assert best(one_speaker) == set()
+    three_speakers = told(
+        {"a": [0.2, 0.6, 0.9], "b": [0.3, 0.7, 1.0]}
+    )  # every difference is the same, so nothing is known of its spread
+    assert best(three_speakers) == set()
     apart = told({"a": [*[0.5] * 10, *[None] * 10], "b": [*[None] * 10, *[0.6] * 10]})
     assert best(apart) == set() and "none of their samples in common" in " ".join(summary_notes(apart))
     alone = told({"a": np.linspace(0, 1, 9), "unprocessed": np.linspace(0, 1, 9) + 0.5})

@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 import pytest
-from page_in_browser import complaints, open_page, texts
+from page_in_browser import complaints, open_page, resize, texts
 from rich.console import Console
 
 from codec_bench.apps.profiling.page import write_profile_page
@@ -236,6 +236,18 @@ def test_it_draws_curves_and_codebooks_and_loads_nothing(opened):
     assert [u for u in requested if not u.startswith(("file:", "data:", "chrome"))] == []
     wide = browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide <= 0
+
+
+@pytest.mark.parametrize(("width", "height"), [(1400, 900), (390, 844)])
+def test_the_table_of_numbers_is_as_tall_as_its_rows(browser, page, width, height):
+    open_page(browser, page)
+    resize(browser, width, height)
+    heights = browser.execute_script(
+        """const table = document.querySelector("#numbers-table"), scroll = table.closest(".scroll");
+        return [scroll.clientHeight, scroll.scrollHeight, table.offsetHeight]"""
+    )
+    assert heights[0] == heights[1] == heights[2] > height
+    browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def test_a_dash_explains_itself(opened):
