@@ -29,6 +29,8 @@ __all__ = ["UNPROCESSED"]  # what writes numbers names the unprocessed audio too
 BOLD = "Bold is the best value of a column, with every value that a paired test over the same samples does not tell from it"
 ARROWS = {True: "↑", False: "↓", None: ""}
 _OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb)?)$")
+_NUMBERED = re.compile(r"^(?P<stem>.*[^\W\d_]{2})(?P<point>\d+(?:\.\d+)?(?:k|kbps)?)$")
+"""Two letters at least: `g711` and `g722` are no operating points."""
 _METRIC = re.compile(r"^(?P<name>[\w-]+)(\[(?P<argument>[^\[\]]*)\])?(?P<point>@[^\[\]]+)?$")
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -67,6 +69,25 @@ def split_name(metric: str) -> tuple[str, str]:
 def family(system: str) -> str:
     """The name of a codec without its operating point: `opus-12k` is `opus`, `encodec-24khz@6` is `encodec-24khz`."""
     return _OPERATING_POINT.sub("", system) or system
+
+
+def uncurved(names: Iterable[str]) -> list[str]:
+    """Codecs that look like operating points of one codec and are on no common curve, because their names do not say so: a sentence
+    each, with the names that would. `rvq2` and `rvq16` are two families, `rvq@2` and `rvq@16` are one.
+    """
+    alike: dict[str, dict[str, str]] = {}
+    for name in dict.fromkeys(names):
+        numbered = _NUMBERED.match(name)
+        if numbered and family(name) == name:
+            alike.setdefault(numbered["stem"], {})[name] = f"{numbered['stem']}@{numbered['point']}"
+    return [
+        plain(
+            f"{', '.join(points)} are on no common curve: if they are operating points of one codec, name them "
+            f"{', '.join(points.values())}, by the name in `info` or as NAME=CODEC"
+        )
+        for points in alike.values()
+        if len(points) > 1
+    ]
 
 
 def shown_unit(unit: str) -> tuple[float, str]:

@@ -11,7 +11,7 @@ Conventions
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,13 +46,14 @@ _BROKEN = ("failed", "unparsed", "not_scored")
 _ORDER = {"failed": 0, "unparsed": 1, "no_estimate": 2, "not_scored": 3, "undefined": 4, "refused": 5, "flagged": 6}
 
 
-def summarise(run: Run, by: str | Sequence[str] | None = None) -> Summary:
+def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Collection[str] = ()) -> Summary:
     """Turns a run's scores into one number per system and metric.
 
     Args:
         run: a finished run, or one in progress. A run in progress is summarised from its finished items.
         by: columns to break the results down by (see `data.columns`), or one string with commas; None takes those that
             the run was asked for.
+        suspects: systems of which other checks than those of the run found something, so that they are compared with no other.
 
     Raises:
         UserError: the record holds no column of that name, or it has too many values.
@@ -63,7 +64,7 @@ def summarise(run: Run, by: str | Sequence[str] | None = None) -> Summary:
     systems = [_of_system(recorded, name, subsets) for name in recorded.systems]
     entries: dict[str, dict[str, MetricSummary]] = {system.name: {} for system in systems}
     for metric in recorded.metrics:
-        for name, entry in _metric(recorded, metric, systems, reasons):
+        for name, entry in _metric(recorded, metric, systems, reasons, {*recorded.suspects, *suspects}):
             entries[name][metric] = entry
     answers = answers_of(run)
     unheard = None if answers is None else answers.cut.unheard
@@ -131,7 +132,7 @@ def _channels(items: Items, declared: Sequence[int]) -> Channels | None:
 
 
 def _metric(
-    recorded: Recorded, metric: str, systems: Sequence[_System], reasons: _Reasons
+    recorded: Recorded, metric: str, systems: Sequence[_System], reasons: _Reasons, suspects: Collection[str]
 ) -> Iterable[tuple[str, MetricSummary]]:
     """The entries of one metric by system. The scores of all systems are held at once, since they are compared."""
     draws = 1 + max((draw for _, draw in recorded.draws.values()), default=0)
@@ -139,7 +140,7 @@ def _metric(
     parts = [parts_in(recorded, s.name, metric, scores, draws=draws) for s, scores in zip(systems, read)]
     rivals = {system.name: of for system, of in zip(systems, parts) if system.name != UNPROCESSED}
     better = None if metric == BITRATE else recorded.metrics[metric].get("higher_is_better")
-    decided = verdict(rivals, recorded.suspects, better)
+    decided = verdict(rivals, suspects, better)
     for system, scores, of in zip(systems, read, parts):
         entry = _entry(recorded, metric, system, scores, of, decided.common, reasons)
         if better is not None and len(rivals) > 1 and system.name in rivals:

@@ -115,3 +115,21 @@ def test_reasons_of_several_systems_become_one():
 )
 def test_a_metric_s_name_stands_apart_from_how_it_is_measured(metric, parts):
     assert numbers.split_name(metric) == parts
+
+
+def test_names_that_form_no_curve_are_told_with_names_that_do():
+    found = numbers.uncurved(
+        ["rvq2", "rvq4", "rvq16", "opus-6k", "opus@12", "g711", "g722", "mp3", "codec2", "lyra6k", "lyra9.2k"]
+    )
+    assert found == [
+        "rvq2, rvq4, rvq16 are on no common curve: if they are operating points of one codec, name them rvq@2, rvq@4, rvq@16, by the "
+        "name in `info` or as NAME=CODEC",
+        "lyra6k, lyra9.2k are on no common curve: if they are operating points of one codec, name them lyra@6k, lyra@9.2k, by the "
+        "name in `info` or as NAME=CODEC",
+    ]
+    named = [
+        name.strip()
+        for sentence in found
+        for name in sentence.partition("name them ")[2].partition(", by")[0].split(",")
+    ]
+    assert numbers.uncurved(named) == [] and {numbers.family(name) for name in named} == {"rvq", "lyra"}

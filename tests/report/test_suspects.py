@@ -11,6 +11,7 @@ from compared_runs import FINDING, SUSPECT, recorded
 from codec_bench.report.figures import write_figures
 from codec_bench.report.figures.draw import _footnotes
 from codec_bench.report.figures.plots import plots_of
+from codec_bench.report.page import write_page
 from codec_bench.report.page.collect import collect
 from codec_bench.report.trackers import material_of
 from codec_bench.stats.summary import summarise
@@ -66,3 +67,9 @@ def test_systems_of_several_runs_are_compared_with_each_other(tmp_path):
     assert best == {"c", "d"}
     assert "f is not compared: it has values for too few samples" in page["notes"]
     assert "side is not compared: its checks found something" in page["notes"]
+
+
+def test_the_page_says_which_names_form_no_curve(tmp_path):
+    run = recorded(tmp_path / "run", {"rvq2": GOOD, "rvq16": GOOD + 0.1}, kbps={"rvq2": 2.0, "rvq16": 16.0})
+    write_page([run], tmp_path / "page.html")
+    assert "name them rvq@2, rvq@16, by the name in `info`" in (tmp_path / "page.html").read_text()

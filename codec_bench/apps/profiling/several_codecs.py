@@ -7,7 +7,7 @@ with one codec is said in that codec's sections; the others are measured all the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from codec_bench.apps.profiling import curves, latency
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.steps import STEPS, Request
 from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.checks import wrong
 from codec_bench.codecs.checks.steps import gather_findings
 from codec_bench.data import Source, data_name, problem_of
 from codec_bench.data.alignments import fingerprint
@@ -305,7 +306,8 @@ def _add_quality(asked: Asked, found: Mapping[str, dict[str, Any]]) -> None:
         check=False, progress=tell,
     )  # fmt: skip
     evaluation = Evaluation(codecs, asked.with_bitrate, asked.source, request, mine)
-    for name, section in measure_quality(evaluation, asked.folder, running).items():
+    suspects = [name for name in sound if wrong(found[name]["findings"].get("findings", []))]
+    for name, section in measure_quality(evaluation, asked.folder, running, suspects).items():
         found[name]["quality"] = section
 
 
@@ -328,7 +330,9 @@ BITRATE = "bitrate"
 _FOLDERS = 99
 
 
-def measure_quality(asked: Evaluation, folder: Path, running: Running) -> dict[str, dict[str, Any]]:
+def measure_quality(
+    asked: Evaluation, folder: Path, running: Running, suspects: Collection[str] = ()
+) -> dict[str, dict[str, Any]]:
     """The quality of each codec: `state`, `reason`, `metrics` (summary entries by name), `failures` (reasons) and `run`.
 
     All codecs are one run, so that features of the references are computed once. `run` is the folder of the run. The engine
@@ -339,6 +343,7 @@ def measure_quality(asked: Evaluation, folder: Path, running: Running) -> dict[s
         asked: the codecs by their names, and the metrics.
         folder: where the run folder is made: `quality`, or `quality-2` and so on if that holds another run.
         running: how it is run.
+        suspects: the codecs of which the checks of the profile found something, which are compared with no other.
 
     Raises:
         UserError: what concerns all codecs is wrong, such as a folder that cannot be written.
@@ -347,7 +352,7 @@ def measure_quality(asked: Evaluation, folder: Path, running: Running) -> dict[s
     failed: dict[str, dict[str, Any]] = {}
     while left:
         try:
-            return {**failed, **_entries(left, _run_of(replace(asked, systems=left), folder, running))}
+            return {**failed, **_entries(left, _run_of(replace(asked, systems=left), folder, running), suspects)}
         except NotLoaded as fault:
             failed[fault.key] = {"state": "failed", "reason": fault.message}
             del left[fault.key]
@@ -366,8 +371,8 @@ def _run_of(asked: Evaluation, folder: Path, running: Running) -> Path:
     raise UserError(f"'{folder}' holds {_FOLDERS} other runs", hint="name another folder with --out")
 
 
-def _entries(codecs: Iterable[str], folder: Path) -> dict[str, dict[str, Any]]:
-    summary = summarise(open_run(folder))
+def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> dict[str, dict[str, Any]]:
+    summary = summarise(open_run(folder), suspects=suspects)
     found = {}
     for codec in codecs:
         reasons = [r for r in summary.failures.reasons if r.system == codec]

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from codec_bench.apps.profiling.rows import Cell, Row, Section, delta_rates, findings, label, reasons, sections
+from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
 from codec_bench.report.table import blocks, summary_notes, summary_table
 from codec_bench.stats.summary_types import Summary, SystemSummary
@@ -50,6 +51,7 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
     if quality.systems:
         notes = map(Text, summary_notes(quality))
         parts += [Text("quality", style="bold"), summary_table(quality, width=width), *notes]
+    parts += [Text(f"{sentence}.", style="yellow") for sentence in numbers.uncurved(profile["labels"].values())]
     if profile["bd_rate"]:
         parts.append(_delta_rates(profile))
     parts.append(_findings(profile))
@@ -87,7 +89,12 @@ def _quality(profile: Mapping[str, Any]) -> Summary:
     """The metrics of all codecs in the form of a run's summary, for `summary_table`."""
     return Summary(
         systems={
-            label(profile, name): SystemSummary.from_dict({"metrics": codec["quality"]["metrics"]})
+            label(profile, name): SystemSummary.from_dict(
+                {
+                    "metrics": codec["quality"]["metrics"],
+                    "checks": {"findings": wrong(codec["findings"].get("findings", []))},
+                }
+            )
             for name, codec in profile["codecs"].items()
             if "metrics" in codec["quality"]
         }

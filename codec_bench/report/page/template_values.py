@@ -58,6 +58,9 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             for lost in [found[system.label].without_estimate]
         ],
         "beside": [column.name for column in columns_in("page")],
+        "uncurved": numbers.uncurved(
+            system.name for system in systems if numbers.UNPROCESSED != system.name and found[system.label].bitrate_bps
+        ),
         "groups": _groups(systems, heads, tables.sets),
         "notes": [
             *numbers.system_notes(found),

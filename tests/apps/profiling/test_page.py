@@ -298,3 +298,15 @@ def test_checks_that_inform_are_shown_and_the_others_folded(browser, facts, tmp_
     assert len(page.execute_script(cells, "#without-check tbody tr")) == 5
     assert page.execute_script("return document.querySelectorAll('#checks details[open]').length") == 0
     assert complaints(page) == []
+
+
+def test_names_that_form_no_curve_are_told_on_the_page_and_in_the_terminal(facts, tmp_path):
+    folder, profile = facts
+    labels = {name: name.replace("@", "") for name in profile["labels"]}
+    profile = {**profile, "labels": labels}
+    write_profile_page(profile, tmp_path / "page.html", references={"clip one": folder / "reference.flac"})
+    said = "new2, new4, new8, new16 are on no common curve: if they are operating points of one codec, name them new@2"
+    assert said in (tmp_path / "page.html").read_text()
+    console = Console(width=400, file=io.StringIO())
+    console.print(profile_tables(profile, width=400))
+    assert said in console.file.getvalue()

@@ -79,6 +79,7 @@ def collect(
         "bd_rate": delta_rates(profile),
         "anchor": profile["anchor"],
         "faults": [(label(profile, n), c["faults"]) for n, c in profile["codecs"].items() if c["faults"]],
+        "uncurved": numbers.uncurved(profile["labels"].values()),
         "curves": bool(data["columns"][1:]),
         "books": _book_tables(profile, labels),
         "clips": [(n, sample, _tracks(tracks, labels)) for n, sample, tracks in heard],
