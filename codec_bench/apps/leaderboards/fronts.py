@@ -147,8 +147,9 @@ def _legend(axes: Axes, families: dict[str, int], doubtful: bool) -> None:
     ]  # fmt: skip
     handles.append(Line2D([], [], color=SOFT, linewidth=0.8, label="Pareto front"))
     if doubtful:
-        hollow = {"marker": "o", "markerfacecolor": "white", "markeredgecolor": SOFT, "linestyle": "none"}
-        handles.append(Line2D([], [], markersize=5, label="not compared: see the CSV", **hollow))
+        look = {"markerfacecolor": "white", "markeredgecolor": SOFT}
+        handles.append(Line2D([], [], marker="o", linestyle="none", markersize=5, label="not compared: see the CSV"))
+        handles[-1].set(**look)
     axes.legend(
         handles=handles, loc="upper left", bbox_to_anchor=(1.02, 1.02), fontsize=7, handlelength=2.2, labelspacing=0.35,
         ncols=math.ceil(len(handles) / _LEGEND_ROWS),

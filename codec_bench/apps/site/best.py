@@ -39,10 +39,8 @@ def mark_best(
     alike = [[row for row in of if row["identity"] == of[0]["identity"]] for of in shown.values()]
     held = _Scores(site)
     for c, (metric, _) in enumerate(columns):
-        rivals = [
-            row for of in alike if (row := next((one for one in of if one["cells"][c] is not None), None)) is not None
-        ]
-        rivals = [row for row in rivals if row["family"] is not None]
+        measured = ([row for row in of if row["cells"][c] is not None and row["family"] is not None] for of in alike)
+        rivals = [of[0] for of in measured if of]
         for row in _best(rivals, metric, entries, held):
             row.setdefault("best", []).append(c)
 
