@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -81,15 +82,15 @@ class _Verdicts:
         self._ready: dict[int, Score] = {}
         self._last_write = perf_counter()
         self._done = self._failed = self._total = 0
-        self._charges = False
 
     async def run(self, judge: Model, ask_all: AskAll) -> None:
         """Asks for the verdicts that are missing."""
         answered = self._writer.answered()
         there = self._writer.scored(self._name)
-        self._done, self._total, self._charges = len(there), len(answered), judge.charges
+        self._done, self._total = len(there), len(answered)
+        kept = partial(self._write, force=judge.charges)
         try:
-            async with aclosing(ask_all(judge, self._requests(set(answered) - there))) as replies:
+            async with aclosing(ask_all(judge, self._requests(set(answered) - there), kept=kept)) as replies:
                 async for request, response in replies:
                     exchange, expected, responses = self._waiting[id_of(request)]
                     responses[request.id] = response
@@ -135,7 +136,7 @@ class _Verdicts:
                 score = score.counting_wrong(self._metric.worst(answer_of(exchange, self._reading(exchange))))
         self._ready[exchange.question.number] = score
         self._done += 1
-        self._write(force=self._charges)
+        self._write(force=False)
 
     def _write(self, force: bool) -> None:
         due = force or len(self._ready) >= WRITE_VERDICTS or perf_counter() - self._last_write >= WRITE_S

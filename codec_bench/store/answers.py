@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -209,8 +209,11 @@ class AnswerWriter(RunWriter):
             samples.append((q.number, id, q.source, text, storable(q.speaker), *about))
             said = (_json(q.fields), _json(q.expected), _json(q.subsets), storable(q.prompt))
             questions.append((q.number, *said, q.audio, storable(q.draw_of), q.draw))
-            held = replace(a, reason=storable(a.reason), text=storable(a.text), served=a.served or None)  # type: ignore[arg-type]
-            answers.append((q.number, *(_cell(getattr(held, name)) for name in _ANSWERS[1:])))
+            cells = {
+                "reason": storable(a.reason), "text": storable(a.text), "usage": _json(a.usage), "notes": _json(a.notes),
+                "served": _json(a.served) if a.served else None,
+            }  # fmt: skip
+            answers.append((q.number, *(cells[n] if n in cells else getattr(a, n) for n in _ANSWERS[1:])))
         with self._transaction() as rows:
             # Replaced by number and not by name, so that a question never replaces another question.
             rows.insert("samples", _SAMPLES, samples, clash="replace")
@@ -325,11 +328,6 @@ def _sound(run: Run, question: QuestionRecord) -> Path | None:
     return Path(question.source) if question.source is not None else None
 
 
-def _cell(value: Any) -> Any:
-    return _json(value) if isinstance(value, Mapping | tuple | list) else value
-
-
 def _json(value: Mapping[str, Any] | Sequence[Any]) -> str:
-    if not value:
-        return "{}" if isinstance(value, Mapping) else "[]"
-    return json_text(dict(value) if isinstance(value, Mapping) else list(value))
+    plain = value if isinstance(value, (dict, tuple)) else dict(value) if isinstance(value, Mapping) else list(value)
+    return json_text(plain)

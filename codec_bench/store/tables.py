@@ -23,11 +23,13 @@ from zlib import crc32
 
 _HALVES = re.compile("[\ud800-\udfff]")
 
+_ENCODE = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
 
 def json_text(value: Any) -> str:
     """A value as the record holds it: JSON as the standard has it, with null in place of NaN and the infinities."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = _ENCODE(value)
     except ValueError:
         text = json.dumps(json.loads(json.dumps(value), parse_constant=lambda _: None), ensure_ascii=False)
     return storable(text) or ""
@@ -202,17 +204,19 @@ class Rows:
                 leaves the row that is there, and `replace` deletes it first.
         """
         layout = self.layouts[table]
+        sql, places = _inserting(layout, tuple(columns), clash == "ignore")
+        summed = self._summed(len(layout.columns), places, rows)
         if clash == "replace":
-            rows = list(rows)
-            places = [columns.index(name) for name in layout.key]
-            self.delete(table, layout.where_key, [[row[place] for place in places] for row in rows])
-        names = ", ".join((*layout.columns, CHECKSUM))
-        marks = ", ".join("?" * (len(layout.columns) + 1))
-        verb = "INSERT OR IGNORE" if clash == "ignore" else "INSERT"
-        done = self._db.executemany(
-            f"{verb} INTO {table} ({names}) VALUES ({marks})", self._summed(layout, columns, rows)
-        )
-        self._grown[table] += max(done.rowcount, 0)
+            summed, before = list(summed), self._db.total_changes
+            try:  # most rows are new, and to look for each before it is written doubles the work
+                self._db.executemany(sql, summed)
+            except sqlite3.IntegrityError:
+                self._grown[table] += self._db.total_changes - before
+                self.delete(table, layout.where_key, list(map(layout.key_of, summed)))
+            else:
+                self._grown[table] += len(summed)
+                return
+        self._grown[table] += max(self._db.executemany(sql, summed).rowcount, 0)
 
     def delete(self, table: str, where: str, values: Sequence[Sequence[Any]] = ((),)) -> None:
         """Deletes the rows that fulfil an SQL condition, once for each of `values`."""
@@ -240,13 +244,13 @@ class Rows:
             )
 
     def _summed(
-        self, layout: Layout, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+        self, width: int, places: Sequence[tuple[int, str]], rows: Iterable[Sequence[Any]]
     ) -> Iterator[tuple[Any, ...]]:
-        places = [(layout.columns.index(name), layout.kinds[layout.columns.index(name)]) for name in columns]
         for row in rows:
-            cells = [None] * len(layout.columns)
+            cells: list[Any] = [None] * width
             for (place, kind), cell in zip(places, row):
-                cells[place] = stored(cell, kind)
+                if cell is not None:
+                    cells[place] = stored(cell, kind)
             yield (*cells, row_checksum(cells, self._identity))
 
     def make_tables(self, sql: str) -> None:
@@ -288,3 +292,13 @@ def gather(db: sqlite3.Connection, wanted: Sequence[Layout], records: Sequence[P
         )
     db.execute("DETACH heap")
     Path(f"{place}.heap").unlink()
+
+
+@functools.cache
+def _inserting(layout: Layout, columns: tuple[str, ...], ignore: bool) -> tuple[str, tuple[tuple[int, str], ...]]:
+    """The SQL that inserts a row, and for each of the columns that are given its place and kind."""
+    names, marks = ", ".join((*layout.columns, CHECKSUM)), ", ".join("?" * (len(layout.columns) + 1))
+    places = [layout.columns.index(name) for name in columns]
+    verb = "INSERT OR IGNORE" if ignore else "INSERT"
+    sql = f"{verb} INTO {layout.name} ({names}) VALUES ({marks})"
+    return sql, tuple((place, layout.kinds[place]) for place in places)

@@ -2,7 +2,8 @@
 
 For each of `eval`, `score`, `run`, and shards with their merging, a run without any kill gives the expected rows. Then the same command is started, and its
 process or one of its workers is killed (SIGKILL) at a random moment. This is repeated until the command ends by itself. Its
-record must then be whole, and its rows must be equal to the expected ones.
+record must then be whole, and its rows must be equal to the expected ones. Of `paid`, a run whose model is a service that charges,
+every answer that the service gave must be in the record after each kill, except those in flight.
 
 Some of the starts have something else instead: a clock that is two days back (needs the package `faketime`), a folder that is
 removed while the command writes into it, or a disk that becomes full (needs the right to mount one). The exit code of this
@@ -17,6 +18,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -25,7 +27,9 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import soundfile
 import yaml
@@ -80,6 +84,8 @@ class Job:
     """How long the whole command takes without a kill."""
     started_s: float = 0.0
     """How long the command takes when everything is in its record already: what every start takes at least."""
+    service: Service | None = None
+    """Who answers the command's questions."""
 
     def start(self, out: Path, clock: str | None = None) -> subprocess.Popen[bytes]:
         """Starts the command; `clock` is what its clock is off by, such as `-2d`."""
@@ -127,16 +133,98 @@ def score_job(place: Path) -> Job:
     return Job("score", asked, place)
 
 
-def run_job(place: Path) -> Job:
-    """Questions in text, answered by a model of one file: both the answers and the scores are killed."""
+def questions(place: Path) -> None:
+    """The benchmark `./text`: 400 questions in text."""
     folder = place / "text"
     folder.mkdir()
     (folder / "benchmark.yaml").write_text(yaml.safe_dump(QUESTIONS))
     (folder / "README.md").write_text("# text\n")
     rows = [{"id": f"r{n:04d}", "q": f"{n} | {n % 7} of {n % 3}", "right": f"{n % 5} of {n % 3}"} for n in range(400)]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def run_job(place: Path) -> Job:
+    """Questions in text, answered by a model of one file: both the answers and the scores are killed."""
+    questions(place)
     (place / "models.py").write_text(MODELS)
     return Job("run", ("./text", "--model", "./models.py:Echo"), place)
+
+
+SLOTS = 4
+"""How many questions are in flight to the service that charges."""
+
+
+class Service:
+    """A chat service on this machine, which knows the questions whose answers it has sent, and how many it was asked."""
+
+    def __init__(self) -> None:
+        self.sent: set[str] = set()
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                content = body["messages"][-1]["content"]
+                question = content if isinstance(content, str) else content[-1]["text"]
+                time.sleep(0.04)
+                choice = {"message": {"content": question.rpartition("|")[2].strip()}, "finish_reason": "stop"}
+                usage = {"prompt_tokens": 9, "completion_tokens": 3}
+                data = json.dumps({"model": "m", "choices": [choice], "usage": usage}).encode()
+                service.sent.add(question)
+                self._say(200, data)
+
+            def do_GET(self) -> None:
+                self._say(404, b"{}")
+
+            def _say(self, status: int, data: bytes) -> None:
+                try:
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(data)))
+                    self.end_headers()
+                    self.wfile.write(data)
+                except OSError:  # who asked was killed
+                    self.close_connection = True
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def check(self, out: Path, counts: Counter[str]) -> None:
+        """Compares what was sent with what the record of a command that was killed holds."""
+        time.sleep(0.2)  # what was in flight is answered now, although nobody listens
+        held: set[str] = set()
+        for database in out.rglob("run.sqlite"):
+            with closing(sqlite3.connect(database)) as db:
+                if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
+                    held |= {
+                        q
+                        for (q,) in db.execute(
+                            "SELECT fields ->> 'question' FROM questions JOIN answers USING (number)"
+                        )
+                    }
+        lost = len(self.sent - held)
+        counts["paid answers lost in flight"] += lost
+        self.sent &= held  # what is lost is asked again
+        if lost > SLOTS:
+            raise AssertionError(
+                f"{lost} answers that were sent are not in the record, and {SLOTS} were in flight at most"
+            )
+
+
+def paid_job(place: Path) -> Job:
+    """The same questions, answered by a service that charges."""
+    questions(place)
+    service = Service()
+    asked = ("./text", "--model", "openai-chat")
+    settings = {"base_url": service.url, "model": "m", "concurrency": SLOTS}
+    given = [word for name, value in settings.items() for word in ("--set", f"openai-chat.{name}={value}")]
+    return Job("run", (*asked, *given), place, service=service)
 
 
 SHARDS = """
@@ -163,7 +251,7 @@ def shards_job(place: Path) -> Job:
     return Job("shards", job.arguments, place, (sys.executable, "-P", str(steps)), "whole")
 
 
-JOBS = {"eval": eval_job, "score": score_job, "run": run_job, "shards": shards_job}
+JOBS = {"eval": eval_job, "score": score_job, "run": run_job, "paid": paid_job, "shards": shards_job}
 
 
 def rows_of(out: Path) -> dict[tuple, tuple]:
@@ -209,10 +297,12 @@ class Killing:
     def series(self, out: Path, kills: int) -> int:
         """Kills a command up to so many times, lets it end, and compares. Returns how many kills there were."""
         done = 0
+        if self.job.service is not None:
+            self.job.service.sent.clear()
         while done < kills:
             clock = "-2d" if CLOCK and self.rng.random() < 0.15 else None
             process = self.job.start(out, clock)
-            ended = self._kill(process, kills)
+            ended = self._kill(process, kills, out)
             if ended is not None:
                 self._check_end(ended)
                 break
@@ -231,7 +321,7 @@ class Killing:
         if code != 0 or "Traceback" in self.job.said():
             raise AssertionError(f"the command ended with {code}:\n{self.job.said()[-2000:]}")
 
-    def _kill(self, process: subprocess.Popen[bytes], kills: int) -> int | None:
+    def _kill(self, process: subprocess.Popen[bytes], kills: int, out: Path) -> int | None:
         """Kills the process, or a worker and later the process. Returns the exit code where it ended before.
 
         One kill in five falls into the start. The others leave the command the part of its work that lets the series last for
@@ -253,6 +343,8 @@ class Killing:
             return process.returncode
         process.kill()
         process.wait()
+        if self.job.service is not None:
+            self.job.service.check(out, self.counts)
         return None
 
     def removed(self, out: Path) -> None:
@@ -297,12 +389,13 @@ def main() -> int:
         for name in asked.job or sorted(JOBS):
             place = Path(folder, name)
             place.mkdir()
-            jobs.append(_calm(JOBS[name](place)))
+            jobs.append(calm(JOBS[name](place)))
         faults = _all(jobs, asked.kills, asked.seed)
     return 1 if faults else 0
 
 
-def _calm(job: Job) -> Job:
+def calm(job: Job) -> Job:
+    """Runs the command without a kill, and notes what it ends with and how long it takes."""
     for _ in range(2):  # the first one may compile kernels
         shutil.rmtree(job.place / "calm", ignore_errors=True)
         begun = time.monotonic()

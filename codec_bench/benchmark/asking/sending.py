@@ -42,8 +42,6 @@ BATCH = 256
 AHEAD = 512
 """How many requests may be read and not yet answered, at least."""
 GATHER_S = 0.05
-TOGETHER_S = 0.01
-"""For how many seconds the answers of a model that charges wait for others, so that they are written together."""
 
 
 async def ask_all(
@@ -67,7 +65,7 @@ async def ask_all(
         alias: a further identity, under which other callers find these answers; None for none.
         spending: what is spent; once it says so, nothing more is sent, and what is in flight is still yielded.
         kept: called once what a model that charges has answered is yielded, and before it is asked for more in the same places; it
-            writes what was yielded. Answers that come within `TOGETHER_S` are written together.
+            writes what was yielded. Answers that come in the same turn of the event loop are written together.
 
     Iterate within `contextlib.aclosing`: leaving early then cancels what is in flight, and no job is left behind.
 
@@ -169,7 +167,7 @@ class _Flight:
         """What has finished: all of it for a model that charges, else the next."""
         items = [await self.finished.get()]
         if self._model.charges and items[0] is not None:
-            await asyncio.sleep(TOGETHER_S)
+            await asyncio.sleep(0)
             while not self.finished.empty():
                 items.append(self.finished.get_nowait())
         return items

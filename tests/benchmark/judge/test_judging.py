@@ -333,8 +333,8 @@ def test_rubrics_of_the_project_ask_once(tmp_path, rubric):
 def test_a_cached_reply_of_one_call_does_not_stand_for_the_last_of_several(tmp_path, rubric):
     cache = ResponseCache(tmp_path / "responses.sqlite")
 
-    def ask(model, requests):
-        return ask_all(model, requests, cache=cache)
+    def ask(model, requests, **options):
+        return ask_all(model, requests, cache=cache, **options)
 
     with closing(cache):
         rubric(**PLAIN)

@@ -1,0 +1,18 @@
+"""Some kills of a run whose model charges; `make kills` kills every kind of command hundreds of times."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from kills import Killing, calm, paid_job
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.long)])
+def test_a_killed_run_asks_a_service_again_only_for_what_was_in_flight(tmp_path, kills):
+    job, counts, done = calm(paid_job(tmp_path)), Counter(), 0
+    while done < kills:
+        killing = Killing(job, random.Random(done), counts)
+        done += killing.series(tmp_path / f"out{done}", min(10, kills - done))
+    assert done == kills
