@@ -58,14 +58,20 @@ async def judge_all(
     Raises:
         UserError: the judge cannot be used at all, or the record cannot be written. Verdicts that came are kept.
     """
+    first: dict[str, str] = {}
     for name, metric in metrics.items():
         unreadable = ASKS_AGAIN.get(metric.rubric.reply)
         asked = judge if unreadable is None else AskedAgain(judge, unreadable, MOST_ASKED)
-        await _Verdicts(run, writer, name, metric, progress, seed).run(asked, ask_all)
+        # Rubrics that differ in nothing but how replies are read share the replies, which the scores of the first hold.
+        question = metric.rubric.model_copy(
+            update={"reply": "rating" if unreadable is None else metric.rubric.reply}
+        ).digest
+        verdicts = _Verdicts(run, writer, name, metric, progress, seed, first.setdefault(question, name))
+        await verdicts.run(asked, ask_all)
 
 
 class _Verdicts:
-    """Asks for all verdicts of one metric; arguments as `judge_all`."""
+    """Asks for all verdicts of one metric; arguments as `judge_all`, and `like`, the metric whose replies are read here too."""
 
     def __init__(
         self,
@@ -75,7 +81,9 @@ class _Verdicts:
         metric: JudgeMetric,
         progress: Callable[[int, int, int], None],
         seed: int,
+        like: str,
     ) -> None:
+        self._like = like
         self._run, self._writer, self._name, self._metric, self._progress = run, writer, name, metric, progress
         self._seed, self._system = seed, next(iter(run.systems))
         self._waiting: dict[str, tuple[Exchange, int, dict[str, Response]]] = {}
@@ -102,6 +110,8 @@ class _Verdicts:
             self._write(force=True)
 
     def _requests(self, todo: set[int]) -> Iterator[Request]:
+        twins = self._run.scores(metric=self._like) if self._like != self._name and todo else ()
+        there = {score.id: score.detail.get("replies", ()) for score in twins}
         for exchange in exchanges(self._run):
             if exchange.question.number not in todo:
                 continue
@@ -116,6 +126,12 @@ class _Verdicts:
                 asked = Score.failed(error.message, self._metric.protocol)
             if isinstance(asked, Score):
                 self._take(exchange, asked)
+                continue
+            said = there.get(exchange.question.id, ())
+            if len(said) == len(asked):
+                keys = sorted(request.id for request in asked)
+                replies = {key: Response(text=text, cached=True) for key, text in zip(keys, said)}
+                self._take(exchange, self._metric.score(answer_of(exchange, reading), len(asked), replies))
                 continue
             self._waiting[exchange.question.id] = (exchange, len(asked), {})
             yield from asked

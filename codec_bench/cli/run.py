@@ -86,6 +86,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.report.answers import answer_notes, judge_notes
     from codec_bench.report.chance_level import beside_notes, chance_text
     from codec_bench.report.numbers import draw_notes, interval_notes, rows_notes
+    from codec_bench.report.results import PAGE
     from codec_bench.report.robustness.rows import choice_notes
     from codec_bench.report.table import failures_table
     from codec_bench.terminal.output import console, table, talk
@@ -138,7 +139,9 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
         talk(note)
     for benchmark, model, reason in outcome.left_out:
         talk(f"left out: {benchmark} with {model}: {reason}")
-    talk(f"folder: {outcome.folder}; pages: {outcome.folder}/BENCHMARK/MODEL/report.html")
+    pages = [page for page in {run.folder / PAGE: None for run in outcome.runs.values()} if page.is_file()]
+    shown = f"; page: {pages[0]}" if len(pages) == 1 else f", with {len(pages)} pages" if pages else ""
+    talk(f"folder: {outcome.folder}{shown}")
 
 
 def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: Answers) -> None:

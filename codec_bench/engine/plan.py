@@ -20,7 +20,7 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import Metric
-from codec_bench.weights import noting
+from codec_bench.weights import WeightsMissing, noting
 
 NATIVE = 0
 SIGNAL_METRICS = "signal metrics"
@@ -97,7 +97,7 @@ def build_plan(
         raise UserError("no metric was named", hint="see codec-bench list metrics")
     built = {name: build_metric(name) for name in expand(list(metrics))}
     estimate_features, reference_features = _features(list(built.values()), languages)
-    features = {f: _plan_feature(f, options) for f in dict.fromkeys([*estimate_features, *reference_features])}
+    features = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options)
     for metric in built.values():
         for name in features_read(metric):
             weights = options.get(name, {}).get("weights")
@@ -186,6 +186,24 @@ def _features(
                 for names, wanted in zip(sides, metric.features_of(language)):
                     names.update(dict.fromkeys(wanted))
     return tuple(sides[0]), tuple(sides[1])
+
+
+def _plan_features(names: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> dict[str, FeaturePlan]:
+    """The features by name.
+
+    Raises:
+        WeightsMissing: weights of any of them are not on this machine; it names those of all.
+    """
+    planned: dict[str, FeaturePlan] = {}
+    missing: list[str] = []
+    for name in names:
+        try:
+            planned[name] = _plan_feature(name, options)
+        except WeightsMissing as error:
+            missing += error.names
+    if missing:
+        raise WeightsMissing(missing)
+    return planned
 
 
 def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> FeaturePlan:

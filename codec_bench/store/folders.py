@@ -10,8 +10,9 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -69,15 +70,27 @@ class RunFolder:
         path: of the folder.
         words: one sentence on which folder it is, and why.
         is_own: whether it lies under `runs/` because the caller named none.
+        made: whether it was made for this run. It is removed again if an error ends the block and nothing was begun in it.
     """
 
-    def __init__(self, path: Path, words: str, *, lock: FolderLock | None, is_own: bool) -> None:
-        self.path, self.words, self.lock, self.is_own = path, words, lock, is_own
+    def __init__(self, path: Path, words: str, *, lock: FolderLock | None, is_own: bool, made: bool = False) -> None:
+        self.path, self.words, self.lock, self.is_own, self.made = path, words, lock, is_own, made
 
     def __enter__(self) -> RunFolder:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        if error is not None and self.made:
+            with suppress(OSError):
+                held = [
+                    path
+                    for path in self.path.iterdir()
+                    if path.name not in (BEGUN, LOCK) and (path.is_dir() or path.stat().st_size)
+                ]
+                if self.lock is None:
+                    self.path.rmdir()  # others may be using it, so that only an empty one is removed
+                elif not held:
+                    shutil.rmtree(self.path)
         if self.lock is not None:
             self.lock.release()
 
@@ -89,9 +102,9 @@ def named_folder(out: str | os.PathLike[str], *, shared: bool = False) -> RunFol
         RunLocked: another process is writing the folder, and it is not shared.
         UserError: the folder cannot be written.
     """
-    return RunFolder(
-        Path(out), f"run folder: {Path(out)}", lock=None if shared else FolderLock(Path(out)), is_own=False
-    )
+    path, words = Path(out), f"run folder: {Path(out)}"
+    made = not path.exists()
+    return RunFolder(path, words, lock=None if shared else FolderLock(path), is_own=False, made=made)
 
 
 def own_folder(command: str, asked: Mapping[str, Any], *, also_finished: bool = False) -> RunFolder:
@@ -146,7 +159,7 @@ def new_folder(command: str, asked: Mapping[str, Any], why: str = "") -> RunFold
         "finished": None,
     }
     write_json(path / BEGUN, begun)
-    return RunFolder(path, f"run folder: {path} (new{why})", lock=lock, is_own=True)
+    return RunFolder(path, f"run folder: {path} (new{why})", lock=lock, is_own=True, made=True)
 
 
 def request_hash(asked: Mapping[str, Any]) -> str:

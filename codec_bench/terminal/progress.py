@@ -3,15 +3,17 @@
 It goes to stderr, in a notebook below the cell.
 
 When the time that is left is shown
-    The estimate goes by the items that were finished since the first of them was, so that loading does not count. It is
-    shown once they took 10 seconds, and once they are a tenth of all items or took 2 minutes. Before that it would say
-    more about the first few items than about the run.
+    The estimate goes by the items that were finished since the first of them was, so that loading does not count. There
+    is none before they took 10 seconds, and before they are a tenth of all items or took 2 minutes. Then it is made three
+    times: by all of that time, by its last half and by its last quarter. Where these differ by more than a factor of two, as
+    after a stall, nothing is shown; else the range of the three is.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +29,10 @@ _NOTEBOOK_EVERY_S = 0.5
 _LEAST_S = 10.0
 _SURE_S = 120.0
 _SURE_PART = 0.1
+_WINDOWS = (1.0, 0.5, 0.25)
+_LEAST_STEPS = 3
+"""So often something must have been finished in the shortest window: less is chance."""
+_MOST_REPORTS = 512
 
 Clock = Callable[[], float]
 
@@ -46,6 +52,7 @@ class Progress:
         self.stage, self.done, self.total = "starting", 0, 0
         self._failed, self._audio_s = 0, 0.0
         self._first: tuple[float, int, float] | None = None
+        self._reports: list[tuple[float, int]] = []
         self._lock = threading.Lock()
 
     def tell(self, stage: str, done: int, total: int, failed: int, audio_s: float) -> None:
@@ -56,7 +63,10 @@ class Progress:
                 self._first = None
             self.stage, self.done, self.total, self._failed, self._audio_s = stage, done, total, failed, audio_s
             if self._first is None and done:
-                self._first = (now, done, audio_s)
+                self._first, self._reports = (now, done, audio_s), []
+            self._reports.append((now, done))
+            if len(self._reports) > _MOST_REPORTS:
+                del self._reports[1::2]
 
     def finish(self) -> None:
         """Takes it that everything is done."""
@@ -87,19 +97,34 @@ class Progress:
     def _time(self, now: float) -> str:
         left = self._left_s(now)
         if left is not None:
-            return f"about {_rough(left)} left"
+            return f"{_span(*left)} left"
         return f"{_rough(now - self._begun)} so far" if now - self._begun >= 1 else ""
 
-    def _left_s(self, now: float) -> float | None:
-        """Seconds that are left, once the estimate is worth something."""
+    def _left_s(self, now: float) -> tuple[float, float] | None:
+        """The least and the most seconds that are left, once they are known within a factor of two."""
         if self._first is None or not self._estimates:
             return None
         began, first, _ = self._first
         took, done = now - began, self.done - first
-        enough = took >= _SURE_S or done >= _SURE_PART * (self.total - first)
-        if done <= 0 or took < _LEAST_S or not enough:
+        if took < _LEAST_S or (took < _SURE_S and done < _SURE_PART * (self.total - first)):
             return None
-        return took / done * (self.total - self.done)
+        left = []
+        for part in _WINDOWS:
+            at = max(bisect_right(self._reports, (now - part * took, self.total)) - 1, 0)
+            steps = {done for _, done in self._reports[at:]}
+            if len(steps) <= _LEAST_STEPS:
+                return None
+            left.append(part * took / (self.done - self._reports[at][1]) * (self.total - self.done))
+        return (min(left), max(left)) if max(left) <= 2 * min(left) else None
+
+
+def _span(least_s: float, most_s: float) -> str:
+    """A range of durations in words, or one duration where both ends read alike."""
+    least, most = _rough(least_s), _rough(most_s)
+    if least == most:
+        return f"about {most}"
+    number, _, unit = least.partition(" ")
+    return f"{number if unit == most.partition(' ')[2] else least} to {most}"
 
 
 def _rough(seconds: float) -> str:

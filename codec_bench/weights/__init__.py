@@ -11,12 +11,13 @@ Which file to open
 """
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names
-from codec_bench.weights.find import Found, find, lookup, noting
+from codec_bench.weights.find import Found, WeightsMissing, find, lookup, noting
 from codec_bench.weights.state import load_into, load_state, without
 
 __all__ = [
     "Checkpoint",
     "Found",
+    "WeightsMissing",
     "checkpoint",
     "checkpoint_names",
     "find",

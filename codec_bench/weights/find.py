@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import WeightsError
 from codec_bench.weights.catalogue import Checkpoint, checkpoint
+from codec_bench.weights.download import readable
 from codec_bench.weights.from_packages import folder_in_a_package
 from codec_bench.weights.origin import read_origin
 
@@ -69,6 +70,33 @@ class Found:
         return f"{self.folder}:{marks}"
 
 
+class WeightsMissing(WeightsError):
+    """Checkpoints of the catalogue are not on this machine; the hint is one command that fetches all of them.
+
+    Args:
+        names: of the checkpoints.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(dict.fromkeys(names))
+        entries = [checkpoint(name) for name in self.names]
+        sizes = [readable(one.size) if one.size else "of unknown size" for one in entries]
+        size = sizes[0]
+        if len(entries) > 1:
+            size = ", ".join(f"{one.name} {text}" for one, text in zip(entries, sizes))
+            size += (
+                f"; {readable(sum(one.size or 0 for one in entries))} in all"
+                if all(one.size for one in entries)
+                else ""
+            )
+        hub = entries[0].hub if len(entries) == 1 else None
+        also = f" (or: {_hf_download(hub, entries[0].revision)})" if hub else ""
+        super().__init__(
+            f"the weights {', '.join(map(repr, self.names))} are not on this machine",
+            hint=f"fetch them ({size}): codec-bench weights fetch {' '.join(self.names)}{also}; or name their folder in {WEIGHTS_VARIABLE}",
+        )
+
+
 @contextmanager
 def noting() -> Iterator[list[Found]]:
     """Collects the checkpoints that `find` gives while the context lasts, in order. They say what something was built from."""
@@ -87,7 +115,7 @@ def find(name: str, weights: str | None = None) -> Found:
         name: a name of the catalogue. weights: a file, a folder or a hub id in place of the published one, or None.
 
     Raises:
-        WeightsError: the checkpoint is not on this machine, or lacks files. The hint is the command that fetches it.
+        WeightsMissing: the checkpoint is not on this machine. WeightsError: what was named lacks files.
     """
     entry = checkpoint(name)
     found = _given(entry, weights) if weights is not None else lookup(name)
@@ -95,11 +123,7 @@ def find(name: str, weights: str | None = None) -> Found:
         if (notes := _NOTES.get()) is not None:
             notes.append(found)
         return found
-    also = f" (or: {_hf_download(entry.hub, entry.revision)})" if entry.hub else ""
-    raise WeightsError(
-        f"the weights '{name}' are not on this machine",
-        hint=f"fetch them: codec-bench weights fetch {name}{also}; or name their folder in {WEIGHTS_VARIABLE}",
-    )
+    raise WeightsMissing([name])
 
 
 def lookup(name: str) -> Found | None:

@@ -70,7 +70,7 @@ def error(status, text):
 @pytest.fixture(scope="module")
 def mirror(tmp_path_factory):
     folder, miniature = tmp_path_factory.mktemp("mirror"), _golden("miniature")
-    for name in (NAME, "voice-bench-alpacaeval"):
+    for name in (NAME, "voice-bench-alpacaeval", "codec-librispeech-test-clean"):
         miniature.build(name, folder)
     return folder
 
@@ -130,6 +130,31 @@ WRONG = {
 def test_what_the_caller_can_mend_is_told(what, mirror, command):
     more, where, pieces = WRONG[what]
     complains(command(*asking(NOBODY, mirror, **where), *more), *pieces)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_name_that_does_not_exist_leaves_no_folder_behind(named, mirror, command):
+    where = ["--out", "run"] if named else []
+    name = "codec-librispeech-test-clean"
+    light = ["--set", f"{name}.metrics=stft_distance", "--set", f"{name}.primary=stft_distance"]
+    codec = ["run", name, "--data", mirror, "--codec", "opuss-12k", *light]
+    complains(command(*codec, *where), "no codec called 'opuss-12k'")
+    wrong = ["run", NAME, "--data", mirror, "--model", "openai-chat", "--set", "openai-chat.nonsense=3", *where]
+    complains(command(*wrong), "does not take 'nonsense'")
+    complains(command("eval", "--codec", "opuss-12k", "--data", "embedded", "--metrics", "stoi", *where), "'opuss-12k'")
+    assert not list(Path().glob("run/**/*.json")) and not list(Path().glob("runs/*"))
+    assert not Path("run").exists()
+
+
+def test_the_last_line_names_the_page_that_is_there(server, mirror, command, monkeypatch):
+    given = [part for part in asking(server, mirror) if part != "--json"]
+    _, _, err = command(*given)
+    page = err.splitlines()[-1].rpartition("; page: ")[2]
+    assert Path(page).is_file() and page.endswith("openai-chat/report.html")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    two = ("--model", "openai-chat,gpt-4o-mini", "--set", f"gpt-4o-mini.base_url={server.url}")
+    _, _, err = command(*given, *two)
+    assert err.splitlines()[-1] == "folder: run, with 2 pages"
 
 
 def test_data_that_is_not_here_is_told_without_a_network(mirror, command, monkeypatch):

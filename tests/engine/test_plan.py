@@ -6,9 +6,11 @@ import os
 
 import pytest
 
+from codec_bench.config import read_config
 from codec_bench.engine.plan import build_plan
 from codec_bench.errors import RunMismatch, WeightsError
 from codec_bench.store.writer import RunWriter
+from codec_bench.weights import checkpoint
 
 FILE = "utmos22_strong_step7459_v1.pt"
 
@@ -60,6 +62,17 @@ def test_a_feature_that_no_language_needs_is_not_looked_for(placed, monkeypatch,
     assert cache_id(languages={"zh", "de"}) is None
     with pytest.raises(WeightsError, match="codec-bench weights fetch utmos22-strong"):
         cache_id(languages={"zh", "en"})
+
+
+def test_all_weights_that_are_missing_are_named_with_one_command_and_their_size(monkeypatch, tmp_path):
+    for place in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE", "MODELSCOPE_CACHE"):
+        monkeypatch.setenv(place, str(tmp_path))
+    with pytest.raises(WeightsError) as told:
+        build_plan(["unprocessed"], read_config("preset", "seed-tts")["metrics"], {}, ["en", "zh"])
+    wanted = ["whisper-large-v3", "seaco-paraformer-zh", "wavlm-large-sv"]
+    assert all(f"'{name}'" in told.value.message for name in wanted)
+    assert f"codec-bench weights fetch {' '.join(wanted)};" in told.value.hint
+    assert f"{sum(checkpoint(name).size for name in wanted) / 1e9:.3g} GB in all" in told.value.hint
 
 
 def test_precisions_share_no_results_and_no_record(placed, tmp_path):

@@ -192,6 +192,7 @@ class Service:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        self._server.handle_error = lambda *_: None  # a command that is killed resets its connections
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
         Thread(target=self._server.serve_forever, daemon=True).start()
 

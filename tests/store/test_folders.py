@@ -38,6 +38,21 @@ def test_an_unfinished_folder_is_continued_and_a_finished_one_is_not():
     assert kept.path == new.path and "continues the finished run" in kept.words
 
 
+def test_a_folder_in_which_nothing_was_begun_is_removed_after_an_error(tmp_path):
+    for make in (lambda: named_folder("run"), lambda: own_folder("evaluate", ASKED)):
+        with pytest.raises(UserError), make() as found:
+            raise UserError("no such codec")
+        assert not found.path.exists()
+        with pytest.raises(UserError), make() as found:
+            (found.path / "run.sqlite").write_bytes(b"begun")
+            raise UserError("the server is gone")
+        assert found.path.exists()
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(UserError), named_folder("mine"):
+        raise UserError("no such codec")
+    assert (tmp_path / "mine").is_dir()
+
+
 def test_only_the_same_request_is_continued():
     first = place()
     assert place({**ASKED, "seed": 1}).path != first.path

@@ -39,27 +39,60 @@ def test_loading_and_the_first_batch_have_words_and_no_estimate(clock):
     assert "left" not in told(progress, clock, 60, "first batch", 0)
 
 
+def steadily(progress, clock, first_s, last_s, done, each_s=1.0, **more):
+    """Reports one more item every `each_s` seconds; what the last report said, and how many items are done."""
+    words, second = "", first_s
+    while second <= last_s:
+        words = told(progress, clock, second, "running", done, **more)
+        second, done = second + each_s, done + 1
+    return words, done
+
+
 def test_the_time_left_is_said_once_a_tenth_is_done_and_loading_does_not_count(clock):
     progress = Progress(clock)
     told(progress, clock, 300, "first batch", 0)
-    told(progress, clock, 300, "running", 1, audio_s=5.0)
-    assert "left" not in told(progress, clock, 309, "running", 60, audio_s=300.0), "9 s are too few"
-    assert "left" not in told(progress, clock, 330, "running", 40), "39 of 399 are less than a tenth"
-    # 41 more in 41 s: a second each, and 358 are left.
-    assert told(progress, clock, 341, "running", 42).endswith("400 items, about 6 min left")
+    assert "left" not in steadily(progress, clock, 300, 309, 1)[0], "9 s are too few"
+    assert "left" not in steadily(progress, clock, 310, 339, 11)[0], "39 of 399 are less than a tenth"
+    # An item a second, and 358 are left.
+    assert steadily(progress, clock, 340, 341, 41)[0].endswith("400 items, about 6 min left")
 
 
 def test_a_long_run_has_an_estimate_after_two_minutes(clock):
     progress = Progress(clock)
-    told(progress, clock, 10, "running", 1, total=100_000)
-    assert "left" not in told(progress, clock, 129, "running", 120, total=100_000)
-    assert "about 27 h 45 min left" in told(progress, clock, 130, "running", 121, total=100_000)
+    words, done = steadily(progress, clock, 10, 129, 1, total=100_000)
+    assert "left" not in words
+    assert "about 27 h 45 min left" in told(progress, clock, 130, "running", done, total=100_000)
+
+
+def test_a_stall_or_a_slow_start_gives_no_estimate_until_it_is_known_within_a_factor_of_two(clock):
+    progress = Progress(clock)
+    said = [told(progress, clock, 0, "running", 1, total=1000)]
+    said += [told(progress, clock, second, "running", 2, total=1000) for second in range(10, 135)]
+    assert not any("left" in words for words in said), "one item in two minutes would be 36 hours"
+    # Then eight items a second: the run ends after another two minutes.
+    fast = [told(progress, clock, 135 + k / 8, "running", 2 + k, total=1000) for k in range(998)]
+    left = [words.rpartition(", ")[2] for words in fast if "left" in words]
+    assert not any(" h " in words for words in left)
+    # Half of the run at that pace, then nothing more: the estimate goes away while nothing is finished.
+    progress = Progress(clock)
+    for k in range(400):
+        words = told(progress, clock, 300 + k / 8, "running", 1 + k, total=800)
+    assert words.endswith("about 50 s left")
+    assert "left" not in told(progress, clock, 300 + 50 + 60, "running", 400, total=800)
+
+
+def test_speeds_that_differ_give_a_range(clock):
+    progress = Progress(clock)
+    _, done = steadily(progress, clock, 0, 99, 1, total=1000)
+    _, done = steadily(progress, clock, 100, 159, done, each_s=2 / 3, total=1000)
+    words = told(progress, clock, 160, "running", done, total=1000)
+    # 190 items in 160 s, and three every two seconds of late: 810 are left.
+    assert words.endswith("9 to 11 min left")
 
 
 def test_items_of_an_earlier_command_do_not_count_for_the_time_left(clock):
     progress = Progress(clock)
-    told(progress, clock, 5, "running", 200)
-    assert "about 3 min left" in told(progress, clock, 25, "running", 220)
+    assert "about 3 min left" in steadily(progress, clock, 5, 25, 200)[0]
 
 
 def test_failures_and_speed_are_counted_in_it(clock):

@@ -273,7 +273,7 @@ def _failures(row: Row) -> list[str]:
     words = {
         "left_out": "with failures left out",
         "as_wrong": "with failures as wrong",
-        "official": "by the rule of the toolkit",
+        "official": "with failures as the benchmark's toolkit counts them",
     }
     return [
         f"{column} is {', '.join(f'{value} {words[rule]}' for rule, value in values.items())}; the table shows the last"

@@ -22,7 +22,7 @@ from codec_bench.errors import UserError
 from codec_bench.models.cache import ResponseCache
 from codec_bench.report.opened import open_run
 from codec_bench.stats.summary import summarise
-from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.answers import CALLS, AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.types import Response
 
 PLAIN = {
@@ -44,9 +44,9 @@ def rubric(monkeypatch):
     return use
 
 
-def answers(folder, texts, *, process=(), expected=("Paris",), fields=None):
+def answers(folder, texts, *, process=(), expected=("Paris",), fields=None, names=(NAME,)):
     """A record of answers that could be read; None stands for an answer that failed."""
-    made = Scheme.of(process, {NAME: None}, ["judge"])
+    made = Scheme.of(process, dict.fromkeys(names), ["judge"])
     writer = AnswerWriter(folder, {"asked": {}, "scored": {}})
     writer.begin({"model": {}}, made.facts(), ())
     todo = set(range(len(texts))) - set(writer.answered())
@@ -395,3 +395,27 @@ def test_a_question_that_no_answer_is_right_to_never_counts_as_wrong(tmp_path, m
     fields = {"question": "What plays?", "choice_a": "guitar", "choice_b": "piano"}
     found = judge_answers(tmp_path, Told(lambda r: "B"), ["B", "ivory"], expected=("organ",), fields=fields)
     assert {(s.status, s.detail.get("wrong")) for s in found.values()} == {("undefined", None)}
+
+
+@pytest.mark.parametrize(("rubric", "full"), [("audiobench-0-5", 5), ("audiobench-binary", 1)])
+def test_audiobenchs_own_reader_reads_the_replies_that_are_there(tmp_path, rubric, full):
+    own, published = f"rating[{rubric}]", f"rating[{rubric}-official]"
+    said = [
+        f"It fits.\nRating: {full}",
+        f"Rating: {full} (all of it)",
+        "**Rating: 1**",
+        f"Rating: {full}/{full}",
+        "I cannot tell.",
+        "Rating: (1)",
+    ]
+    judge = Told(lambda r: said[int(r.id.partition("#")[2][0])])
+    writer, made = answers(tmp_path, ["yes"] * len(said), names=(own, published))
+    with closing(writer), closing(open_run(tmp_path)) as run:
+        asyncio.run(judge_all(run, writer, made.judged, judge, ask_all, lambda *a: None, 0))
+    assert len(judge.asked) == len(said), "one reply serves both readers"
+    with closing(open_run(tmp_path)) as run:
+        found = {name: [s.value for s in run.scores(metric=name)] for name in (own, published)}
+        spent = [s.detail[CALLS] for s in run.scores(metric=published)]
+    assert found[own][:2] == [full, full] and found[own][4] is None
+    assert found[published] == [full, 0, 0, 0, 0, 0], "the last word of a reply is the rating, else it is 0"
+    assert all(calls["n"] == calls["cached"] == 1 for calls in spent)
