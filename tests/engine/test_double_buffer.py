@@ -18,7 +18,7 @@ import soundfile
 from codec_bench.engine import running, worker
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
-from codec_bench.engine.double_buffer import Place
+from codec_bench.engine.double_buffer import Gpu, Place
 from codec_bench.engine.pool import LOST, Died, Done, Pool, Worker
 from codec_bench.engine.stage import Fault, StageSpec
 from codec_bench.errors import DeviceFull, UserError
@@ -315,3 +315,11 @@ def test_a_run_with_two_lanes_in_which_everything_goes_wrong(run_it, tmp_path, m
     assert "ValueError: a signal that raises" in scores.pop("raises").reason
     for name, score in scores.items():
         assert score.value == pytest.approx(expected[name], rel=1e-6), name
+
+
+def test_a_gpu_that_computes_no_more_is_lost_whatever_the_error_says():
+    gpu, unknown = Gpu("cuda:0", 1), "ValueError: the device answers nothing"
+    assert gpu.is_lost("RuntimeError: CUDA error: an illegal memory access was encountered", alone=False)
+    assert gpu.is_lost(unknown, alone=True), "there is no GPU, so the test of it fails"
+    assert not gpu.is_lost(unknown, alone=False), "the items are sent by themselves first"
+    assert not Place().is_lost(unknown, alone=True)
