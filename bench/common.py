@@ -300,6 +300,9 @@ def asked(doc: str, **defaults: Any) -> argparse.Namespace:
         kind = str if default is None else type(default[0] if several else default)
         parser.add_argument(flag, type=kind, default=default, nargs="+" if several else None)
     options = parser.parse_args()
+    from codec_bench.memory import own_device
+
+    own_device(getattr(options, "device", None) or "cpu")  # as the workers of a run do
     if isinstance(defaults.get("threads"), int):
         import torch
 

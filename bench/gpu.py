@@ -1,9 +1,10 @@
-"""Everything that a machine with a GPU can tell in ten minutes, most informative first: `make gpu`.
+"""Everything that a machine with a GPU can tell in two times nine minutes, most informative first: `make gpu`.
 
     python bench/gpu.py                     all steps; rows go to bench/data/ as soon as they are known
+    python bench/gpu.py --part 1            the first part or the second, where one command may take ten minutes
     python bench/gpu.py --wheels FOLDER     first installs what is missing from a folder that pack_wheels.py has filled
     python bench/gpu.py --only codecs rvq   some steps, by name
-    python bench/gpu.py --limit-s 540       ends sooner, installing included, where less than ten minutes are left
+    python bench/gpu.py --limit-s 300       ends sooner, installing included
     python bench/gpu.py --pretend           tries the steps in a reduced size without a GPU, writes no rows
 
 Every step is a process of its own with a time limit of its own, so that one that hangs or breaks costs no other. A step
@@ -37,8 +38,8 @@ STEPS_FILE, STAGES_FILE, PRETENDED_FILE = (
     ROOT / "bench" / f"gpu_{name}.py" for name in ("steps", "stages", "pretended")
 )
 CUBLAS = "libcublas.so.12"
-TOTAL_S, LEAST_S = 600, 5
-"""Seconds that everything may take, and those without which a step is not begun."""
+PART_S, LEAST_S = 540, 5
+"""Seconds that a part may take, and those without which a step is not begun."""
 PATIENCE = 20
 """How many times its limit a step may take where it is only tried: its limit is that of a GPU."""
 
@@ -113,10 +114,11 @@ _REST = (
     "encodec-stream",
 )
 _CODECS = ("transformers", "speechmos")
-STEPS = (
+FIRST = (
     _step("look", 20, anywhere=True),
     Step("tests", 40, (*_TESTS, *_marked()), ("torch", "pytest")),
     _step("compare", 55, "transformers", cpu=False),
+    _step("attention", 40, cpu=False),
     _step("engine", 45, "av"),
     _stages("encoders", 60, *_ENCODERS),
     _stages("whisper", 50, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
@@ -124,19 +126,22 @@ STEPS = (
     _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "float16",
            "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av"),
            reduced="--utterances 2 --loop 1 --scorers wer,sim,utmos,dnsmos,pesq,stoi", cpu=True),
-    _stages("profiles", 25, *_HALVED, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS,
+)  # fmt: skip
+SECOND = (
+    _stages("profiles", 50, *_HALVED, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS,
             cpu=True),
-    _stages("compiled", 20, *_HALVED, "--compile", cpu=True),
-    _bench("wavlm_sv", 25, "--full", "--device", "cuda:0", needs=_BASE,
+    _stages("compiled", 90, *_HALVED, "--compile", cpu=True),
+    _bench("wavlm_sv", 50, "--full", "--device", "cuda:0", needs=_BASE,
            reduced="--device cuda:0 --clips 2 --batch-s 10 --repeats 1"),
-    _bench("codecs", 60, "--device", "cuda:0", "--full", "--codecs", "encodec-24khz@6", "dac-24khz-8cb", "mimi-8cb", "snac-24khz",
+    _bench("codecs", 150, "--device", "cuda:0", "--full", "--codecs", "encodec-24khz@6", "dac-24khz-8cb", "mimi-8cb", "snac-24khz",
            "bigcodec", "speechtokenizer-4k", "wavtokenizer-large-speech-75token", needs=("transformers", "snac", "av"),
            reduced="--device cuda:0 --codecs dac-16khz --utterances 1 --repeats 1"),
-    _bench("rvq", 15, "--device", "cuda:0", "--items", "16", needs=("transformers",),
+    _bench("rvq", 50, "--device", "cuda:0", "--items", "16", needs=("transformers",),
            reduced="--device cuda:0 --items 1 --seconds 0.5 --repeats 1"),
-    _bench("whisper", 25, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper"),
+    _bench("whisper", 60, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper"),
            reduced="--clips 2 --repeats 1", cpu=True),
 )  # fmt: skip
+STEPS = (*FIRST, *SECOND)
 
 
 @dataclass(frozen=True)
@@ -236,9 +241,12 @@ def main() -> int:
     parser.add_argument("--wheels", metavar="FOLDER", help="installs from here first")
     parser.add_argument("--only", nargs="+", metavar="STEP", choices=sorted({step.name for step in STEPS}))
     parser.add_argument("--pretend", action="store_true", help="tries the steps in a reduced size without a GPU")
-    parser.add_argument("--limit-s", type=int, default=TOTAL_S, help="seconds for everything, installing included")
+    parser.add_argument("--part", type=int, choices=(1, 2), help="only the steps of this part")
+    parser.add_argument("--limit-s", type=int, help=f"seconds, installing included; {PART_S} for each part if left out")
     asked = parser.parse_args()
-    end = math.inf if asked.pretend else time.monotonic() + asked.limit_s
+    steps = {None: STEPS, 1: FIRST, 2: SECOND}[asked.part]
+    limit_s = asked.limit_s or PART_S * (1 if asked.part else 2)
+    end = math.inf if asked.pretend else time.monotonic() + limit_s
     if asked.wheels:
         install(asked.wheels)
     count = gpus()
@@ -246,7 +254,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         environment = with_cublas({**os.environ, "PYTHONPATH": path}, Path(folder))
-        for step in STEPS:
+        for step in steps:
             if asked.only and step.name not in asked.only:
                 continue
             sys.stderr.write(f"-- {step.name} (at most {step.limit_s} s)\n")

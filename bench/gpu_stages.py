@@ -34,6 +34,7 @@ from whisper_folder import SIZES, write
 
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
+from codec_bench.memory import own_device
 from codec_bench.networks.graphs import APART, TRIALS
 
 RATE_HZ = 16_000
@@ -390,6 +391,7 @@ def main() -> int:
         parser.error(f"there is no stage {', '.join(sorted(unknown))}; there are {', '.join(STAGES)}")
     warnings.simplefilter("ignore")
     torch.set_num_threads(len(os.sched_getaffinity(0)))
+    own_device(options.device)  # as the workers of a run do
     with tempfile.TemporaryDirectory() as folder:
         if options.profiles and options.reduced:
             options.profiles = Path(folder)

@@ -1,8 +1,8 @@
 """The steps of `make gpu` that no bench and no test holds: what works, and codecs, features and a run beside the CPU.
 
-    python bench/gpu_steps.py look|compare|engine [DEVICE] [--reduced]
+    python bench/gpu_steps.py look|compare|attention|engine [DEVICE] [--reduced]
 
-Every line of standard output is one finding, printed as soon as it is known; findings of `look` and `compare` are rows in
+Every line of standard output is one finding, printed as soon as it is known; findings of `look`, `compare` and `attention` are rows in
 bench/data. `--reduced` tries the step itself on a CPU, and writes no rows. Exit code 1 if something is wrong.
 """
 
@@ -127,6 +127,33 @@ def _distance(expected: list[np.ndarray], found: list[np.ndarray]) -> float:
     return max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs) / max(size, 1e-12)
 
 
+def attention(device: str, reduced: bool) -> bool:
+    """Batches of shapes that were not seen before, and the same again: with torch's own attention, as in a run, and with cuDNN's."""
+    import reduced_scorers
+    import torch
+    from gpu_stages import FullSpeaker
+
+    kind = reduced_scorers.ReducedSpeaker if reduced else FullSpeaker
+    rng, count = np.random.default_rng(0), 3 if reduced else 24
+    batches = [[rng.normal(0, 0.1, 6_000 + 400 * k).astype(np.float32)] * (2 + k % 5) for k in range(count)]
+    embeddings: dict[str, list[np.ndarray]] = {}
+    for name, by_cudnn in (("torch's own", False), ("cuDNN's", True)):
+        torch.backends.cuda.enable_cudnn_sdp(by_cudnn)
+        feature = kind(device, None, "float16")
+        feature.compute(batches[0][:1])
+        for times in ("new shapes", "again"):
+            begun = time.perf_counter()
+            results = [feature.compute(batch) for batch in batches]
+            took = time.perf_counter() - begun
+            print(f"attention {name}, {times}: {took / count:.4f} s a batch", flush=True)
+            row = {"case": f"{count} batches, {times}", "variant": name, "p50": f"{took / count:.5g}", "unit": "s"}
+            _write("gpu_attention", [row], reduced)
+        embeddings[name] = [one["embedding"] for result in results for one in result]
+    distance = _distance(*embeddings.values())
+    print(f"the two ways are {distance:.1e} apart", flush=True)
+    return distance <= NEAR
+
+
 def engine(device: str, reduced: bool) -> bool:
     """A run on the device that meets trouble, compared with the CPU's: memory that does not suffice, and a worker that is killed."""
     from codec_bench.api.evaluate import evaluate
@@ -180,8 +207,13 @@ def _write(stem: str, rows: list[dict[str, object]], reduced: bool) -> None:
 def main() -> int:
     """Runs one step."""
     words = [word for word in sys.argv[1:] if word != "--reduced"]
-    step = {"look": look, "compare": compare, "engine": engine}[words[0]]
-    return 0 if step(words[1] if len(words) > 1 else "cuda:0", "--reduced" in sys.argv) else 1
+    step = {"look": look, "compare": compare, "attention": attention, "engine": engine}[words[0]]
+    device = words[1] if len(words) > 1 else "cuda:0"
+    if step in (compare, attention):
+        from codec_bench.memory import own_device
+
+        own_device(device)  # as the workers of a run do
+    return 0 if step(device, "--reduced" in sys.argv) else 1
 
 
 if __name__ == "__main__":
