@@ -1,8 +1,8 @@
 """A leaderboard as a table in LaTeX, with ranks, rank intervals and significance groups.
 
 Conventions
-    The best value of a column is bold among the rows that are shown; rows whose values rest on a part of a benchmark, or on a
-    run that is not finished, are not compared.
+    The best value of a column is bold, with those that cannot be told from it (`best`); rows whose values rest on a part of a benchmark,
+    or on a run that is not finished, are not compared.
     Own rows that share a letter cannot be told from one another (a compact letter display). Published rows have no items, and so
     neither letters nor rank intervals.
 """
@@ -10,9 +10,9 @@ Conventions
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from decimal import Decimal
 from string import ascii_lowercase
 
+from codec_bench.apps.leaderboards.best import best_rows
 from codec_bench.apps.leaderboards.board import Board, Column, Row, Trust
 from codec_bench.report.numbers import ARROWS
 from codec_bench.report.paper import latex_table, latex_text
@@ -27,11 +27,11 @@ def board_latex(board: Board) -> str:
         *(["rank"] if trust else []), "system", *(["group"] if grouped else []), *(["average"] if averages else []), *map(_head, board.columns),
     ]  # fmt: skip
     aligned = f"{'r' if trust else ''}l{'l' if grouped else ''}{'r' * (len(board.columns) + averages)}"
-    best = {column.name: _best(board, column) for column in board.columns}
+    best = {column.name: best_rows(board, column) for column in board.columns}
     lines = []
     for n, row in enumerate(board.rows):
         name = latex_text(row.name) + ("" if row.published else r"$^{\ast}$")
-        cells = [_cell(row, column, best[column.name]) for column in board.columns]
+        cells = [_cell(row, column, n in best[column.name]) for column in board.columns]
         mean = [latex_text("–" if row.shown_average is None else str(row.shown_average))] if averages else []
         lines.append([*([_rank(trust, n)] if trust else []), name, *([letters[n]] if grouped else []), *mean, *cells])
     return latex_table(aligned, [latex_text(head) for head in heads], lines, _notes(board, trust))
@@ -41,18 +41,11 @@ def _head(column: Column) -> str:
     return f"{column.name} ({column.unit}) {ARROWS[column.counts != 'error']}"
 
 
-def _best(board: Board, column: Column) -> Decimal | None:
-    values = [row.cells[column.name] for row in board.rows if column.name in row.cells and row.compared]
-    if len(values) < 2:
-        return None
-    return min(values) if column.counts == "error" else max(values)
-
-
-def _cell(row: Row, column: Column, best: Decimal | None) -> str:
+def _cell(row: Row, column: Column, best: bool) -> str:
     value = row.cells.get(column.name)
     if value is None:
         return latex_text("–")
-    return rf"\textbf{{{value}}}" if value == best and row.compared else str(value)
+    return rf"\textbf{{{value}}}" if best else str(value)
 
 
 def _rank(trust: Trust, row: int) -> str:
@@ -74,7 +67,8 @@ def _letters(board: Board, trust: Trust) -> list[str]:
 def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
     own = any(not row.published for row in board.rows)
     notes = [
-        "↑ higher is better, ↓ lower is better. The best value of a column is bold.",
+        "↑ higher is better, ↓ lower is better. The best value of a column is bold, with all that cannot be told from it: "
+        "own rows by a paired test over the same questions, published values by the intervals of own ones.",
         *([f"Published rows: {board.source}."] if board.source else []),
         *(["Rows with a star are from own runs."] if own else []),
     ]

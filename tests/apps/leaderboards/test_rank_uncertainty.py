@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from codec_bench.apps.leaderboards.api import board_names, leaderboard
+from codec_bench.apps.leaderboards.best import best_rows
 from codec_bench.apps.leaderboards.rank_uncertainty import trust as trust_of
 from codec_bench.errors import UserError
 from codec_bench.store.rows import ItemRecord
@@ -213,3 +214,25 @@ def test_a_damaged_run_is_refused_whatever_it_is_of(tmp_path):
     file.write_bytes(held)
     with pytest.raises(UserError, match="damaged"):
         leaderboard("audiobench", [tmp_path])
+
+
+def test_the_best_of_a_column_is_shared_by_what_cannot_be_told_from_it(tmp_path):
+    runs(tmp_path / "runs", {"good": 0.95, "alike": 0.94, "bad": 0.3})
+    board = leaderboard(UNDERSTANDING, [tmp_path / "runs"])
+    printed = {row.name: row for row in board.rows}
+    shared = 0
+    for column in board.columns:
+        names = {board.rows[n].name for n in best_rows(board, column)}
+        assert "bad" not in names
+        top = max(
+            (row for row in board.rows if column.name in row.cells),
+            key=lambda row: column.points(row.cells[column.name]),
+        )
+        assert not names or top.name in names
+        shared += {"good", "alike"} <= names
+        for row in (printed[name] for name in names if not printed[name].published and top.published):
+            low, high = row.intervals[column.name]
+            assert low <= top.cells[column.name] <= high
+        for name in names & {"good", "alike"}:
+            assert printed[name].compared
+    assert shared

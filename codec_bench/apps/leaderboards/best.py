@@ -1,0 +1,74 @@
+"""Which rows of a leaderboard are the best in each column.
+
+How it is decided
+    Own rows are compared with one another over the questions that they share, as `stats.verdict` does everywhere. A published row has no
+    questions here. What was printed is taken as it is: it can be told from an own value if it lies outside of that value's
+    interval; an own value without one is compared with no published value. A column about a part of a benchmark has no questions of its own either, and there intervals that overlap tell no rows apart.
+    Rows that are not compared, such as those over fewer questions, are never the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from decimal import Decimal
+
+from codec_bench.apps.leaderboards.board import Board, Column, Row
+from codec_bench.report.opened import open_run
+from codec_bench.stats.breakdown import Parts, parts_of
+from codec_bench.stats.recorded import Recorded
+from codec_bench.stats.verdict import verdict
+
+Ends = tuple[Decimal, Decimal] | None
+
+
+def best_rows(board: Board, column: Column) -> set[int]:
+    """The numbers of the rows that are the best in a column; none if fewer than two rows have a value, or nothing tells them apart."""
+    sign = -1 if column.counts == "error" else 1
+    values = {
+        n: sign * row.cells[column.name]
+        for n, row in enumerate(board.rows)
+        if row.compared and column.name in row.cells
+    }
+    if len(values) < 2:
+        return set()
+    own = [n for n in values if not board.rows[n].published]
+    top = max(values, key=lambda n: values[n])
+    alike = {n for n in values if n != top and _overlap(board.rows[n], board.rows[top], column)}
+    if top in own and len(own) < len(values) and _ends(board.rows[top], column) is None:
+        return set()  # nothing tells it from what was printed
+    if top in own and len(own) > 1 and column.subset is None:
+        found = verdict(_parts([board.rows[n] for n in own], column), (), sign > 0)
+        told = {own[k] for k in found.best}
+        if found.reason is not None:
+            return set()
+        alike = {n for n in alike if n not in own} | (told - {top})
+    best = {top, *alike}
+    beaten = max((values[n] for n in values if n not in best), default=None)
+    return {n for n in best if beaten is None or values[n] >= beaten}
+
+
+def _ends(row: Row, column: Column) -> Ends:
+    """The ends of a value's interval; those of a published value are the value itself."""
+    value = row.cells[column.name]
+    return (value, value) if row.published else row.intervals.get(column.name)
+
+
+def _overlap(one: Row, other: Row, column: Column) -> bool:
+    """Whether two values have intervals that do not tell them apart."""
+    a, b = _ends(one, column), _ends(other, column)
+    return a is not None and b is not None and a[0] <= b[1] and b[0] <= a[1]
+
+
+def _parts(rows: Sequence[Row], column: Column) -> dict[int, Parts]:
+    """What the questions add to the values of own rows, with numbers that mean the same question in all of them."""
+    numbers: dict[str, int] = {}
+    found = {}
+    for place, row in enumerate(rows):
+        source = row.sources[column.name]
+        with closing(open_run(source.folder)) as run:
+            ids = dict(run.query("SELECT number, id FROM samples"))
+            parts = parts_of(Recorded(run), source.system, source.metric)
+        found[place] = replace(parts, numbers=[numbers.setdefault(ids[n], len(numbers)) for n in parts.numbers])
+    return found
