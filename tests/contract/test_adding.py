@@ -324,25 +324,24 @@ OVER_ALL_NAMES = (
     "tests/config/test_config.py",
     "tests/test_layout.py",
 )
+OF_THE_SCORER = (
+    "tests/metrics/test_distillmos.py",
+    "tests/gpu/test_features.py",
+    "tests/engine/test_silence.py",
+    "tests/test_notice.py",
+)
 CHOSEN = (
     "wordwise or peak or loudest or twice or few-capitals or every_entry_of",
     *(Path(file).name for file in OVER_ALL_NAMES),
     "(test_docs.py and (written or family or links or exist))",
+    "distillmos or is_forgotten or every_feature_of or every_network_is or every_repository",
 )
-"""In one process, because each would import torch and all of the project anew."""
-OF_THE_SCORER = "distillmos or is_forgotten or every_feature_of or every_network_is or every_repository"
 
 
-@pytest.mark.parametrize(
-    "chosen",
-    [
-        (*NAMED_AFTER_IT, *OVER_ALL_NAMES, "tests/test_docs.py", "-k", " or ".join(CHOSEN)),
-        ("tests/metrics/test_distillmos.py", "tests/gpu/test_features.py", "tests/engine/test_silence.py", "tests/test_notice.py", "-k", OF_THE_SCORER),
-    ],
-    ids=["new", "the scorer"],
-)  # fmt: skip
-def test_what_was_added_passes(grown, chosen):
+def test_what_was_added_passes(grown):
+    """In one process, because each would import torch and all of the project anew."""
     run, _ = grown
-    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen)
+    files = (*NAMED_AFTER_IT, *OVER_ALL_NAMES, *OF_THE_SCORER, "tests/test_docs.py")
+    done = run("-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", " or ".join(CHOSEN))
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
     assert " passed" in done.stdout

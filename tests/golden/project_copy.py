@@ -5,24 +5,28 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = shutil.ignore_patterns(
-    ".git", ".venv*", "build", "dist", "runs", "*.egg-info", "__pycache__", ".*_cache", ".cache", "*.pyc"
-)
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv*", "build", "dist", "runs", "*.egg-info", ".*_cache", ".cache")
+
+
+def _copy(file: str, to: str) -> None:
+    # What Python and numba have compiled is copied too, so that the copy need not compile it again. Other processes of tests
+    # write such files under other names first, which may be gone by now.
+    with suppress(FileNotFoundError):
+        shutil.copy2(file, to)
 
 
 def copied(folder: Path) -> tuple[Path, dict[str, str]]:
     """Copies the project; returns the copy, and the environment in which its package is the one that is imported."""
     copy = folder / "project"
-    shutil.copytree(ROOT, copy, symlinks=True, ignore=LEFT_OUT)
+    shutil.copytree(ROOT, copy, symlinks=True, ignore=LEFT_OUT, copy_function=_copy)
     place = folder / "place"  # not the project's root: what lies there must not be importable by its bare name
     place.mkdir()
     (place / "codec_bench").symlink_to(copy / "codec_bench")
-    return copy, {
-        **os.environ, "PYTHONPATH": str(place), "CODEC_BENCH_CACHE": str(folder / "cache"), "NUMBA_CACHE_DIR": str(folder / "numba"),
-    }  # fmt: skip
+    return copy, {**os.environ, "PYTHONPATH": str(place), "CODEC_BENCH_CACHE": str(folder / "cache")}
 
 
 def sums(folder: Path) -> dict[str, str]:
