@@ -172,7 +172,8 @@ def application_of(module: str) -> str | None:
 def test_nothing_is_called_upward_through_loaded_modules():
     wrong = []
     for file in own_files().values():
-        for node in ast.walk(ast.parse((ROOT / file).read_text("utf-8"))):
+        text = (ROOT / file).read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "modules" in text else ():
             if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "sys.modules":
                 if "codec_bench" in ast.unparse(node.slice):
                     wrong.append(f"{file}:{node.lineno}")
@@ -348,9 +349,8 @@ def test_refused_words_name_nothing():
     wrong = []
     for module, file in own_files().items():
         words = [word for part in module.split(".") for word in part.lower().split("_")]
-        for node in ast.walk(ast.parse((ROOT / file).read_text("utf-8"))):
-            if isinstance(node, ast.ClassDef):
-                words += [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", node.name)]
+        for name in re.findall(r"^\s*class\s+(\w+)", (ROOT / file).read_text("utf-8"), re.MULTILINE):
+            words += [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)]
         wrong += [f"{file}: {word}" for word in sorted(refused & set(words))]
     assert not wrong, "\n".join(wrong)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +22,7 @@ from codec_bench.features.recognisers.whisper import Whisper, _Window
 from codec_bench.features.scorers import SCORERS
 from codec_bench.features.utmos import Utmos
 from codec_bench.kernels.dnsmos.ref import Weights
+from codec_bench.networks import utmosv2
 from codec_bench.networks.transfer import UploadStream
 
 RATE_HZ = 16_000
@@ -256,17 +258,30 @@ def test_every_feature_of_a_device_is_tried():
     assert CASES.keys() | LIKE_OTHERS | ON_THE_CPU | whispers == features.TABLE.keys()
 
 
+@pytest.fixture(scope="module")
+def on_the_cpu(tmp_path_factory):
+    """By name: what makes a feature on the device, signals, and the CPU's results. The tests of a feature share them."""
+
+    @cache
+    def computed(name):
+        make, write = CASES[name]
+        weights = None if write is None else write(tmp_path_factory.mktemp("weights"))
+        signals = voices(LENGTHS if features.REGISTRY.resolve(name).rate_hz == RATE_HZ else LONGER)
+        return lambda: make("cuda:0", weights), signals, make("cpu", weights).compute(signals)
+
+    return computed
+
+
 @pytest.fixture(params=CASES)
-def case(request, tmp_path, monkeypatch):
+def case(request, on_the_cpu, monkeypatch):
     """A feature: its name, what makes it on the device, signals, and the CPU's results."""
     for recogniser in (canary, qwen3_asr):
         monkeypatch.setattr(recogniser, "MAX_TOKENS", 6)
     monkeypatch.setattr(whisper_network, "MAX_LENGTH", 12)  # six tokens
+    monkeypatch.setattr(utmosv2, "HOP", 256)  # coarser images; nothing else of the passes changes
+    monkeypatch.setattr(utmosv2, "SIZE", 256)
     monkeypatch.setattr("codec_bench.features.recognisers.whisper.room", lambda _: 1e12)
-    make, write = CASES[request.param]
-    weights = None if write is None else write(tmp_path)
-    signals = voices(LENGTHS if features.REGISTRY.resolve(request.param).rate_hz == RATE_HZ else LONGER)
-    return request.param, lambda: make("cuda:0", weights), signals, make("cpu", weights).compute(signals)
+    return request.param, *on_the_cpu(request.param)
 
 
 def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, within_limits):
