@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+import math
+
 import device_sim
+import numpy as np
 import pytest
 from device_sim import Run, simulate
+
+from codec_bench.engine.arena import Arena
+
+
+@pytest.fixture(autouse=True)
+def _silence(monkeypatch):
+    """No worker writes the sounds, so that all of them are silence. Looked at where they would lie, they would take 3 GB."""
+    longest = np.zeros(3600 * 16_000, np.float32)
+    monkeypatch.setattr(Arena, "view", lambda _, region: longest[: math.prod(region.shape)].reshape(region.shape))
 
 
 @pytest.mark.parametrize(
