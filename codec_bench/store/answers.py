@@ -319,12 +319,12 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
         cells = (*row[13:17], cell(usage), *row[18:23], bool(cached), tuple(cell(notes)), served)
         answer = AnswerRecord(*cells)
         reading = Reading(*row[27:30]) if row[26] is not None else None
-        yield Exchange(asked, answer, reading, _sound(run, asked), run.folder / answer.audio if answer.audio else None)
+        yield Exchange(asked, answer, reading, _sound(run, asked), run.kept(answer.audio) if answer.audio else None)
 
 
 def _sound(run: Run, question: QuestionRecord) -> Path | None:
     if question.audio is not None:
-        return run.folder / question.audio
+        return run.kept(question.audio)
     return Path(question.source) if question.source is not None else None
 
 

@@ -127,7 +127,7 @@ class Run:
                 reason,
                 bits,
                 self.json(notes, f"the notes of '{sample}'") if notes else [],
-                self.folder / audio if audio else None,
+                self.kept(audio) if audio else None,
             )
 
     def reference_audio(self, sample: str) -> Path | None:
@@ -138,8 +138,18 @@ class Run:
         kept = [f"audio/reference/{row[0]:07d}.flac"]
         if self.has_questions:
             kept += [name for (name,) in self._rows("SELECT audio FROM questions WHERE number = ?", row[:1]) if name]
-        places = [*(self.folder / name for name in kept), *([Path(row[1])] if row[1] else [])]
+        places = [*map(self.kept, kept), *([Path(row[1])] if row[1] else [])]
         return next((path for path in places if path.is_file()), None)
+
+    def kept(self, path: str) -> Path:
+        """A sound in the run folder by its path in the record.
+
+        Raises:
+            DamagedRecord: it leads out of the folder. A run writes no such path, but a record may be somebody else's.
+        """
+        if os.path.isabs(path) or os.path.normpath(path).startswith(".."):
+            raise integrity.damaged(self._path, f"it keeps a sound at '{path}', which is not in its folder")
+        return self.folder / path
 
     def scores(
         self, system: str | None = None, metric: str | None = None, *, without_value: bool = False, samples: Collection[str] | None = None

@@ -6,10 +6,11 @@ import csv
 import io
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.errors import DamagedRecord, RunMismatch, UserError
 from codec_bench.report.opened import open_run
 from codec_bench.store.export import COLUMNS, export_run
 from codec_bench.store.record import Run
@@ -166,3 +167,18 @@ def test_every_export_has_the_same_rows(tmp_path, capsys):
         export_run(run, "xml", None)
     with pytest.raises(UserError, match="standard output"):
         export_run(run, "parquet", None)
+
+
+@pytest.mark.parametrize("path", ["../secret.flac", "audio/../../secret.flac", "{folder}/secret.flac"])
+def test_a_record_names_no_sound_outside_of_its_folder(tmp_path, path):
+    """It may be somebody else's, and its page would hold that sound."""
+    (tmp_path / "secret.flac").write_bytes(b"x")
+    with closing(RunWriter(tmp_path / "run", {})) as writer:
+        writer.begin({"x": {}}, {}, [Sample("a", None), Sample("b", None)])
+        writer.write([(0, ItemRecord("x", "a", "ok", None, {}, audio="audio/x/a.flac"))])
+        writer.write([(1, ItemRecord("x", "b", "ok", None, {}, audio=path.format(folder=tmp_path)))])
+    with closing(Run(tmp_path / "run")) as run:
+        items = run.items()
+        assert next(items).audio == tmp_path / "run" / "audio/x/a.flac"
+        with pytest.raises(DamagedRecord, match=r"it keeps a sound at '.*secret\.flac', which is not in its folder"):
+            list(items)
