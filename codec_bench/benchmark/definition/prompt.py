@@ -342,8 +342,8 @@ def _parsed(template: str) -> Any:
         tree = _environment().parse(template)
     except TemplateSyntaxError as error:
         raise UserError(f"'{_short(template)}' is not a template: {error.message}") from error
-    except RecursionError as error:
-        raise UserError(f"'{_short(template)}' is nested too deeply for a template") from error
+    except (RecursionError, ValueError) as error:  # too deep, or a number of thousands of digits
+        raise UserError(f"'{_short(template)}' is not a template: {error}") from error
     for node in tree.find_all(nodes.Node):
         kind = type(node).__name__
         if kind not in _NODES:

@@ -229,7 +229,7 @@ def _compiled(body: Any, name: str) -> Any:
                 render = environment.compile_expression(whole[1], undefined_to_none=False)
             else:
                 template = environment.from_string(part)
-        except (TemplateError, RecursionError) as error:
+        except (TemplateError, RecursionError, ValueError) as error:
             raise UserError(f"the model '{name}': {where} is not a valid template: {error}") from None
 
         def fill(values: Mapping[str, Any]) -> Any:

@@ -235,3 +235,9 @@ def test_every_prompt_of_many_wordings_has_twenty_that_differ_in_more_than_punct
     if name.startswith("reworded-choice"):
         assert all("{{ question }}" in wording and "{{ choices }}" in wording for wording in wordings)
     assert name.endswith("-zh") == all(any("\u4e00" <= c <= "\u9fff" for c in wording) for wording in wordings)
+
+
+@pytest.mark.parametrize("text", ["{{ " + "[" * 20_000, "{{ " + "9" * 5_000 + " }}", "{{ " + "not " * 20_000 + "x }}"])
+def test_a_template_that_its_parser_cannot_take_is_one_sentence(text):
+    with pytest.raises(UserError, match="is not a template"):
+        variables(text)
