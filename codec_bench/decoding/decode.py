@@ -263,9 +263,11 @@ def _read_ffmpeg(source: str | bytes, name: str) -> Decoded:
                 raise AudioError(f"'{name}' is coded in a way that FFmpeg does not know")
             rate = stream.codec_context.sample_rate
             _check_rate(rate, name)
-            resampler = av.AudioResampler(format="fltp", rate=rate)
+            # Not planar: of more than eight planes PyAV reads memory that is not the frame's.
+            resampler = av.AudioResampler(format="flt", rate=rate)
             frames = itertools.chain(container.decode(stream), [None])
-            samples = _gathered((piece.to_ndarray() for frame in frames for piece in resampler.resample(frame)), name)
+            pieces = (piece for frame in frames for piece in resampler.resample(frame))
+            samples = _gathered((one.to_ndarray().reshape(-1, one.layout.nb_channels).T for one in pieces), name)
     except (av.error.FFmpegError, ValueError, IndexError) as error:
         raise AudioError(f"'{name}' is not a sound file that libsndfile or FFmpeg can read ({error})") from error
     return decoded(samples, rate)

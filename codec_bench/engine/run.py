@@ -434,7 +434,7 @@ class Engine:
             scores={name: self._counted(outcome, name) for name in self.plan.metrics},
             bits=outcome.bits,
             audio=outcome.audio,
-            notes=_notes(estimate, reference, made=outcome.system.kind == "files"),
+            notes=_notes(outcome),
             duration_s=shown.duration_s if shown is not None else None,
             sample_rate_hz=shown.sample_rate_hz if shown is not None else None,
             channels=loaded.channels if shown is not None else None,
@@ -489,12 +489,9 @@ class Engine:
             self._progress(*now, self._failed, self._spent.audio_s)
 
 
-def _notes(estimate: Signal | None, reference: Signal | None, *, made: bool) -> tuple[str, ...]:
-    """What is worth knowing of an item's signals. That a reference is silent is no fault of the item.
-
-    Args:
-        estimate, reference: the signals. made: whether the estimate was made elsewhere.
-    """
+def _notes(outcome: _Outcome) -> tuple[str, ...]:
+    """What is worth knowing of an item's signals. That a reference is silent is no fault of the item."""
+    estimate, reference, made = outcome.estimate, outcome.item.loaded.reference, outcome.system.kind == "files"
     if estimate is None:
         return ()
     if reference is None or reference is estimate:
@@ -502,6 +499,7 @@ def _notes(estimate: Signal | None, reference: Signal | None, *, made: bool) -> 
     same = made and SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
     return (
         *((SAME,) if same else ()),
+        *((outcome.unlike,) if outcome.unlike and not made and SILENT not in estimate.notes else ()),
         *estimate.notes,
         *(f"{note} in the reference" for note in reference.notes if note != SILENT),
     )

@@ -227,9 +227,11 @@ def flagged(
     """
     if score.status != "ok" or "flag" in score.detail:
         return score
+    if estimate_silent and not reference_silent:
+        unlike = SILENT_ESTIMATE
     doubt = unlike if metric.signals or metric.estimate_features else None
     if estimate_silent or reference_silent:
-        doubt = metric.doubt(estimate_silent=estimate_silent, reference_silent=reference_silent)
+        doubt = metric.doubt(estimate_silent=estimate_silent, reference_silent=reference_silent) or doubt
     return score if doubt is None else replace(score, detail={**score.detail, "flag": doubt})
 
 

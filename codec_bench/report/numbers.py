@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from codec_bench.audio.following import MISSING_SHARE
 from codec_bench.stats.intervals import EQUAL
 from codec_bench.stats.summary_types import (
     BITRATE,
@@ -101,11 +102,13 @@ def entries(summary: Summary, metric: str) -> list[MetricSummary]:
 
 
 def remarks(system: SystemSummary) -> list[str]:
-    """What stands below the name of a system: how many items failed, are silent or were cut, how much it was not given, and
+    """What stands below the name of a system: how many items failed, are no coded speech or were cut, how much it was not given, and
     the checks that it failed."""
     counts = (
         (system.without_estimate, "failed"),
         (system.silent, "silent"),
+        (system.partial, "partial"),
+        (system.unlike, "unlike"),
         (system.clipped, "clipped"),
         (system.same, "same"),
     )
@@ -134,6 +137,16 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
     """
     notes = []
     for name, system in systems.items():
+        for count, what in (
+            (system.silent, "digital silence; where the reference is not, the scores are flagged"),
+            (
+                system.partial,
+                f"without more than {MISSING_SHARE:.0%} of the reference's loud frames; the scores are flagged",
+            ),
+            (system.unlike, "unlike the reference in the course of its levels; the scores are flagged"),
+        ):
+            if count:
+                notes.append(plain(f"{name}: {count:,} estimate{'s are' if count != 1 else ' is'} {what}"))
         if system.same:
             many = (
                 f"{system.same:,} estimate{'s equal their references' if system.same != 1 else ' equals its reference'}"

@@ -88,6 +88,11 @@ CSV_COLUMNS = (
     ),
     CsvColumn("n", "The number of samples that the value rests on.", lambda name, metric, entry, system: entry.n),
     CsvColumn("failed", "The number of samples without a value.", lambda name, metric, entry, system: entry.failed),
+    CsvColumn(
+        "flagged",
+        "The number of samples whose score is in doubt, such as one of an estimate without speech ([what is no coded speech](silence.md)).",
+        lambda name, metric, entry, system: entry.flagged or 0,
+    ),
     CsvColumn("unit", "The unit of the value.", lambda name, metric, entry, system: entry.unit),
     CsvColumn(
         "higher_is_better",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.audio.following import MISSING, NOT_FOLLOWING
 from codec_bench.errors import UnknownName
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.store.answers import CALLS, draws_of, has_answers
@@ -48,7 +49,8 @@ class Items:
 
     Args:
         finished: all of them. lost: those without an estimate, with status and reason.
-        silent, clipped, same: how many estimates are silent, of how many samples were cut, and how many are their references.
+        silent, partial, unlike: how many estimates are silent, lack much of the reference's sound, and do not follow it
+            (`audio.following`). clipped, same: of how many samples were cut, and how many are their references.
         several: of the items with bits and several channels: the channel count, the seconds and the bits of each.
         noted: in which ways answers are none.
     """
@@ -56,6 +58,8 @@ class Items:
     finished: Sequence[int]
     lost: Mapping[int, tuple[str, str | None]]
     silent: int
+    partial: int
+    unlike: int
     clipped: int
     same: int
     several: Sequence[tuple[int, float, float]]
@@ -138,7 +142,7 @@ class Recorded:
 
     def items(self, system: str) -> Items:
         """The finished items of one system, in the order of the samples."""
-        finished, silent, clipped, same = array("q"), 0, 0, 0
+        finished, silent, partial, unlike, clipped, same = array("q"), 0, 0, 0, 0, 0
         lost, noted = {}, {}
         several: list[tuple[int, float, float]] = []
         for number, status, reason, bits, text in self.run.query_lazily(
@@ -151,6 +155,8 @@ class Recorded:
             if text:
                 notes = self.run.json(text, f"the notes of sample {number}")
                 silent += SILENT in notes
+                partial += MISSING in notes
+                unlike += NOT_FOLLOWING in notes
                 clipped += any(note.endswith(CUT) for note in notes)
                 same += SAME in notes
                 if ways := {_WAYS[note] for note in notes if note in _WAYS}:
@@ -158,7 +164,7 @@ class Recorded:
             channels, seconds = self.samples.several.get(number, (None, None))
             if channels and seconds and bits is not None:
                 several.append((channels, seconds, bits))
-        return Items(finished, lost, silent, clipped, same, several, noted)
+        return Items(finished, lost, silent, partial, unlike, clipped, same, several, noted)
 
     def scores(self, system: str, metric: str) -> Scores:
         """The scores of one system and metric."""

@@ -110,6 +110,8 @@ def _entry_of_system(
     return SystemSummary(
         metrics=entries,
         silent=items.silent,
+        partial=items.partial,
+        unlike=items.unlike,
         clipped=items.clipped,
         same=items.same,
         unheard=unheard,
@@ -170,6 +172,7 @@ def _entry(
         n=scored,
         failed=len(system.items.finished) - scored,
         missing=_missing(system, metric, scores, reasons),
+        flagged=sum(count for count, _ in scores.flags.values()) or UNTOLD,
         unit=facts.get("unit", ""),
         higher_is_better=better,
         protocol=facts.get("protocol", ""),

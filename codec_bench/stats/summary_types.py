@@ -214,6 +214,7 @@ class MetricSummary(Estimate):
         n, failed: finished items with and without a score; where several answers were drawn to each question, answers.
         missing: the items without a score by status. Beside the statuses of scores there are `no_estimate` (the system gave nothing
             to score) and `not_scored` (the record holds no score).
+        flagged: how many of the scores are in doubt (see `metrics.base.flagged`); untold if none is.
         extrapolated: what a value of sets tends to for sets of any size (see `stats.sets`).
         common: the result over the samples for which all systems that are compared have a value; None if that is all that this system
             has. It has no value for a system that lacks some of these samples.
@@ -227,6 +228,7 @@ class MetricSummary(Estimate):
     n: int = 0
     failed: int = 0
     missing: Mapping[str, int] = field(default_factory=dict)
+    flagged: int = UNTOLD
     unit: str = ""
     higher_is_better: bool | None = None
     protocol: str = ""
@@ -259,8 +261,9 @@ class SystemSummary(Told):
 
     Args:
         metrics: by name. The metric `bitrate` counts the bits of all channels; `bitrate_bps` is its entry once more.
-        silent, clipped, same: how many estimates are digital silence, had samples beyond full scale cut, and were made elsewhere and
-            equal their references sample by sample.
+        silent, partial, unlike: how many estimates are digital silence, lack more of the reference's sound than `audio.following` lets
+            pass, and do not follow it at all. The scores of these are flagged.
+        clipped, same: how many had samples beyond full scale cut, and were made elsewhere and equal their references sample by sample.
         unheard: the share of the questions' sound that the model was not given, because it takes no more; None if all was given, or
             if that is not known.
         checks: what the checks of the run found, as the record holds it; None without checks.
@@ -270,6 +273,8 @@ class SystemSummary(Told):
 
     metrics: Mapping[str, MetricSummary] = field(default_factory=dict)
     silent: int = 0
+    partial: int = 0
+    unlike: int = 0
     clipped: int = 0
     same: int = 0
     unheard: float | None = None

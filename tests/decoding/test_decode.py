@@ -233,6 +233,24 @@ def test_joined_files_and_chained_streams_are_refused_and_not_cut(tmp_path, tone
             read()
 
 
+@pytest.mark.parametrize("channels", [3, 9, 64])
+def test_every_channel_of_a_matroska_file_is_read(channels):
+    """Of more than eight planes PyAV reads memory that is not the frame's, and may end the process."""
+    import av
+
+    file, values = io.BytesIO(), np.arange(channels, dtype=np.int16) * 100
+    with av.open(file, "w", format="matroska") as container:
+        stream = container.add_stream("pcm_s16le", rate=16_000)
+        stream.layout = f"{channels} channels"
+        frame = av.AudioFrame(format="s16", layout=stream.layout.name, samples=1600)
+        frame.planes[0].update(np.tile(values, (1, 1600)).tobytes().ljust(frame.planes[0].buffer_size, b"\0"))
+        frame.rate = 16_000
+        for packet in [*stream.encode(frame), *stream.encode(None)]:
+            container.mux(packet)
+    samples = decode_bytes(file.getvalue(), "many").samples
+    assert samples.shape == (channels, 1600) and (samples * 32768 == values[:, None]).all()
+
+
 def test_wav_files_of_telephones_are_read(tone):
     assert abs(decode_bytes(_written("WAV", "GSM610", tone), "gsm").samples.shape[1] - len(tone)) <= 320
 

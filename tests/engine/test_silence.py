@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio, load_metric
+from codec_bench.audio.following import MISSING, NOT_FOLLOWING
 from codec_bench.data import open_source
 from codec_bench.engine.stage import is_silent
 from codec_bench.features.scorers import SCORERS
@@ -13,6 +14,8 @@ from codec_bench.metrics import TABLE, build_metric, weights_of
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flagged
 from codec_bench.types import Score
 
+NOT_HEARD = ["bitrate"]
+"""It does not rest on the sound."""
 FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
 """They have a value, since their reference implementation does, and it says nothing."""
 MEANT = {
@@ -70,7 +73,8 @@ def test_a_silent_estimate_is_a_failure_and_no_absence(silent_run):
     (system,) = run.summary()["systems"].values()
     assert system["silent"] == 1, "the row says how many estimates are silent"
     for name, value in MEANT.items():
-        assert scores[name].status == "ok" and "flag" not in scores[name].detail, name
+        assert scores[name].status == "ok", name
+        assert scores[name].detail.get("flag") == (None if name in NOT_HEARD else SILENT_ESTIMATE), name
         assert value is None or scores[name].value == pytest.approx(value, abs=1e-9), name
     for name in FLAGGED:
         assert (scores[name].status, scores[name].detail["flag"]) == ("ok", SILENT_ESTIMATE), name
@@ -91,9 +95,12 @@ def test_a_silent_estimate_is_a_failure_and_no_absence(silent_run):
 def test_the_summary_names_the_values_that_say_nothing(silent_run):
     run, silent = silent_run
     reasons = [row for row in run.summary()["failures"]["reasons"] if row["status"] == "flagged"]
+    flagged_metrics = {*FLAGGED, *MEANT} - {*NOT_HEARD}
     assert {row["metric"]: (row["reason"], row["count"], row["example"]) for row in reasons} == {
-        name: (SILENT_ESTIMATE, 1, silent) for name in FLAGGED
+        name: (SILENT_ESTIMATE, 1, silent) for name in flagged_metrics
     }
+    (system,) = run.summary()["systems"].values()
+    assert {name for name, entry in system["metrics"].items() if entry.get("flagged") == 1} == flagged_metrics
 
 
 def test_a_metric_that_is_called_says_so_too():
@@ -119,6 +126,7 @@ def test_a_metric_that_is_called_says_so_too():
         ("sim[ge2e]", False, True, SILENT_REFERENCE),
         ("sim[ge2e]", False, False, None),
         ("mel_distance", True, True, None),
+        ("mel_distance", True, False, SILENT_ESTIMATE),
         ("bitrate", True, False, None),
     ],
 )
@@ -128,3 +136,40 @@ def test_what_is_in_doubt(name, estimate, reference, flag):
     assert doubted(Score.ok(1.0, "p", detail={"frames": 3})).detail == {"frames": 3, **({"flag": flag} if flag else {})}
     assert doubted(Score.undefined("silent", "p")).detail == {}
     assert doubted(Score.ok(1.0, "p", detail={"flag": "other"})).detail == {"flag": "other"}
+
+
+def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metric_hears_the_reference(tmp_path):
+    """Table, page, summary and the summary as a CSV say it; the samples are chosen so that nothing but the codec is silent."""
+    from pathlib import Path
+
+    from codec_bench import evaluate
+    from codec_bench.report.paper import COLUMNS, summary_markdown, summary_rows
+    from codec_bench.stats.summary import summarise
+
+    own = Path(__file__).parent / "assets" / "worse_estimates.py"
+    samples = sorted(open_source("embedded"), key=lambda s: -Path(s.audio).stat().st_size)[1:3]
+    run = evaluate(
+        codec=["opus-6k", *(f"{own}:{name}" for name in ("Faint", "Half", "Noise"))], data=samples, metrics=["speech_share"], check=False,
+        cache=False, workers=1, out=tmp_path / "run",
+    )  # fmt: skip
+    summary = run.summary()
+    found = {
+        name: (
+            *(system[kind] for kind in ("silent", "partial", "unlike")),
+            system["metrics"]["speech_share"].get("flagged", 0),
+        )
+        for name, system in summary["systems"].items()
+    }
+    assert found == {"opus-6k": (0, 0, 0, 0), "faint": (2, 0, 0, 2), "half": (0, 2, 0, 2), "noise": (0, 0, 2, 2)}
+    flags = {(row.system, row.detail.get("flag")) for row in run.scores()}
+    assert flags == {("opus-6k", None), ("faint", SILENT_ESTIMATE), ("half", MISSING), ("noise", NOT_FOLLOWING)}
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    for said in ("2 silent", "2 partial", "2 unlike", "half: 2 estimates are without more than 25%"):
+        assert said in page, said
+    told = summarise(run)
+    rows = [dict(zip(COLUMNS, row)) for row in summary_rows(told)]
+    assert {row["system"]: row["flagged"] for row in rows} == {"opus-6k": 0, "faint": 2, "half": 2, "noise": 2}
+    assert (
+        "noise: 2 estimates are unlike the reference in the course of its levels; the scores are flagged"
+        in summary_markdown(told)
+    )

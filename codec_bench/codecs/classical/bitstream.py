@@ -115,13 +115,16 @@ def decode_packets(
         if packet is not None and not packet:  # FFmpeg reads an empty packet as the end of the stream
             raise UserError(f"packet {index + 1} of {len(packets)} is empty")
         try:
-            out += [_unpack(frame) for frame in context.decode(None if packet is None else av.Packet(packet))]
+            frames = context.decode(None if packet is None else av.Packet(packet))
         except (av.error.FFmpegError, ValueError) as error:
             where = "the end" if packet is None else f"packet {index + 1}"
             reason = f"{where} of {len(packets)} packets cannot be decoded by FFmpeg's '{name}': {_plain(error)}"
             raise UserError(reason) from error
-    if any(part.shape[0] != channels for part in out):
-        raise UserError(f"FFmpeg's '{name}' decoded another number of channels than {channels}")
+        if any(
+            frame.layout.nb_channels != channels for frame in frames
+        ):  # before PyAV reads it: it reads no more than eight
+            raise UserError(f"FFmpeg's '{name}' decoded another number of channels than {channels}")
+        out += map(_unpack, frames)
     return np.concatenate(out, axis=1) if out else np.zeros((channels, 0), np.float32)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -248,3 +249,12 @@ def test_noise_in_place_of_a_packet_never_passes_for_the_right_length(name, rng)
         assert codec.info.name in str(error) or "packet" in str(error)
     else:
         assert out.num_samples == codes.num_samples and np.isfinite(out.samples).all()
+
+
+def test_a_packet_of_many_channels_is_refused_before_its_frame_is_read(rng):
+    """The packet is one of this encoder's with some bytes changed. Of more than eight planes PyAV reads memory that is not the frame's."""
+    codec = built("aac-64k")
+    (codes,) = codec.encode([Audio(0.1 * rng.standard_normal((1, 16_000)), 16_000)])
+    packet = (Path(__file__).parent / "assets" / "aac_of_49_channels.bin").read_bytes()
+    with pytest.raises(UserError, match="decoded another number of channels than 1"):
+        codec.decode([replace(codes, packets=(packet, *codes.packets[1:]))])
