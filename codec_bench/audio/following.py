@@ -22,14 +22,12 @@ SAME_WAVEFORM = 0.25
 _FLOOR_DB = 50.0
 _STEADY_DB = 5.0
 _FEWEST = 15
-NOT_FOLLOWING = (
-    "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time"
-)
-MISSING = f"more than {MISSING_SHARE:.0%} of the reference's loud frames are missing in the estimate"
+MISSING, NOT_FOLLOWING = "partial", "unlike"
+"""In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
 
 
 def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
-    """Why an estimate is not what its reference says, or None. None also for what is shorter than 0.3 s.
+    """In which way an estimate is not what its reference says, or None. None also for what is shorter than 0.3 s.
 
     Args:
         reference, estimate: float32 `(samples,)`. What one is longer than the other is left out.

@@ -43,7 +43,7 @@ from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import LENGTH_TOLERANCE_S, flagged, inputs_or_score
-from codec_bench.store.rows import SAME, SILENT, ItemRecord, Results
+from codec_bench.store.rows import NO_SPEECH, SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import ESTIMATE_WORDS, SPOKEN, WORDS, Sample, Score
 
@@ -322,7 +322,8 @@ class Engine:
         if not shared:  # no metric hears both
             return None
         rate = min(shared)
-        return unlike(self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate]), rate)
+        way = unlike(self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate]), rate)
+        return None if way is None else NO_SPEECH[way]
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
         """The features of the estimate, and those of the reference, that the metrics of an item read."""

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from codec_bench.audio.following import MISSING_SHARE
 from codec_bench.stats.intervals import EQUAL
 from codec_bench.stats.summary_types import (
     BITRATE,
@@ -139,10 +138,7 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
     for name, system in systems.items():
         for count, what in (
             (system.silent, "digital silence; where the reference is not, the scores are flagged"),
-            (
-                system.partial,
-                f"without more than {MISSING_SHARE:.0%} of the reference's loud frames; the scores are flagged",
-            ),
+            (system.partial, "without more than 25 % of the reference's loud frames; the scores are flagged"),
             (system.unlike, "unlike the reference in the course of its levels; the scores are flagged"),
         ):
             if count:

@@ -12,13 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.following import MISSING, NOT_FOLLOWING
 from codec_bench.errors import UnknownName
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.store.answers import CALLS, draws_of, has_answers
 from codec_bench.store.draws import draw_counts
 from codec_bench.store.record import Run
-from codec_bench.store.rows import CUT, NO_ANSWER, SAME, SILENT
+from codec_bench.store.rows import CUT, NO_ANSWER, NO_SPEECH, SAME, SILENT
 
 JUDGED = ("answer", "rating")
 """The kinds of the metrics of answers."""
@@ -155,8 +154,8 @@ class Recorded:
             if text:
                 notes = self.run.json(text, f"the notes of sample {number}")
                 silent += SILENT in notes
-                partial += MISSING in notes
-                unlike += NOT_FOLLOWING in notes
+                partial += NO_SPEECH["partial"] in notes
+                unlike += NO_SPEECH["unlike"] in notes
                 clipped += any(note.endswith(CUT) for note in notes)
                 same += SAME in notes
                 if ways := {_WAYS[note] for note in notes if note in _WAYS}:

@@ -15,6 +15,11 @@ SAME = "the estimate is the reference, sample by sample"
 """The note of an item of audio made elsewhere that equals its reference."""
 CUT = "samples beyond full scale were cut"
 """The end of the note of an item whose estimate was louder than full scale; their number stands before it."""
+NO_SPEECH = {
+    "partial": "more than 25% of the reference's loud frames are missing in the estimate",
+    "unlike": "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time",
+}
+"""The notes of items whose estimates are no coded speech, by the way in which each is none (`audio.following`); also the flags of their scores."""
 NO_ANSWER = {
     "empty": "the answer is empty",
     "endless": "the answer has no end: it ran into the limit of length, or repeats itself",

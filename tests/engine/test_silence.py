@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio, load_metric
-from codec_bench.audio.following import MISSING, NOT_FOLLOWING
+from codec_bench.audio.following import MISSING_SHARE
 from codec_bench.data import open_source
 from codec_bench.engine.stage import is_silent
 from codec_bench.features.scorers import SCORERS
 from codec_bench.metrics import TABLE, build_metric, weights_of
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flagged
+from codec_bench.store.rows import NO_SPEECH
 from codec_bench.types import Score
 
 NOT_HEARD = ["bitrate"]
@@ -162,9 +163,12 @@ def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metr
     }
     assert found == {"opus-6k": (0, 0, 0, 0), "faint": (2, 0, 0, 2), "half": (0, 2, 0, 2), "noise": (0, 0, 2, 2)}
     flags = {(row.system, row.detail.get("flag")) for row in run.scores()}
-    assert flags == {("opus-6k", None), ("faint", SILENT_ESTIMATE), ("half", MISSING), ("noise", NOT_FOLLOWING)}
+    assert flags == {
+        ("opus-6k", None), ("faint", SILENT_ESTIMATE), ("half", NO_SPEECH["partial"]), ("noise", NO_SPEECH["unlike"]),
+    }  # fmt: skip
+    assert f"more than {MISSING_SHARE:.0%} of" in NO_SPEECH["partial"]
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
-    for said in ("2 silent", "2 partial", "2 unlike", "half: 2 estimates are without more than 25%"):
+    for said in ("2 silent", "2 partial", "2 unlike", "half: 2 estimates are without more than 25 %"):
         assert said in page, said
     told = summarise(run)
     rows = [dict(zip(COLUMNS, row)) for row in summary_rows(told)]
