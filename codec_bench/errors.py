@@ -40,13 +40,22 @@ def _rebuild(kind: type[UserError], message: str, hint: str | None) -> UserError
     return error
 
 
+_MOST_NAMES = 12
+
+
 class UnknownName(UserError):
-    """A name that does not exist; the hint suggests the nearest ones, or lists all."""
+    """A name that does not exist; the hint suggests the nearest ones, or lists all, or of many those that are least unlike it."""
 
     def __init__(self, room: str, name: str, known: Iterable[str]) -> None:
         known = sorted(set(known))
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
+        if near:
+            hint = f"did you mean {' or '.join(near)}?"
+        elif len(known) <= _MOST_NAMES:
+            hint = f"known: {', '.join(known)}"
+        else:
+            least_unlike = difflib.get_close_matches(name, known, n=_MOST_NAMES, cutoff=0.0)
+            hint = f"none of {len(known):,} known names is near; the least unlike are {', '.join(least_unlike)}"
         super().__init__(f"there is no {room} called '{name}'", hint=hint)
 
 

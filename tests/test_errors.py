@@ -29,6 +29,9 @@ def test_an_unknown_name_suggests_the_nearest():
     assert str(UnknownName("codec", "mp", ["mp3", "mp3"])).count("mp3") == 1
     assert "did you mean stoi" in str(UnknownName("metric", "stio", ["pesq_wb", "stoi"]))
     assert "known: pesq_wb" in str(UnknownName("metric", "zzzzzz", ["pesq_wb"]))
+    many = UnknownName("codec", "rvq4", [f"benchmark-{n}" for n in range(400)] + ["dac-44khz", "vq-vae"])
+    assert many.hint.startswith("none of 402 known names is near; the least unlike are ") and "vq-vae" in many.hint
+    assert many.hint.count(",") == 11
 
 
 def test_a_missing_extra_says_what_to_type():
