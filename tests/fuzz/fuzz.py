@@ -1,7 +1,7 @@
 """Fuzzes every reader of bytes that others wrote: `python tests/fuzz/fuzz.py --cases 3000` (or `make fuzz`).
 
 Each target runs in a process of its own, so that a crash or a hang is counted and the next case goes on. A case is a fault if
-it ends in an exception that is no `UserError`, takes more than 10 s, needs more than 1 GiB, ends the process, or gives what it
+it ends in an exception that is no `UserError`, takes more than 10 s of CPU, needs more than 1 GiB, ends the process, or gives what it
 must not give (`wrong`). The last line of a fault says how to repeat it. The exit code is 1 if there was any.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import queue
 import random
 import resource
@@ -29,7 +30,8 @@ from mutate import mutate
 
 LIMIT_S = 10.0
 STUCK_S, START_S = 60.0, 600.0
-"""A process that says nothing for so long is ended. At its start, kernels may have to be compiled."""
+"""A process that says nothing while it computes for so long, or while it does not compute at all, is ended: it may only be waiting for
+a busy machine. At its start, kernels may have to be compiled."""
 MOST_BYTES = 1 << 30
 KINDS = ("traceback", "wrong", "slow", "memory", "hang", "crash")
 
@@ -58,7 +60,7 @@ def cases_of(name: str, first: int, count: int, seed: int, folder: Path) -> Iter
     for number in range(first, first + count):
         rng = random.Random(f"{name}:{seed}:{number}")
         data = mutate(rng.choice(target.seeds), rng, target.seeds)
-        begun = time.monotonic()
+        begun = time.process_time()
         fault, said = None, ""
         try:
             with warnings.catch_warnings():
@@ -70,7 +72,7 @@ def cases_of(name: str, first: int, count: int, seed: int, folder: Path) -> Iter
             fault, said = "wrong", traceback.format_exc()
         except Exception:
             fault, said = "traceback", traceback.format_exc()
-        took, grown = time.monotonic() - begun, _peak() - peak
+        took, grown = time.process_time() - begun, _peak() - peak
         if fault is None and took > LIMIT_S:
             fault, said = "slow", f"{took:.1f} s"
         if fault is None and grown > MOST_BYTES:
@@ -112,22 +114,35 @@ def _follow(
     lines: queue.Queue[str] = queue.Queue()
     reader = threading.Thread(target=lambda: [lines.put(line) for line in (*child.stdout, "")], daemon=True)
     reader.start()
-    done = first - 1
+    done, told, seen = first - 1, 0.0, 0.0  # seconds of CPU at the last line, and when it was last looked at
     while True:
         try:
             line = lines.get(timeout=STUCK_S if done >= first else START_S)
         except queue.Empty:
+            before, seen = seen, _cpu_s(child.pid)
+            if before < seen < told + (STUCK_S if done >= first else START_S):
+                continue
             child.kill()
             child.wait()
             return done + 1, "hang"
         if not line:
             return (done, None) if child.wait() == 0 else (done + 1, "crash")
         number, fault, said = json.loads(line)
+        told = seen = _cpu_s(child.pid)
         done = number
         counts["cases"] += 1
         if fault is not None:
             counts[fault] += 1
             tell(f"{name} {fault}: {said}\n  repeat: {_repeat(name, number, seed)}")
+
+
+def _cpu_s(pid: int) -> float:
+    """How many seconds of CPU a process has had."""
+    try:
+        times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    except OSError:  # it has just ended
+        return 0.0
+    return sum(map(int, times)) / os.sysconf("SC_CLK_TCK")
 
 
 def _repeat(name: str, number: int, seed: int) -> str:
