@@ -205,7 +205,7 @@ class Rows:
         """
         layout = self.layouts[table]
         sql, places = _inserting(layout, tuple(columns), clash == "ignore")
-        summed = self._summed(len(layout.columns), places, rows)
+        summed: Iterable[tuple[Any, ...]] = self._summed(len(layout.columns), places, rows)
         if clash == "replace":
             summed, before = list(summed), self._db.total_changes
             try:  # most rows are new, and to look for each before it is written doubles the work
@@ -214,7 +214,7 @@ class Rows:
                 self._grown[table] += self._db.total_changes - before
                 self.delete(table, layout.where_key, list(map(layout.key_of, summed)))
             else:
-                self._grown[table] += len(summed)
+                self._grown[table] += self._db.total_changes - before
                 return
         self._grown[table] += max(self._db.executemany(sql, summed).rowcount, 0)
 

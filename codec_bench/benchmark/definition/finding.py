@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Iterable, Mapping
@@ -61,6 +62,28 @@ def fit_lines(document: Mapping[str, Any], schema: type[Strict], file: str, line
         raise UserError(
             "; ".join(f"'{f.file}', line {f.line}: {f.message}" for f in found), hint=found[0].hint
         ) from error
+
+
+def fitted(document: Mapping[str, Any], schema: type[Strict], stand_ins: Mapping[str, Any]) -> tuple[Any, set[str]]:
+    """What can be read of a document with mistakes: an object of the schema, or None, and the fields that could not be read.
+
+    Args:
+        stand_ins: the values of a document without mistakes, which stand for the fields that could not be read.
+    """
+    held, unread = copy.deepcopy(dict(document)), set[str]()
+    for _ in range(len(document) + len(stand_ins)):
+        try:
+            return schema.model_validate(held), unread
+        except ValidationError as error:
+            for one in _without_echo(error.errors()):
+                place = one["loc"]
+                if not place:
+                    return None, unread
+                held.pop(place[0], None)
+                if place[0] in schema.model_fields:
+                    unread.add(place[0])
+                    held |= {place[0]: stand_ins[place[0]]} if place[0] in stand_ins else {}
+    return None, unread
 
 
 def _without_echo(errors: list[Any]) -> list[Any]:

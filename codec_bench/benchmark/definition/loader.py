@@ -85,7 +85,7 @@ def read_definition(file: str) -> tuple[Entry, ...]:
 
 
 def entries_of(file: str) -> Iterator[Entry | UserError]:
-    """The entries of one definition; in place of an entry that cannot be made, the error that says why.
+    """The entries of one definition, and before an entry the errors of what in it could not be made.
 
     Raises:
         UserError: with the file and the line: it is not YAML or not a mapping, or its matrix is not a list of mappings.
@@ -99,11 +99,9 @@ def entries_of(file: str) -> Iterator[Entry | UserError]:
         raise UserError(f"'{file}', line {line_of(lines, ('matrix',))}: 'matrix' must be a list of mappings")
     names: set[str] = set()
     for index, row in enumerate(rows or [{}]):
-        try:
-            entry = _entry(document, lines, file, family, (index, row))
-        except UserError as error:
-            yield error
-            continue
+        wrong: list[UserError] = []
+        entry = _entry(document, lines, file, family, (index, row), wrong)
+        yield from wrong
         if entry.name in names:
             yield UserError(
                 f"'{file}', line {line_of(lines, ('matrix', index))}: the name '{entry.name}' stands twice",
@@ -230,35 +228,50 @@ def _settings_that_do_not_fit(
 
 
 def _entry(
-    document: Mapping[str, Any], lines: Lines, file: str, family: str, numbered: tuple[int, Mapping[str, Any]]
+    document: Mapping[str, Any],
+    lines: Lines,
+    file: str,
+    family: str,
+    numbered: tuple[int, Mapping[str, Any]],
+    wrong: list[UserError],
 ) -> Entry:
+    """One entry. What is wrong in it is added to `wrong`, and left out of the entry or left as it is."""
     index, row = numbered
     keys = {key: value for key, value in row.items() if key != "set"}
     here: Lines = dict(lines)
     body = {key: value for key, value in document.items() if key not in FORM}
 
     def fill(value: Any, place: Place) -> Any:
-        return _substitute(value, keys, lambda missing: _missing_key(missing, keys, file, line_of(lines, place)), place)
+        def missing(key: str) -> None:
+            wrong.append(_missing_key(key, keys, file, line_of(lines, place)))
+
+        return _substitute(value, keys, missing, place)
 
     name = fill(document.get("name", family), ("name",))
     body = {key: fill(value, (key,)) for key, value in body.items()}
     settings = row.get("set") or {}
     if not isinstance(settings, dict) or not all(isinstance(field, str) for field in settings):
         line = line_of(lines, ("matrix", index, "set"))
-        raise UserError(f"'{file}', line {line}: 'set' must be a mapping of dotted fields to values")
+        wrong.append(UserError(f"'{file}', line {line}: 'set' must be a mapping of dotted fields to values"))
+        settings = {}
     for field, value in settings.items():
         place = ("matrix", index, "set", field)
-        _put(body, field.split("."), fill(value, place), f"'{file}', line {line_of(lines, place)}: 'set'")
+        try:
+            _put(body, field.split("."), fill(value, place), f"'{file}', line {line_of(lines, place)}: 'set'")
+        except UserError as error:
+            wrong.append(error)
         for known, line in lines.items():
             if known[: len(place)] == place:
                 here[(*field.split("."), *known[len(place) :])] = line
     if "extends" in document:
-        body = _extended(fill(document["extends"], ("extends",)), body, file, line_of(lines, ("extends",)))
+        try:
+            body = _extended(fill(document["extends"], ("extends",)), body, file, line_of(lines, ("extends",)))
+        except UserError as error:
+            wrong.append(error)
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise UserError(
-            f"'{file}', line {line_of(lines, ('name',))}: '{name}' is not a name", hint="lower case, digits and hyphens"
-        )
-    return Entry(name, body, here, file, family)
+        line = line_of(lines, ("name",))
+        wrong.append(UserError(f"'{file}', line {line}: '{name}' is not a name", hint="lower case, digits and hyphens"))
+    return Entry(str(name), body, here, file, family)
 
 
 def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None) -> UserError:
@@ -283,7 +296,8 @@ def _substitute(value: Any, keys: Mapping[str, Any], missing: Any, place: Place)
         return value
     for key in _KEY.findall(value):
         if key not in keys:
-            raise missing(key)
+            missing(key)
+            return value
     whole = _KEY.fullmatch(value)
     return keys[whole[1]] if whole else _KEY.sub(lambda match: str(keys[match[1]]), value)
 

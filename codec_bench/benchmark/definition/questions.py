@@ -144,27 +144,11 @@ class QuestionStream:
         return True
 
     def _check_columns(self, opened: Opened) -> None:
-        if opened.columns is None:
-            return
-        data = self._data
-        wanted: list[tuple[str, str, str]] = []  # our name, the column, and the setting that names it
-        for name, columns in data.columns.items():
-            missing = [column for column in _listed(columns) if not _has_column(opened.columns, column)]
-            # For an optional list some columns may be missing. If all are missing, the data has another layout.
-            if name not in data.optional or (isinstance(columns, list) and len(missing) == len(columns)):
-                wanted += [(name, column, f"columns.{name}") for column in missing]
-        parts = data.expand.columns if data.expand else {}
-        wanted += [(name, column, f"expand.columns.{name}") for name, column in parts.items()]
-        if data.id is not None:
-            wanted.append(("id", data.id, "id"))
-        if data.speaker is not None and SPEAKER not in data.optional:
-            wanted.append((SPEAKER, data.speaker.column, SPEAKER))
-        for name, column, setting in wanted:
-            if not _has_column(opened.columns, column):
-                raise UserError(
-                    f"the benchmark '{self.name}' reads '{name}' from the column '{column}', which '{opened.rows.name}' has not",
-                    hint=f"its columns are {', '.join(opened.columns)}; --set {self.name}.data.{setting}=COLUMN",
-                )
+        for name, column, setting in absent_columns(self._data, opened.columns):
+            raise UserError(
+                f"the benchmark '{self.name}' reads '{name}' from the column '{column}', which '{opened.rows.name}' has not",
+                hint=f"its columns are {', '.join(opened.columns or ())}; --set {self.name}.data.{setting}=COLUMN",
+            )
 
     def _questions(self) -> Iterator[Question]:
         seen: set[str] = set()
@@ -255,6 +239,29 @@ class QuestionStream:
             if _blank(value):
                 return f"the row has nothing in '{name}'"
         return None
+
+
+def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:
+    """The columns that a definition reads and the data lack: our name of each, the column, and the setting that names it.
+
+    Args:
+        data: where the rows are. columns: those of the data; None if they are not known before rows are read.
+    """
+    if columns is None:
+        return []
+    wanted: list[tuple[str, str, str]] = []
+    for name, of in data.columns.items():
+        missing = [column for column in _listed(of) if not _has_column(columns, column)]
+        # For an optional list some columns may be missing. If all are missing, the data has another layout.
+        if name not in data.optional or (isinstance(of, list) and len(missing) == len(of)):
+            wanted += [(name, column, f"columns.{name}") for column in missing]
+    parts = data.expand.columns if data.expand else {}
+    wanted += [(name, column, f"expand.columns.{name}") for name, column in parts.items()]
+    if data.id is not None:
+        wanted.append(("id", data.id, "id"))
+    if data.speaker is not None and SPEAKER not in data.optional:
+        wanted.append((SPEAKER, data.speaker.column, SPEAKER))
+    return [one for one in wanted if not _has_column(columns, one[1])]
 
 
 def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:

@@ -1,4 +1,9 @@
-"""Finds all mistakes of a definition at once, each with its file and line. Neither data nor models are loaded."""
+"""Finds all mistakes of a definition at once, each with its file and line.
+
+Conventions
+    Of data that lie beside the definition the names of the columns are read. No other data and no models are loaded.
+    A field that does not fit hides the mistakes in what rests on it, and no others.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +15,13 @@ from importlib.resources import files
 from typing import Any
 
 from codec_bench.benchmark.definition.benchmark import Benchmark
-from codec_bench.benchmark.definition.finding import Finding, Place, findings, line_of, suggest
-from codec_bench.benchmark.definition.loader import FILE, Entry, entries_of, find_entry, is_path, own_file, resolve
+from codec_bench.benchmark.definition.finding import Finding, Place, findings, fitted, line_of, suggest
+from codec_bench.benchmark.definition.loader import FILE, Entry, entries_of, find_entry, is_path, own_file
 from codec_bench.benchmark.definition.prompt import load_prompt, part_reads, prompt_names, variables
-from codec_bench.benchmark.definition.questions import SPEAKER
+from codec_bench.benchmark.definition.questions import SPEAKER, absent_columns
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse, PromptSpec, Template
 from codec_bench.config import Lines, load_yaml_with_lines, read_config
+from codec_bench.data.table import open_table
 from codec_bench.errors import MissingExtra, MissingResource, UnknownName, UserError
 from codec_bench.registry import Spec
 
@@ -23,6 +29,11 @@ README = "README.md"
 _LINE = re.compile(r"^'(?P<file>[^']+)', line (?P<line>\d+)(?:, column \d+)?: (?P<rest>.*)$", re.DOTALL)
 _RATING, _RUBRICS = "rating", "judge"
 """The metric whose numbers a judge gives, and the kind of config that holds its rubrics."""
+_STAND_INS: Mapping[str, Any] = {
+    "version": 1, "title": "-", "summary": "-", "category": "-", "kind": "understanding", "prompt": "transcribe",
+    "data": {"path": "-", "columns": {"question": "-"}}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+}  # fmt: skip
+"""What stands for the fields that could not be read, while the others are checked."""
 _GIVEN = frozenset(("language",))
 """Names that a template may always read, whatever columns the data has."""
 
@@ -91,8 +102,19 @@ def _of_file(file: str) -> Iterator[Finding]:
         if isinstance(entry, UserError):
             yield _located(file, entry)
             continue
-        wrong = findings(entry.document, BenchmarkSpec, file, entry.lines)
-        yield from wrong or _of_entry(entry)
+        yield from findings(entry.document, BenchmarkSpec, file, entry.lines)
+        spec, unread = _read(entry.document)
+        if spec is not None:
+            yield from _of_entry(entry, spec, unread)
+
+
+def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
+    """What can be read of a definition with mistakes, or None, and the fields that could not be read."""
+    asks = document.get("kind") != "codec"
+    if asks == (document.get("prompt") is not None):
+        return fitted(document, BenchmarkSpec, _STAND_INS)
+    spec, unread = fitted({**document, "prompt": _STAND_INS["prompt"] if asks else None}, BenchmarkSpec, _STAND_INS)
+    return spec, unread | {"prompt"}
 
 
 def _unused_keys(file: str) -> Iterator[Finding]:
@@ -105,19 +127,54 @@ def _unused_keys(file: str) -> Iterator[Finding]:
             yield Finding(file, line_of(lines, ("matrix", index, key)), message, suggest(key, asked))
 
 
-def _of_entry(entry: Entry) -> Iterator[Finding]:
-    spec = resolve(entry)
-    at = _At(entry.file, entry.lines)
-    yield from _columns(spec, at)
-    yield from _prompts(entry, spec, at)
-    yield from _metrics(entry, spec, at)
+def _of_entry(entry: Entry, spec: BenchmarkSpec, unread: set[str]) -> Iterator[Finding]:
+    at = _At(entry.file, entry.lines, named=not unread & {"data", "fields"})
+    if at.named:
+        yield from _columns(spec, at)
+        yield from _absent(entry, spec, at)
+    yield from _prompts(spec, at, unread)
+    yield from _metrics(entry, spec, at, unread)
+
+
+def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
+    """Columns that data beside the definition lack, and data that cannot be read."""
+    folder = os.path.dirname(os.path.abspath(at.file))
+    path = os.path.join(folder, spec.data.path or "")
+    if spec.data.path is None or spec.data.layout != "table" or not os.path.exists(path):
+        return
+    data, found = spec.data, set[tuple[str, str, str]]()
+    try:
+        for split in data.splits or [data.split]:
+            table = open_table(
+                path,
+                config=data.config,
+                data_dir=data.data_dir,
+                split=split,
+                revision=None,
+                mirror=None,
+                limit=1,
+                seed=None,
+            )
+            found.update(absent_columns(data, table.columns))
+    except MissingExtra:
+        return
+    except UserError as error:
+        yield at(("data", "path"), error.message, error.hint)
+        return
+    for name, column, setting in sorted(found):
+        message = f"'{name}' is read from the column '{column}', which '{data.path}' has not"
+        yield at(("data", *setting.split(".")), message, suggest(column, table.columns or ()))
 
 
 class _At:
-    """Makes findings at places of one definition."""
+    """Makes findings at places of one definition.
 
-    def __init__(self, file: str, lines: Lines) -> None:
-        self.file, self.lines = file, lines
+    Args:
+        file, lines: of the definition. named: whether it could be read which names a question has.
+    """
+
+    def __init__(self, file: str, lines: Lines, named: bool = True) -> None:
+        self.file, self.lines, self.named = file, lines, named
 
     def __call__(self, place: Place, message: str, hint: str | None = None) -> Finding:
         return Finding(self.file, line_of(self.lines, place), message, hint)
@@ -169,8 +226,10 @@ def _names(spec: BenchmarkSpec) -> set[str]:
     return names
 
 
-def _prompts(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
-    named: list[tuple[Place, str | Template]] = [(("prompt",), spec.prompt)] if spec.prompt is not None else []
+def _prompts(spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding]:
+    named: list[tuple[Place, str | Template]] = []
+    if spec.prompt is not None and "prompt" not in unread:
+        named.append((("prompt",), spec.prompt))
     named += [(("prompts", key), value) for key, value in spec.prompts.items()]
     for place, prompt in named:
         if isinstance(prompt, str):
@@ -185,7 +244,8 @@ def _prompts(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
         else:
             template = prompt
             yield from _templates(template, at.file, at.lines, place)
-        yield from _unknown_names(template, spec, place, at)
+        if at.named:
+            yield from _unknown_names(template, spec, place, at)
 
 
 def _templates(template: Template, file: str, lines: Lines, above: Place = ()) -> Iterator[Finding]:
@@ -237,11 +297,11 @@ def _steps(steps: list[str], place: Place, at: _At) -> Iterator[Finding]:
         yield from at.tried(place, partial(load_steps, steps))
 
 
-def _metrics(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
+def _metrics(entry: Entry, spec: BenchmarkSpec, at: _At, unread: set[str]) -> Iterator[Finding]:
     yield from _steps(spec.postprocess, ("postprocess",), at)
     for index, use in enumerate(spec.metrics):
         name, place = (use.name if isinstance(use, MetricUse) else use), ("metrics", index)
-        yield from at.tried(place, partial(_built, name, spec))
+        yield from at.tried(place, partial(_built, name, spec, _names(spec) if at.named else None))
         if isinstance(use, MetricUse):
             yield from _steps(use.postprocess, (*place, "postprocess"), at)
     try:
@@ -249,7 +309,9 @@ def _metrics(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
     except UserError as error:
         yield at(("metrics",), error.message, error.hint)
         return
-    if spec.primary not in known:
+    if "metrics" in unread:
+        return
+    if spec.primary not in known and "primary" not in unread:
         yield at(("primary",), f"'{spec.primary}' is none of the metrics", suggest(spec.primary, known))
     for index, table in enumerate(spec.published):
         if table.metric not in known:
@@ -267,8 +329,8 @@ def _all_steps(spec: BenchmarkSpec) -> Iterator[str]:
             yield from use.postprocess
 
 
-def _built(name: str, spec: BenchmarkSpec) -> None:
-    """Builds a metric to check it, and checks that the benchmark has the columns that it needs.
+def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
+    """Builds a metric to check it, and checks that the benchmark has the columns that it needs, if its `names` are known.
 
     Raises:
         UserError: the metric cannot be built, or a column is missing.
@@ -278,13 +340,13 @@ def _built(name: str, spec: BenchmarkSpec) -> None:
 
     if is_answer_metric(name):
         for member in expand_answer_metrics([name]):
-            missing = [need for need in load_answer_metric(member).needs if need not in _names(spec)]
+            missing = [need for need in load_answer_metric(member).needs if names is not None and need not in names]
             if missing:
                 raise UserError(f"the metric '{member}' needs '{missing[0]}', which no column gives")
         return
     if Spec.parse(name).name == _RATING:
         rubric = read_config(_RUBRICS, Spec.parse(name).argument or "")
-        missing = [need for need in rubric.get("needs") or () if need not in _names(spec)]
+        missing = [need for need in rubric.get("needs") or () if names is not None and need not in names]
         if missing:
             raise UserError(f"the rubric of '{name}' needs '{missing[0]}', which no column gives")
         return

@@ -80,6 +80,51 @@ def test_all_mistakes_come_at_once_with_their_lines(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ('name: "mine-{part}"', "name: My Set", "is not a name"),
+        ('name: "mine-{part}"', 'name: "mine-{prat}"', "'{prat}' is no key of this row"),
+        ("title: Mine", "titel: Mine", "the field 'title' is missing"),
+        ("kind: understanding", "kind: hearing", "kind: Input should be"),
+        ("language: en", "langauge: en", "there is no field 'langauge'"),
+    ],
+)
+def test_one_mistake_hides_no_others(tmp_path, right, wrong, says):
+    before = {(f.line, f.message) for f in validate_benchmark(write(tmp_path, WRONG))}
+    after = {(f.line, f.message) for f in validate_benchmark(write(tmp_path, WRONG.replace(right, wrong)))}
+    hidden = {one for one in before - after if "'part'" not in one[1]}
+    assert not hidden and any(says in message for _, message in after - before)
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "seen"),
+    [
+        (
+            "  columns: {audio: audio, question: q, reference: text}",
+            "  columns: 3",
+            ("accuracy[exat]", "opton-letter", "upper"),
+        ),
+        ("metrics:", "metrics: 3\nmetricks:", ("opton-letter", "nowhere.jsonl", "questoin")),
+    ],
+)
+def test_a_field_that_cannot_be_read_hides_only_what_rests_on_it(tmp_path, right, wrong, seen):
+    found = validate_benchmark(write(tmp_path, WRONG.replace(right, wrong)))
+    for text in seen:
+        assert any(text.split("[")[-1].rstrip("]") in f.message for f in found), text
+    assert not any("which no column gives" in f.message and "columns: 3" in wrong for f in found)
+    assert not any("is none of the metrics" in f.message and wrong.startswith("metrics") for f in found)
+
+
+def test_columns_that_the_data_beside_it_lack_are_mistakes(tmp_path):
+    (tmp_path / "nowhere.jsonl").write_text('{"audio": "a.wav", "questions": "Who?", "texts": "I"}\n')
+    found = {f.message: f for f in validate_benchmark(write(tmp_path, WRONG))}
+    for name, column in (("question", "q"), ("reference", "text")):
+        one = found[f"'{name}' is read from the column '{column}', which 'nowhere.jsonl' has not"]
+        assert one.line == line_of("columns:")
+    assert one.hint == "did you mean texts?"
+
+
+@pytest.mark.parametrize(
     ("text", "line", "says"),
     [
         ("version: 1\ntitle: [\n", 3, "expected"),
@@ -91,7 +136,7 @@ def test_all_mistakes_come_at_once_with_their_lines(tmp_path):
 )
 def test_a_file_that_is_no_definition(tmp_path, text, line, says):
     found = validate_benchmark(write(tmp_path, text))
-    assert found[0].line == line and says in found[0].message
+    assert any(one.line == line and says in one.message for one in found)
 
 
 def test_every_field_that_does_not_fit(tmp_path):
