@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -133,10 +134,17 @@ def verb_and_arguments(
 
 def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str, dict[str, Any]]:
     """Settings by the names in the run: `gpt-4o.parameters` with `temperature` is `gpt-4o` with `parameters.temperature`."""
+    from codec_bench.benchmark.definition.loader import find_entry, is_path
     from codec_bench.models import own_name
 
-    # An own file can also be named by its stem.
-    called = {**{own_name(name): name for name in names}, **{name: name for name in names}}
+    # An own model can also be named by its file's stem, and an own benchmark by its name.
+    called = {own_name(name): name for name in names}
+    for name in filter(is_path, names):
+        with suppress(
+            UserError
+        ):  # a model's file is no benchmark; a benchmark that cannot be read is told when it is loaded
+            called[find_entry(name).name] = name
+    called |= {name: name for name in names}
     out: dict[str, dict[str, Any]] = {}
     for key, values in options.items():
         known = max((n for n in called if key == n or key.startswith(f"{n}.")), key=len, default=key)

@@ -115,15 +115,18 @@ def _position(node: yaml.Node) -> tuple[int, int]:
     return node.start_mark.line + 1, node.start_mark.column + 1
 
 
-def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | None:
+def parse_value(text: str) -> str | int | float | bool | dict[str, Any] | list[Any] | None:
     """Reads a value typed on the command line as YAML would: `6` is a number, `true` a truth value, `null` None.
 
-    `{temperature: 0, stop: [a]}` is a mapping if its keys are texts and its values could stand in JSON. Anything else (a
-    list, a date, broken YAML, a path with a colon) stays text.
+    `{temperature: 0, stop: [a]}` is a mapping if its keys are texts, and `["wer[answer]", cer]` a list, if their values could
+    stand in JSON. Anything else (a date, broken YAML, a path with a colon) stays text.
     """
     try:
         value, _ = parse_yaml(text, "--set")
-        if isinstance(value, dict) and text.lstrip().startswith("{") and all(isinstance(key, str) for key in value):
+        mapping = (
+            isinstance(value, dict) and text.lstrip().startswith("{") and all(isinstance(key, str) for key in value)
+        )
+        if mapping or (isinstance(value, list) and text.lstrip().startswith("[")):
             json.dumps(value)
             return value
     except (UserError, ValueError, TypeError):  # TypeError: a value that JSON does not have

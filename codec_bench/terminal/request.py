@@ -155,7 +155,7 @@ def columns(by: list[str] | None) -> list[str] | None:
 
 
 def parse_settings(settings: list[str]) -> dict[str, dict[str, Any]]:
-    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML: a text, a number, a truth value, or a mapping in braces.
+    """`["dnsmos.weights=DIR"]` as {"dnsmos": {"weights": "DIR"}}; values are read as YAML: a text, a number, a truth value, a mapping in braces or a list in brackets.
 
     Raises:
         UserError: a setting is not of the form NAME.OPTION=VALUE.
@@ -191,8 +191,8 @@ def settings_of(given: dict[str, dict[str, Any]], path: Path) -> list[str]:
             text = text.removesuffix("\n").removesuffix("\n...")
             if parse_value(text) != value:
                 raise UserError(
-                    f"'{path}': the value of {name}.{option} is {type(value).__name__}; expected a text, a number, true, false, or "
-                    "a mapping"
+                    f"'{path}': the value of {name}.{option} is {type(value).__name__}; expected a text, a number, true, false, "
+                    "a mapping or a list"
                 )
             typed.append(f"{name}.{option}={text}")
     return typed

@@ -3,6 +3,7 @@
 import pytest
 
 from codec_bench.api.read_arguments import regrouped
+from codec_bench.benchmark import load_benchmark
 from codec_bench.models import load_model
 from codec_bench.terminal.request import parse_settings
 
@@ -21,6 +22,27 @@ def test_dots_in_names_and_in_options():
         "aishell-1": {"data.columns.audio": "sound"},
         "./mine.yaml": {"limit_s": 30},
     }
+
+
+def test_a_benchmark_of_ones_own_is_named_by_its_path_or_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder, name in (("big", ""), ("other", "name: renamed")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "benchmark.yaml").write_text(f"version: 1\n{name}\ntitle: Big\n")
+    names = ["./big", "./other/benchmark.yaml", "./mine.yaml"]
+    told = ["./big.parameters.temperature=0.7", "big.parameters.top_p=0.5", "renamed.prompt=question", "mine.limit_s=3"]
+    assert regrouped(parse_settings(told), names) == {
+        "./big": {"parameters.temperature": 0.7, "parameters.top_p": 0.5},
+        "./other/benchmark.yaml": {"prompt": "question"},
+        "./mine.yaml": {"limit_s": 3},
+    }
+
+
+def test_metrics_can_be_set_as_a_list():
+    given = parse_settings(['aishell-1.metrics=["wer[answer]", "cer[answer]"]'])["aishell-1"]
+    assert given == {"metrics": ["wer[answer]", "cer[answer]"]}
+    made = load_benchmark("aishell-1", {**given, "primary": "cer[answer]"})
+    assert set(made.metrics) == {"wer[answer]", "cer[answer]"}
 
 
 def test_the_longest_name_takes_the_setting():

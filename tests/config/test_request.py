@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+from datetime import date
 
 import pytest
 from typer.main import get_command
@@ -185,5 +186,6 @@ def test_settings_are_typed_as_they_were_meant(tmp_path):
     found = parse_settings(settings_of(given, tmp_path))
     nested = found.pop("./mine.py:X.parameters")
     assert found == {"m": given["m"]} and nested == {"temperature": 0}
-    with pytest.raises(UserError, match=r"the value of m.a is list; expected a text"):
-        settings_of({"m": {"a": [1]}}, tmp_path)
+    assert parse_settings(settings_of({"m": {"a": [1, "b[c]"]}}, tmp_path)) == {"m": {"a": [1, "b[c]"]}}
+    with pytest.raises(UserError, match=r"the value of m.a is date; expected a text"):
+        settings_of({"m": {"a": date(2026, 1, 1)}}, tmp_path)

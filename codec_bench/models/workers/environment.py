@@ -46,7 +46,7 @@ class EnvFile(BaseModel):
         summary: what the environment is for.
         python: the Python versions that it works with, such as `3.10` or `>=3.11,<3.13`; None is the version that runs
             codec-bench.
-        requirements: every package as NAME==VERSION.
+        requirements: every package as NAME==VERSION; an empty list for a worker that needs none.
         lock: the path of a file that lists the packages, relative to the YAML file; in place of `requirements`.
         code: the file of the worker code, relative to the YAML file; the config of a model may name another.
         variables: environment variables for the worker.
@@ -57,15 +57,17 @@ class EnvFile(BaseModel):
     version: Literal[1]
     summary: str
     python: str | None = Field(default=None, pattern=r"^[\d.,<>=!~* ]+$")
-    requirements: list[str] = []
+    requirements: list[str] | None = None
     lock: str | None = None
     code: str | None = None
     variables: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _one_list(self) -> EnvFile:
-        if bool(self.requirements) == bool(self.lock):
-            raise ValueError("expected either 'requirements' or 'lock', and not both")
+        if (self.requirements is None) == (self.lock is None):
+            raise ValueError(
+                "expected either 'requirements' or 'lock', and not both; 'requirements: []' is no packages"
+            )
         return self
 
 
@@ -123,7 +125,7 @@ def read_env(name: str, folder: Path | None = None) -> EnvSpec:
         except (OSError, UnicodeDecodeError) as error:
             raise UserError(f"the lock '{lock}' of the environment '{name}' cannot be read: {error}") from error
     code = None if found.code is None else beside / Path(found.code).expanduser()
-    return EnvSpec(name, pinned(lines, source), found.python, code, found.variables)
+    return EnvSpec(name, pinned(lines or (), source), found.python, code, found.variables)
 
 
 def pinned(lines: Iterable[str], source: str) -> tuple[str, ...]:
@@ -247,8 +249,9 @@ def _build(spec: EnvSpec, uv: str, final: Path) -> None:
         # Relocatable, because the folder is renamed at the end.
         _run(spec, [uv, "venv", "--relocatable", "--python", interpreter, str(venv)], environment, final)
         python = str(venv / "bin" / "python")
-        install = [uv, "pip", "install", "--python", python, "--no-deps", *options, "-r", str(listed)]
-        _run(spec, install, environment, final)
+        if spec.requirements:
+            install = [uv, "pip", "install", "--python", python, "--no-deps", *options, "-r", str(listed)]
+            _run(spec, install, environment, final)
         _check(spec, uv, python, environment)
         marker = {"name": spec.name, "digest": spec.digest, "python": spec.python, "requirements": spec.requirements}
         (venv / MARKER).write_text(json.dumps(marker, indent=1), "utf-8")

@@ -90,6 +90,11 @@ def test_an_environment_is_made_once_and_found_again(cache, uv):
     assert sorted(f.name for f in cache.iterdir()) == [made.folder.name, f"{made.folder.name}.lock"]
 
 
+def test_an_environment_without_packages_installs_nothing(cache, uv):
+    assert make_environment(EnvSpec("own", ())).python.exists()
+    assert [line[0:2] for line in asked(uv)] == [["venv", "--relocatable"], ["pip", "check"]]
+
+
 def test_two_lists_are_two_environments(cache, uv):
     others = [EnvSpec("own", ("a==1", "b==3")), EnvSpec("own", ("a==1", "b==2"), variables={"A": "1"})]
     first, second, third = (make_environment(spec) for spec in (SPEC, *others))

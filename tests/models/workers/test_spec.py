@@ -39,6 +39,10 @@ def test_a_file_of_ones_own_with_its_code_and_lock_beside_it(tmp_path):
     assert (spec.variables, spec.python) == ({"A": "1"}, "3.10")
 
 
+def test_a_worker_may_need_no_packages(tmp_path):
+    assert read_env(write(tmp_path, "version: 1\nsummary: x\nrequirements: []")).requirements == ()
+
+
 def test_the_digest_is_of_what_the_environment_holds(tmp_path):
     def digest(text):
         return read_env(write(tmp_path, f"version: 1\nsummary: s\n{text}")).digest
