@@ -1,4 +1,4 @@
-"""JSON files that are written whole or not at all."""
+"""Text and JSON files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ from codec_bench.errors import UserError
 WRITTEN_AGAIN = "delete it and run the same command again, which writes it again"
 
 
-def write_json(path: Path, value: Any) -> None:
-    """Writes a JSON file whole or not at all.
+def write_text(path: Path, text: str) -> None:
+    """Writes a text file whole or not at all.
 
     Raises:
         UserError: the file cannot be written.
     """
-    temporary = path.with_suffix(".json.part")
+    temporary = path.with_name(f"{path.name}.part")
     try:
-        temporary.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8", errors="replace")
         os.replace(temporary, path)
     except OSError as error:
         raise UserError(f"'{path}' cannot be written: {error.strerror}") from error
+
+
+def write_json(path: Path, value: Any) -> None:
+    """As `write_text`, for a value as JSON."""
+    write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
 def read_json(path: Path, *, hint: str | None = WRITTEN_AGAIN) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from codec_bench.apps.building.data_set import (
     check_benchmark,
     write_dropped,
     write_tables,
-    write_text,
 )
 from codec_bench.apps.building.described import Described
 from codec_bench.apps.building.item import Funnel, Item, Maker
@@ -39,7 +38,7 @@ from codec_bench.apps.building.review import Reviewed, read_decisions, take_answ
 from codec_bench.apps.building.sources import NOT_TAKEN
 from codec_bench.apps.building.speech import MetricLoader
 from codec_bench.apps.building.spoken import Spoken
-from codec_bench.store.files import write_json
+from codec_bench.store.files import write_json, write_text
 from codec_bench.store.folders import FolderLock
 
 _AT_ONCE, _EVERY_S, _TOLD_S = 32, 2.0, 10.0

@@ -2,7 +2,7 @@
 
 Conventions
     Texts from data stand between marks that nobody can foresee, so that a caption cannot pass for an instruction.
-    A reply that cannot be read is `Unreadable`, with a reason that the funnel counts; nothing is guessed from it.
+    A reply that cannot be read raises `Dropped`, with a reason that the funnel counts; nothing is guessed from it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from codec_bench.apps.building.item import Dropped, Failure
 from codec_bench.benchmark.definition.prompt import render_text
 from codec_bench.types import Message, Request
 
@@ -70,12 +71,9 @@ no other answer that is right as well; the question does not give the answer awa
 Is the question good? Reply with one word, yes or no."""
 
 
-class Unreadable(Exception):
-    """A reply that cannot be read; the message is a reason that is the same for all such replies, and `detail` is what was said."""
-
-    def __init__(self, reason: str, detail: str = "") -> None:
-        super().__init__(reason)
-        self.reason, self.detail = reason, " ".join(detail.split())[:200]
+def _unreadable(reason: str, detail: str) -> Dropped:
+    """What is raised for a reply that cannot be read: a reason that is the same for all such replies, and what was said."""
+    return Dropped(Failure("writing", reason, " ".join(detail.split())[:200]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,20 +131,20 @@ def read_candidates(reply: str, each: int, facts: Sequence[str]) -> list[Candida
         reply: what the model said. each: how many were asked for. facts: the names that `about` may have beside `other`.
 
     Raises:
-        Unreadable: the reply is no such list, or has too few questions.
+        Dropped: the reply is no such list, or has too few questions.
     """
     found = []
     for one in _list(reply):
         texts = [one.get(name) if isinstance(one, dict) else None for name in ("question", "answer")]
         about = str(one.get("about", OTHER)) if isinstance(one, dict) else OTHER
         if not all(isinstance(text, str) and text.strip() for text in texts):
-            raise Unreadable("the writer's reply is no list of questions with answers", reply)
+            raise _unreadable("the writer's reply is no list of questions with answers", reply)
         if about != OTHER and about not in facts:
-            raise Unreadable("the writer named a fact that there is not", about)
+            raise _unreadable("the writer named a fact that there is not", about)
         question, answer = (" ".join(str(text).split()) for text in texts)
         found.append(Candidate(question, answer, about))
     if len(found) < each:
-        raise Unreadable("the writer gave too few questions", f"{len(found)} of {each}")
+        raise _unreadable("the writer gave too few questions", f"{len(found)} of {each}")
     return found[:each]
 
 
@@ -154,14 +152,14 @@ def read_options(reply: str, right: str, count: int) -> list[str]:
     """The wrong options of a reply.
 
     Raises:
-        Unreadable: the reply is no list of texts, has too few, or has one that is the right answer or stands twice.
+        Dropped: the reply is no list of texts, has too few, or has one that is the right answer or stands twice.
     """
     options = [" ".join(one.split()) for one in _list(reply) if isinstance(one, str) and one.strip()]
     if len(options) < count:
-        raise Unreadable("the writer gave too few options", f"{len(options)} of {count}")
+        raise _unreadable("the writer gave too few options", f"{len(options)} of {count}")
     options = options[:count]
     if len({text.casefold().strip(" .") for text in (right, *options)}) <= count:
-        raise Unreadable("two options are the same", "; ".join((right, *options)))
+        raise _unreadable("two options are the same", "; ".join((right, *options)))
     return options
 
 
@@ -169,12 +167,12 @@ def read_starts(reply: str, count: int) -> list[int]:
     """The lines at which topics begin, from 1.
 
     Raises:
-        Unreadable: the reply is no rising list of lines from 1 to `count` that begins with 1.
+        Dropped: the reply is no rising list of lines from 1 to `count` that begins with 1.
     """
     starts = _list(reply)
     whole = all(isinstance(one, int) and not isinstance(one, bool) for one in starts)
     if not whole or starts[:1] != [1] or starts != sorted(set(starts)) or starts[-1] > count:
-        raise Unreadable("the topics' lines are no rising list from 1", reply)
+        raise _unreadable("the topics' lines are no rising list from 1", reply)
     return starts
 
 
@@ -186,5 +184,5 @@ def _list(reply: str) -> list[Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, list):
-        raise Unreadable("a model's reply holds no JSON list", reply)
+        raise _unreadable("a model's reply holds no JSON list", reply)
     return found

@@ -21,6 +21,7 @@ from codec_bench.apps.building.item import Funnel, Item, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.benchmark.definition.validate import validate_benchmark
 from codec_bench.errors import UserError
+from codec_bench.store.files import write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,20 +125,6 @@ def write_dropped(folder: Path, outcomes: Iterable[Item], steps: Sequence[str]) 
             line = {"id": one.key, "step": last.step, "reason": last.reason, **one.groups, "tries": tries}
             lines.append(json.dumps(line, ensure_ascii=False))
     write_text(folder / "dropped.jsonl", "".join(f"{line}\n" for line in lines))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a text file whole or not at all.
-
-    Raises:
-        UserError: it cannot be written.
-    """
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be written: {error.strerror}") from error
 
 
 def yaml_text(value: Any) -> str:

@@ -17,19 +17,17 @@ import numpy as np
 from codec_bench.apps.building.asking import Asking
 from codec_bench.apps.building.candidates import (
     Candidate,
-    Unreadable,
     ask_for_check,
     ask_for_options,
     ask_for_questions,
     read_candidates,
     read_options,
 )
-from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, at_once, draws
+from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, at_once, draws, listened, tried
 from codec_bench.apps.building.recipe import Classes, DescribedRecipe, Fact
 from codec_bench.apps.building.segments import Segment, cut
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
-from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash
 from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.benchmark.definition.schema import Strict
@@ -191,17 +189,13 @@ class Described(Maker):
         values = {**values_of(segment.sample), "segment": segment.text}
         group = self.recipe.group
         groups = {"group": str(values.get(group) or "none")} if group else {}
-        failures: list[Failure] = [segment.problem] if segment.problem else []
-        heard: Audio | None = None
-        for turn in range(self.recipe.retries + 1 if not failures else 0):
-            try:
-                heard = heard or self._heard(segment)
+
+        def attempt(turn: int) -> tuple[dict[str, Any], Audio]:
+            if segment.problem:
+                raise Dropped(segment.problem, last=True)
+            heard = self._heard(segment)
+            with listened(heard):
                 row = self._try(key, segment, number, values, turn)
-            except Dropped as dropped:
-                failures.append(dropped.failure)
-                if dropped.last:
-                    break
-                continue
             groups["about"] = row["about"]
             made = {"key": key, "seed": self.recipe.seed, "try": turn, "recording": segment.sample.id, "start_s": segment.start_s,
                     "sound": content_hash(heard.samples, heard.sample_rate_hz)}  # fmt: skip
@@ -210,8 +204,9 @@ class Described(Maker):
                 "duration_s": round(heard.duration_s, 6),
                 "provenance": json.dumps(made, sort_keys=True, ensure_ascii=False),
             }
-            return Item(key, groups, tuple(failures), row, flac_bytes(heard))
-        return Item(key, groups, tuple(failures), material=None if heard is None else flac_bytes(heard))
+            return row, heard
+
+        return tried(key, groups, self.recipe.retries + 1, attempt)
 
     def _heard(self, segment: Segment) -> Audio:
         sample = segment.sample
@@ -274,7 +269,7 @@ class Described(Maker):
         elif classes.others == "written":
             count = classes.options - 1
             request = ask_for_options(description, question, right, count, self.recipe.language)
-            others = _readable(lambda: read_options(self._said("writer", request, turn), right, count))
+            others = read_options(self._said("writer", request, turn), right, count)
         return _Asked(question, right, classes.column, (right, *others))
 
     def _written(self, segment: Segment, description: str, number: int, turn: int) -> _Asked:
@@ -288,7 +283,7 @@ class Described(Maker):
             return read_candidates(self._said("writer", request, turn), written.each, list(facts))
 
         # One reply holds all questions about a segment, so that they differ; it is asked for once.
-        found = _readable(lambda: self._shared.once(("questions", segment.key, turn), questions))[number]
+        found = self._shared.once(("questions", segment.key, turn), questions)[number]
         return _Asked(found.question, found.answer, found.about)
 
     def _checked(self, asked: _Asked, description: str, values: Mapping[str, Any], turn: int) -> str:
@@ -323,13 +318,12 @@ class Described(Maker):
         """What a model replies.
 
         Raises:
-            Dropped: it gives an error. Unreadable: the same, while recordings are cut.
+            Dropped: it gives an error.
         """
         model: Model = self._models[name]
         answer = self._asking.ask(model, request, draw=draw)
         if answer.status != "ok" or not answer.text:
-            reason, detail = f"the model that is the {name} gave no answer", answer.reason or answer.status
-            raise Unreadable(reason, detail) if name == "topics" else Dropped(Failure(step, reason, detail))
+            raise Dropped(Failure(step, f"the model that is the {name} gave no answer", answer.reason or answer.status))
         return answer.text
 
 
@@ -350,13 +344,6 @@ def values_of(sample: Sample) -> dict[str, Any]:
     """What is known of a recording, by the names that templates use."""
     named = {"id": sample.id, "text": sample.text, "speaker": sample.speaker, "language": sample.language}
     return {**sample.extra, **{name: value for name, value in named.items() if value is not None}}
-
-
-def _readable(read: Any) -> Any:
-    try:
-        return read()
-    except Unreadable as problem:
-        raise Dropped(Failure("writing", problem.reason, problem.detail)) from problem
 
 
 def _names(text: str, value: str) -> bool:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from codec_bench.audio.encode import flac_bytes
 from codec_bench.types import Audio
 
 _MOST_AT_ONCE = 64
@@ -111,6 +113,45 @@ class Maker:
 
     def close(self) -> None:
         """Frees memory and ends processes."""
+
+
+@contextmanager
+def listened(sound: Audio) -> Iterator[None]:
+    """Inside, what is dropped is dropped with this sound, so that it can be listened to."""
+    try:
+        yield
+    except Dropped as dropped:
+        dropped.sound = dropped.sound or sound
+        raise
+
+
+def tried(
+    key: str,
+    groups: dict[str, Any],
+    tries: int,
+    attempt: Callable[[int], tuple[Mapping[str, Any], Audio]],
+    by: str | None = None,
+) -> Item:
+    """An item that is tried until a try succeeds.
+
+    Args:
+        key: its id. groups: as `Item.groups`; a try may set them. tries: how many there are at the most.
+        attempt: makes the row and the sound at the try of this number, from 0; it may raise `Dropped`.
+        by: the group that differs between tries, such as the voice.
+    """
+    failures: list[Failure] = []
+    material = None
+    for number in range(tries):
+        try:
+            row, sound = attempt(number)
+        except Dropped as dropped:
+            failures.append(replace(dropped.failure, groups={by: groups[by]}) if by in groups else dropped.failure)
+            material = dropped.sound or material
+            if dropped.last:
+                break
+        else:
+            return Item(key, groups, tuple(failures), row, flac_bytes(sound))
+    return Item(key, groups, tuple(failures), material=None if material is None else flac_bytes(material))
 
 
 def draws(seed: int, *names: str | int) -> np.random.Generator:

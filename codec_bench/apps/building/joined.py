@@ -10,25 +10,24 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import as_mono, check_sound, joined, normalised
-from codec_bench.apps.building.data_set import write_text
-from codec_bench.apps.building.item import Dropped, Failure, Item, draws
+from codec_bench.apps.building.item import Dropped, Failure, Item, draws, listened, tried
 from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.apps.building.recipe_spoken import JoinedRecipe, Limits
-from codec_bench.apps.building.sources import LETTERS, Text, Texts, read_texts, text_digest
+from codec_bench.apps.building.sources import LETTERS, Text, Texts, read_texts, source_facts, text_digest
 from codec_bench.apps.building.speech import TWIN, MetricLoader, SpeechMaker, plain_text, twins_of
 from codec_bench.apps.building.spoken import check_answer
 from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
-from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash
 from codec_bench.benchmark.definition.prompt import render_text, variables
 from codec_bench.errors import AudioError, UserError
 from codec_bench.store.export import write_csv
+from codec_bench.store.files import write_text
 from codec_bench.types import Audio
 
 COLUMNS = ("file", "reader", "item", "option", "line")
@@ -199,19 +198,14 @@ class Joined(SpeechMaker):
             return Item(key, groups, (Failure("text", problem.reason, problem.what),))
         except Dropped as dropped:
             return Item(key, groups, (dropped.failure,))
-        failures: list[Failure] = []
-        material = None
-        for number in range(self.recipe.retries + 1 if self.voices else 1):
-            try:
-                groups["reader"] = self._reader(key, number)
-                read = self._synthesised(key, lines, number) if self.voices else self._recorded(key, lines)
-                material = flac_bytes(self._whole([stem, *read.sounds]))
-                row, sound = self._checked(key, text, lines, stem, read)
-            except Dropped as dropped:
-                failures.append(replace(dropped.failure, groups={"reader": groups["reader"]}))
-                continue
-            return Item(key, groups, tuple(failures), row, sound)
-        return Item(key, groups, tuple(failures), material=material)
+
+        def attempt(number: int) -> tuple[dict[str, Any], Audio]:
+            groups["reader"] = self._reader(key, number)
+            read = self._synthesised(key, lines, number) if self.voices else self._recorded(key, lines)
+            with listened(self._whole([stem, *read.sounds])):
+                return self._checked(key, text, lines, stem, read)
+
+        return tried(key, groups, self.recipe.retries + 1 if self.voices else 1, attempt, by="reader")
 
     def _whole(self, parts: Sequence[Audio]) -> Audio:
         return joined(parts, [self.recipe.pause_s] * (len(parts) - 1), self.recipe.rate_hz)
@@ -258,7 +252,7 @@ class Joined(SpeechMaker):
 
     def _checked(
         self, key: str, text: Text, lines: Sequence[Line], stem: Audio, read: Read
-    ) -> tuple[dict[str, Any], bytes]:
+    ) -> tuple[dict[str, Any], Audio]:
         recipe = self.recipe
         parts = [normalised(sound, recipe.loudness_lufs, recipe.peak_dbfs)[0] for sound in (stem, *read.sounds)]
         whole, level = normalised(self._whole(parts), recipe.loudness_lufs, recipe.peak_dbfs)
@@ -289,7 +283,7 @@ class Joined(SpeechMaker):
             "duration_s": round(whole.duration_s, 6),
             "licence": f"texts: {recipe.texts.licence}; stem: {recipe.stems.licence}; options: {own}",
             "provenance": json.dumps(made, sort_keys=True, ensure_ascii=False),
-        }, flac_bytes(whole)
+        }, whole
 
 
 def _folder(name: str, folder: Path, what: str) -> Path:
@@ -333,11 +327,4 @@ def _recordings(name: str, licence: str, folder: Path) -> dict[str, Any]:
     """What the card says of a folder of recordings. Other files, or files of other sizes, are another build."""
     files = [path for paths in _found(folder).values() for path in paths]
     told = sorted([path.relative_to(folder).as_posix(), path.stat().st_size] for path in files)
-    return {
-        "name": name,
-        "recordings": len(files),
-        "taken": len(files),
-        "left_out": {},
-        "licences": {licence: len(files)},
-        "fingerprint": text_digest(json.dumps(told)),
-    }
+    return source_facts(name, [licence] * len(files), text_digest(json.dumps(told)))

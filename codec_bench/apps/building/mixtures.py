@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, draws
+from codec_bench.apps.building.item import Dropped, Failure, Item, Maker, draws, tried
 from codec_bench.apps.building.recipe import Asked, MixtureRecipe
 from codec_bench.apps.building.sources import LETTERS, read_recordings
 from codec_bench.audio.clip import Clip, SharedSounds
-from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.loudness import PROTOCOL, loudness_lufs
 from codec_bench.audio.resample import SIGNALS
@@ -45,7 +44,6 @@ class Mixture:
         offset_s: as the conventions say, as it came out in whole samples.
         overlap_s: for how long both are heard.
         gains_db: what the two sounds were scaled by, in dB.
-        peak_dbfs: the highest sample of the mixture.
     """
 
     samples: np.ndarray
@@ -56,7 +54,6 @@ class Mixture:
     offset_s: float
     overlap_s: float
     gains_db: tuple[float, float]
-    peak_dbfs: float
 
     @property
     def gap_db(self) -> float:
@@ -123,7 +120,6 @@ def mix(
         offset_s=offset_samples / rate_hz,
         overlap_s=max(0, min(ends) - max(begins)) / rate_hz,
         gains_db=(gains_db[0] + scale_db, gains_db[1] + scale_db),
-        peak_dbfs=20 * math.log10(float(np.abs(whole).max())),
     )
 
 
@@ -209,17 +205,14 @@ class Mixtures(Maker):
 
     def make(self, key: str) -> Item:
         """Draws a pair and mixes it, up to as many times as the recipe allows."""
-        failures: list[Failure] = []
-        heard: Audio | None = None
-        for number in range(self.recipe.retries + 1):
-            try:
-                row, sound, groups = self._try(key, number)
-            except Dropped as dropped:
-                failures.append(dropped.failure)
-                heard = dropped.sound or heard
-                continue
-            return Item(key, groups, tuple(failures), row, sound)
-        return Item(key, {"about": "none"}, tuple(failures), material=None if heard is None else flac_bytes(heard))
+        groups = {"about": "none"}
+
+        def attempt(number: int) -> tuple[dict[str, Any], Audio]:
+            row, sound = self._try(key, number)
+            groups.update(about=row["about"], overlap=row["overlap"])
+            return row, sound
+
+        return tried(key, groups, self.recipe.retries + 1, attempt)
 
     def facts(self) -> Mapping[str, Any]:
         """The two sources, and how loudness was measured."""
@@ -230,7 +223,7 @@ class Mixtures(Maker):
         difference = row["gap_db"] if row["about"] == "louder" else row["offset_s"]
         return self._asked()[row["about"]].least / abs(difference)
 
-    def _try(self, key: str, number: int) -> tuple[dict[str, Any], bytes, dict[str, str]]:
+    def _try(self, key: str, number: int) -> tuple[dict[str, Any], Audio]:
         random = draws(self.recipe.seed, key, number)
         chosen = [source.samples[int(random.integers(len(source.samples)))] for source in self.sources]
         signals = [self._signal(sample) for sample in chosen]
@@ -240,7 +233,6 @@ class Mixtures(Maker):
         overlap = self.recipe.overlap[int(random.integers(len(self.recipe.overlap)))]
         mixture = self._mix([part for part, _ in parts], overlap, random)
         asked = self._question(mixture, random)
-        flac = flac_bytes(Audio(mixture.samples, self.recipe.rate_hz))
         made = {"tries": number + 1, "gains_db": [round(gain, 3) for gain in mixture.gains_db]}
         row = {
             **asked,
@@ -249,7 +241,7 @@ class Mixtures(Maker):
             "reference": self._reference(mixture, chosen),
             "review": "none",
         }
-        return row, flac, {"about": asked["about"], "overlap": overlap}
+        return row, Audio(mixture.samples, self.recipe.rate_hz)
 
     def _signal(self, sample: Sample) -> np.ndarray:
         clip = self._shared.share(Clip(str(sample.audio)), sample.audio)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.building.data_set import write_text
 from codec_bench.apps.building.item import Failure, Item, Maker
 from codec_bench.apps.building.record import FOLDER, Distinct
 from codec_bench.apps.building.sources import LETTERS
@@ -28,6 +27,7 @@ from codec_bench.apps.listening.material import Material
 from codec_bench.apps.listening.ratings import Rating, counted, unblind
 from codec_bench.apps.listening.sheet import Plan, write_sheet
 from codec_bench.errors import UserError
+from codec_bench.store.files import write_text
 
 DECISIONS, SHEETS = "review.jsonl", "review"
 EACH = 100
@@ -62,16 +62,13 @@ class Reviewed:
 
     def __init__(self, record: Distinct, decisions: Mapping[str, Decision]) -> None:
         self._record, self.decisions = record, decisions
+        self.sound_bytes = record.sound_bytes
 
     def outcomes(self, keys: Sequence[str], *, sounds: bool = False) -> Iterator[Item]:
         """As `BuildRecord.outcomes`; what was dropped by a reviewer is dropped, and what was edited has its new words."""
         for item in self._record.outcomes(keys, sounds=sounds):
             decision = self.decisions.get(item.key)
             yield item if decision is None or item.row is None else _decided(item, item.row, decision)
-
-    def sound_bytes(self) -> int:
-        """As `BuildRecord.sound_bytes`; sounds of items that a reviewer dropped are among them."""
-        return self._record.sound_bytes()
 
     def sentence(self, kept: int) -> str:
         """What the card says of the review; empty if there was none.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypedDict
 
-from codec_bench.apps.building.candidates import Unreadable, ask_for_topics, read_starts
-from codec_bench.apps.building.item import Failure
+from codec_bench.apps.building.candidates import ask_for_topics, read_starts
+from codec_bench.apps.building.item import Dropped, Failure
 from codec_bench.apps.building.recipe import Topics
 from codec_bench.types import Request, Sample
 
@@ -42,7 +42,7 @@ def cut(sample: Sample, topics: Topics, ask: Callable[[Request], str]) -> list[S
     """The segments of a recording. One that cannot be cut is one segment with a problem.
 
     Args:
-        sample: the recording. topics: how it is cut. ask: gives a model's reply; it may raise `Unreadable`.
+        sample: the recording. topics: how it is cut. ask: gives a model's reply; it may raise `Dropped`.
     """
     try:
         lines = _lines(sample.extra.get(topics.lines))
@@ -50,8 +50,8 @@ def cut(sample: Sample, topics: Topics, ask: Callable[[Request], str]) -> list[S
         starts = (
             list(range(1, len(lines) + 1)) if topics.by is None else read_starts(ask(ask_for_topics(texts)), len(lines))
         )
-    except Unreadable as problem:
-        return [Segment(sample, problem=Failure("topics", problem.reason, problem.detail))]
+    except Dropped as dropped:
+        return [Segment(sample, problem=replace(dropped.failure, step="topics"))]
     segments = []
     for number, (first, last) in enumerate(zip(starts, [*(one - 1 for one in starts[1:]), len(lines)]), 1):
         begin, end = lines[first - 1]["start_s"], lines[last - 1]["end_s"]
@@ -78,7 +78,7 @@ def _lines(value: Any) -> Sequence[_Line]:
     """The lines of a recording, checked.
 
     Raises:
-        Unreadable: there are none, or one of them has no text or no times in rising order.
+        Dropped: there are none, or one of them has no text or no times in rising order.
     """
     try:
         lines = json.loads(value) if isinstance(value, str) else value
@@ -87,8 +87,10 @@ def _lines(value: Any) -> Sequence[_Line]:
             for line in lines or ()
         ]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise Unreadable("the lines of a recording cannot be read", f"{type(error).__name__}: {error}") from error
+        raise Dropped(
+            Failure("topics", "the lines of a recording cannot be read", f"{type(error).__name__}: {error}")
+        ) from error
     times = [time for line in found for time in (line["start_s"], line["end_s"])]
     if not found or times != sorted(times) or times[0] < 0:
-        raise Unreadable("the lines of a recording are none, or not in the order of time")
+        raise Dropped(Failure("topics", "the lines of a recording are none, or not in the order of time"))
     return found

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from codec_bench.apps.building.recipe_base import RecordingSource
@@ -35,7 +36,6 @@ class Recordings:
         samples: in the order of their ids, which does not depend on how a folder is listed.
         licences: the licence of each sample, by its id.
         left_out: how many were left out, by reason.
-        total: how many the source has.
         fingerprint: hash of the source's content.
     """
 
@@ -43,20 +43,29 @@ class Recordings:
     samples: tuple[Sample, ...]
     licences: Mapping[str, str]
     left_out: Mapping[str, int]
-    total: int
     fingerprint: str
 
     def facts(self) -> dict[str, Any]:
         """What the card says of the source."""
-        counted = Counter(self.licences.values())
-        return {
-            "name": self.name,
-            "recordings": self.total,
-            "taken": len(self.samples),
-            "left_out": dict(sorted(self.left_out.items())),
-            "licences": dict(sorted(counted.items())),
-            "fingerprint": self.fingerprint,
-        }
+        return source_facts(self.name, list(self.licences.values()), self.fingerprint, self.left_out)
+
+
+def source_facts(
+    name: str, licences: Sequence[str], fingerprint: str, left_out: Mapping[str, int] = MappingProxyType({})
+) -> dict[str, Any]:
+    """What the card says of a source: how many records it has and how many are taken, and their licences.
+
+    Args:
+        name: of the source. licences: of the records that are taken. fingerprint: hash of its content. left_out: how many, by reason.
+    """
+    return {
+        "name": name,
+        "recordings": len(licences) + sum(left_out.values()),
+        "taken": len(licences),
+        "left_out": dict(sorted(left_out.items())),
+        "licences": dict(sorted(Counter(licences).items())),
+        "fingerprint": fingerprint,
+    }
 
 
 def located(data: str, folder: Path) -> str:
@@ -98,7 +107,7 @@ def read_recordings(source: RecordingSource, folder: Path, *, least_s: float = 0
             if left_out[NO_LICENCE]
             else "look at 'ids', 'without' and 'excerpt' of the recipe, and at the recordings",
         )
-    return Recordings(opened.name, tuple(taken), licences, dict(left_out), len(opened), opened.fingerprint)
+    return Recordings(opened.name, tuple(taken), licences, dict(left_out), opened.fingerprint)
 
 
 def _seconds(path: str) -> float:
@@ -183,16 +192,8 @@ class Texts:
 
     def facts(self) -> dict[str, Any]:
         """What the card says of the source."""
-        count = len(self.rows)
-        return {
-            "name": self.name,
-            "recordings": count,
-            "taken": count,
-            "left_out": {},
-            "licences": {self.licence: count},
-            "fingerprint": self.fingerprint,
-            "revision": self.revision,
-        }
+        told = source_facts(self.name, [self.licence] * len(self.rows), self.fingerprint)
+        return {**told, "revision": self.revision}
 
     def origin(self, key: str) -> dict[str, Any]:
         """Where one row comes from."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from codec_bench.apps.building.asking import Asking
 from codec_bench.apps.building.checks import as_mono
@@ -177,15 +177,8 @@ def _prompt(voice: Voice, folder: Path) -> Mapping[str, Clip]:
     return {"prompt_audio": Clip(str(path))}
 
 
-class LoadedScores(Protocol):
-    """A metric that is ready to be called, as `codec_bench.load_metric` gives it."""
-
-    def __call__(self, *, estimate: Sequence[Audio], language: str | None = None) -> list[dict[str, Score]]:
-        """The scores of each sound by name."""
-        ...
-
-
-MetricLoader = Callable[[str], LoadedScores]
+MetricLoader = Callable[[str], Callable[..., list[dict[str, Score]]]]
+"""Loads a metric by name, as `codec_bench.load_metric` does."""
 
 
 class Floors:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.building.checks import check_part, check_sound, joined, levelled, normalised
-from codec_bench.apps.building.item import Dropped, Failure, Item, draws
+from codec_bench.apps.building.item import Dropped, Failure, Item, draws, listened, tried
 from codec_bench.apps.building.recipe_spoken import SpokenRecipe
 from codec_bench.apps.building.sources import LETTERS, Text, read_texts, text_digest
 from codec_bench.apps.building.speech import MetricLoader, SpeechMaker, VoicesOf, plain_text
 from codec_bench.apps.building.wording import Unspeakable, check_options, spoken_text
-from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import to_rate
 from codec_bench.benchmark.definition.prompt import render_text, variables
@@ -70,30 +69,22 @@ class Spoken(SpeechMaker):
     def make_text(self, key: str, text: Text) -> Item:
         """Has one text spoken and read back, up to as many times as the recipe allows."""
         groups: dict[str, Any] = {self.group: text.group} if text.group else {}
-        failures: list[Failure] = []
-        material = None
+
+        def attempt(number: int) -> tuple[dict[str, Any], Audio]:
+            parts = self._parts(key, text, lines, number)
+            groups["voice"] = self._named(parts)
+            raw = [self.voices.say(part.said, part.place, part.again) for part in parts]
+            with listened(_whole(raw, pauses)):
+                row, sound = self._checked(text, parts, raw, pauses)
+            made = {"source": self.texts.origin(key), "try": number, **row["provenance"]}
+            return {**row, "provenance": json.dumps(made, sort_keys=True, ensure_ascii=False)}, sound
+
         try:
             lines = self._lines(text)
             pauses = self._pauses(lines)
-            for number in range(self.recipe.retries + 1):
-                parts = self._parts(key, text, lines, number)
-                groups["voice"] = self._named(parts)
-                try:
-                    raw = [self.voices.say(part.said, part.place, part.again) for part in parts]
-                    material = flac_bytes(_whole(raw, pauses))
-                    row, sound = self._checked(text, parts, raw, pauses)
-                except Dropped as dropped:
-                    failures.append(replace(dropped.failure, groups={"voice": groups["voice"]}))
-                    continue
-                row["provenance"] = json.dumps(
-                    {"source": self.texts.origin(key), "try": number, **row["provenance"]},
-                    sort_keys=True,
-                    ensure_ascii=False,
-                )
-                return Item(key, groups, tuple(failures), row, sound)
+            return tried(key, groups, self.recipe.retries + 1, attempt, by="voice")
         except Unspeakable as problem:
             return Item(key, groups, (Failure("text", problem.reason, problem.what),))
-        return Item(key, groups, tuple(failures), material=material)
 
     def facts(self) -> dict[str, Any]:
         """As `SpeechMaker.facts`, with the rate of all items if there are several voices."""
@@ -168,7 +159,7 @@ class Spoken(SpeechMaker):
 
     def _checked(
         self, text: Text, parts: Sequence[Part], raw: Sequence[Audio], pauses: Sequence[float]
-    ) -> tuple[dict[str, Any], bytes]:
+    ) -> tuple[dict[str, Any], Audio]:
         recipe = self.recipe
         whole, level, heard_of = self._levelled(parts, raw, pauses)
         checked, told = self.inspect(whole, [(part.said, sound) for part, sound in zip(parts, heard_of)])
@@ -191,7 +182,7 @@ class Spoken(SpeechMaker):
             "licence": recipe.texts.licence,
             "provenance": {**self._made(parts, pauses, [*raw, whole]), **told},
         }
-        return row, flac_bytes(whole)
+        return row, whole
 
     def _levelled(
         self, parts: Sequence[Part], raw: Sequence[Audio], pauses: Sequence[float]

@@ -42,7 +42,7 @@ def test_a_peak_scales_both_sounds_together():
     click = noise(1.0, 0.001)
     click[5000] = 0.9
     mixed = mix(click, noise(1.0), RATE_HZ, gap_db=10.0, offset_samples=0, mean_lufs=-10.0, peak_dbfs=-3.0)
-    assert mixed.peak_dbfs == pytest.approx(-3.0, abs=1e-3)
+    assert 20 * np.log10(np.abs(mixed.samples).max()) == pytest.approx(-3.0, abs=1e-3)
     assert mixed.gap_db == pytest.approx(10.0, abs=0.01)
     assert loudness_lufs(Audio(mixed.first, RATE_HZ)) == pytest.approx(mixed.first_lufs)
 

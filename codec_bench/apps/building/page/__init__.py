@@ -22,14 +22,24 @@ import numpy as np
 from codec_bench.apps.building.item import Funnel, Item, Maker, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.apps.building.review import Reviewed
-from codec_bench.errors import UserError
-from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.store.files import write_text
 
 MOST_SHOWN = 10
 _BARS = 30
 _MOST_GROUPS = 40
 _LONGEST = 2_000
 _UNITS = {"s": "s", "db": "dB", "hz": "Hz", "lufs": "LUFS"}
+
+
+PAGE = "build.html"
+_LAYOUT = Layout(
+    (__package__, "build.html.j2"),
+    ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "build.css")),
+    ((SHARED, "elements.js"), (SHARED, "frames.js"), (__package__, "build.js")),
+)
+_SOUND_BYTES = 12_000_000
+"""How many bytes of the page may be sound, in base64; items that do not fit are named without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +59,19 @@ class Picture:
     bars: tuple[tuple[float, str], ...]
 
 
-def collect(
-    maker: Maker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed, keys: Sequence[str], sound_bytes: int
-) -> dict[str, Any]:  # fmt: skip
-    """The variables of the template.
+def write_build_page(
+    out: Path, recipe: Recipe, maker: Maker, funnel: Funnel, numbers: Mapping[str, Sequence[float]], record: Reviewed, keys: Sequence[str],
+    sources: Sequence[Mapping[str, Any]],
+) -> None:  # fmt: skip
+    """Writes `build.html`.
 
     Args:
-        maker: what made the items. funnel: what became of them. numbers: the values of the columns that hold numbers.
-        record: holds the items. keys: of all items.
-        sound_bytes: how many bytes the sounds may have in base64; half of them for kept items.
+        out: the folder of the data set. recipe: what was asked for. maker: what made the items. funnel: what became of them.
+        numbers: the values of the columns that hold numbers. record: holds the items. keys: of all items.
+        sources: what the card says of the sources.
+
+    Raises:
+        UserError: the page cannot be written.
     """
     before, after = list[float](), list[float]()
     for item in record.outcomes(keys):
@@ -65,23 +79,24 @@ def collect(
         before += rates[:1]
         after += rates[-1:]
     tried = (before, after) if any(one != other for one, other in zip(before, after)) else ()
-    return {
-        "items": funnel.items,
-        "kept": funnel.kept,
-        "tries": funnel.tries,
+    counts = funnel.as_dict()
+    shown = {
+        "title": recipe.full_title, "summary": recipe.summary, "seed": recipe.seed, "licence": recipe.licence or "none chosen",
+        "items": funnel.items, "kept": funnel.kept, "tries": funnel.tries, "sources": sources,
         "steps": [(step, left, reason, count, _percent(left, funnel.items)) for step, left, reason, count in funnel.rows()],
         "failed": [
             (step, reason, count, _percent(count, funnel.tries))
-            for step, reasons in funnel.as_dict()["failed_tries"].items()
+            for step, reasons in counts["failed_tries"].items()
             for reason, count in reasons.items()
         ],
         "pictures": [picture(name, values) for name, values in numbers.items() if values],
         "rate": maker.rate,
         "tried": [picture(name, values, before + after) for name, values in zip(("of the first tries", "of the last tries"), tried)],
-        "groups": [_group(name, held) for name, held in funnel.as_dict()["groups"].items()],
-        "worst": list(_shown(maker, record, _worst(maker, record.outcomes(keys)), sound_bytes // 2)),
-        "best": list(_shown(maker, record, _best(maker, record.outcomes(keys)), sound_bytes // 2)),
+        "groups": [_group(name, held) for name, held in counts["groups"].items()],
+        "worst": list(_shown(maker, record, _worst(maker, record.outcomes(keys)))),
+        "best": list(_shown(maker, record, _best(maker, record.outcomes(keys)))),
     }  # fmt: skip
+    write_text(out / PAGE, render(_LAYOUT, shown, {}, ()))
 
 
 def picture(title: str, values: Sequence[float], over: Sequence[float] = ()) -> Picture:
@@ -134,8 +149,9 @@ def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
     return [(key, said) for _, _, key, said in ranked]
 
 
-def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]], room: int) -> Iterator[dict[str, Any]]:
+def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
     """Items that can be listened to. One that did not fit into the page has no sound; `said` is what is said or asked in it."""
+    room = _SOUND_BYTES // 2  # half for kept items, half for dropped ones
     for item, (key, why) in zip(record.outcomes([key for key, _ in chosen], sounds=True), chosen, strict=True):
         flac = item.sound or item.material
         sound = None if flac is None else base64.b64encode(flac).decode("ascii")
@@ -179,46 +195,3 @@ def _percent(part: int, whole: int) -> float:
 def _text(value: float) -> str:
     text = f"{float(value):.3g}"
     return f"{float(value):,.0f}" if "e+" in text else text.replace("-", "−")
-
-
-PAGE = "build.html"
-_LAYOUT = Layout(
-    (__package__, "build.html.j2"),
-    ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "build.css")),
-    ((SHARED, "elements.js"), (SHARED, "frames.js"), (__package__, "build.js")),
-)
-_SOUND_BYTES = 12_000_000
-"""How many bytes of the page may be sound, in base64; items that do not fit are named without it."""
-
-
-def write_build_page(
-    out: Path,
-    recipe: Recipe,
-    maker: Maker,
-    funnel: Funnel,
-    numbers: Mapping[str, Sequence[float]],
-    record: Reviewed,
-    keys: Sequence[str],
-    sources: Sequence[Mapping[str, Any]],
-) -> None:
-    """Writes `build.html`.
-
-    Args:
-        out: the folder of the data set. recipe: what was asked for. maker: what made the items.
-        funnel, numbers, record, keys: as for `collect`.
-        sources: what the card says of the sources.
-
-    Raises:
-        UserError: the page cannot be written.
-    """
-    shown = collect(maker, funnel, numbers, record, keys, _SOUND_BYTES)
-    facts = {
-        "title": recipe.full_title,
-        "summary": recipe.summary,
-        "seed": recipe.seed,
-        "licence": recipe.licence or "none chosen",
-    }
-    try:
-        write_whole(out / PAGE, render(_LAYOUT, {**facts, **shown, "sources": sources}, {}, ()))
-    except OSError as error:
-        raise UserError(f"'{out / PAGE}' cannot be written: {error.strerror}") from error
