@@ -41,7 +41,7 @@ _SILENT_DB = -60.0
 _LEVEL_DB = 5.0  # Opus at 6 kbit/s loses 4 dB of speech, and an amplitude that is halved is 6 dB
 _CLIPPED_SHARE = 1e-3  # speech coders at a low bitrate clip a few samples of loud music
 _BANDS = 24
-_FLAT, _FLAT_BELOW, _FLAT_SAMPLES = 0.9999, 0.97, 6
+_FLAT, _FLAT_BELOW, _FLAT_NEAR, _FLAT_SAMPLES, _FLAT_SHARE = 0.9999, 0.97, 0.98, 6, 0.8
 _CONSTANT = 0.005
 
 
@@ -215,11 +215,12 @@ def loudest_at(samples: np.ndarray, length: int) -> int:
 
 def flat_top(reference: np.ndarray, estimate: np.ndarray) -> float:
     """The level at which an estimate is cut although its reference goes on; 0 if it is not."""
-    top, above = float(np.abs(estimate).max(initial=0.0)), np.abs(reference)
-    cut = int((np.abs(estimate) >= _FLAT * top).sum())
-    beyond = int((above > top).sum())
-    is_cut = beyond >= _FLAT_SAMPLES and cut >= max(_FLAT_SAMPLES, beyond / 2)
-    return top if is_cut and top < _FLAT_BELOW * above.max(initial=0.0) else 0.0
+    top, level = float(np.abs(estimate).max(initial=0.0)), np.abs(reference)
+    at_top = np.abs(estimate) >= _FLAT * top
+    cut = int((at_top & (level > _FLAT_NEAR * top)).sum())  # a coarse quantiser takes what is lower to its top as well
+    beyond = int((level > top).sum())
+    is_cut = beyond >= _FLAT_SAMPLES and cut >= max(beyond / 2, _FLAT_SHARE * at_top.sum())
+    return top if is_cut and top < _FLAT_BELOW * level.max(initial=0.0) else 0.0
 
 
 def count_of(count: int, what: str) -> str:
