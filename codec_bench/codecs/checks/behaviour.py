@@ -130,7 +130,7 @@ def _files(codec: Any, clip: Audio) -> dict[str, Any]:
     with opened_files() as files:
         decode(codec, codes, [piece])
     both = written & {path for path, _ in files}
-    passed = sorted(path for path in both if os.path.isfile(path) or not os.path.exists(path))  # /dev/null holds nothing
+    passed = sorted(path for path in both if os.path.isfile(path) or not os.path.exists(path))  # not /dev/null
     if passed:
         return finding("file", "suspect", f"encode writes the file '{passed[0]}', and decode opens it")
     return finding("file", "ok", "decode opens no file that encode has written")
