@@ -1,6 +1,6 @@
 """Counts how often intervals contain the truth and tests cry wolf, over simulated runs whose truth is known.
 
-    python bench/bench_intervals.py [--repetitions 1000]
+    python bench/bench_intervals.py [--repetitions 1000] [--recorded 200] [--only WORD]
 
 The first study draws speakers with as many items each, of equal variance, and two systems that do not differ. Drawn are
     mean          one number per item, normal
@@ -13,22 +13,37 @@ Beside the package's own method stand those that are in use elsewhere: the perce
 the sign test over items.
 
 The second study draws what is ordinary and unequal (`ORDINARY`): few speakers with most of the items, scores at a ceiling, error
-rates of which rare items are lost or looped, the mean of such rates, differences where one system alone fails, and
-shares of speakers of unequal size. Counted is in how many runs there is an interval, and how many of these hold the truth.
+rates of which rare items are lost or looped, the mean of such rates, differences where one system alone fails,
+shares of speakers of unequal size, and BLEU of answers of which few or most words are right. Counted is in how many runs there is an
+interval, and how many of these hold the truth.
+
+The third study (`RECORDED`) takes some of these designs the whole way: the scores are written into a record, one system for each repetition,
+and the intervals are read from `summary.json` and from the page.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from common import append_rows, asked
 from scipy import stats
 
+from codec_bench.report.results import write_results
+from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import interval_of, ratios, unit_sums
 from codec_bench.stats.paired import paired_parts
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
 
 KINDS = ("mean", "bounded mean", "ratio", "difference", "share", "error rate")
 DESIGNS = ((2, 20), (3, 20), (5, 10), (10, 10), (20, 5), (6, 1), (30, 1), (300, 1))
@@ -265,6 +280,63 @@ def _unequal_shares(speakers: int, most: int, right: float, alike: float) -> Cal
     return draw
 
 
+_MOST_WORDS = 34
+"""More than any simulated answer has."""
+
+
+def _counts(right: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The counts that BLEU adds up, `(items, 10)`, of answers whose words are right with these chances, in runs of words."""
+    items = len(right)
+    expected = rng.integers(5, 31, items)
+    said = np.maximum(1, expected + rng.integers(-3, 3, items))
+    matched = np.zeros((items, _MOST_WORDS), bool)
+    matched[:, 0] = rng.random(items) < right
+    for word in range(1, _MOST_WORDS):  # every second word goes as the one before
+        goes = rng.random(items) < 0.5
+        matched[:, word] = np.where(goes, matched[:, word - 1], rng.random(items) < right)
+    matched &= np.arange(_MOST_WORDS) < said[:, None]
+    grams, found = matched, [matched.sum(axis=1)]
+    for order in range(1, 4):
+        grams = grams[:, :-1] & matched[:, order:]
+        found.append(grams.sum(axis=1))
+    return np.stack([said, expected, *found, *(np.maximum(said - n, 0) for n in range(4))], axis=1).astype(float)
+
+
+def _answers(sizes: Sequence[int], right: float, rng: np.random.Generator) -> np.ndarray:
+    """The counts of answers about questions of speakers with so many each, who are understood unequally well."""
+    if max(sizes) == 1:
+        return _counts(rng.beta(4 * right, 4 * (1 - right), len(sizes)), rng)
+    speaker = rng.beta(8 * right, 8 * (1 - right), len(sizes)).clip(0.01, 0.99)[np.repeat(np.arange(len(sizes)), sizes)]
+    return _counts(rng.beta(8 * speaker, 8 * (1 - speaker)), rng)
+
+
+@cache
+def _true(fold: str, clustered: bool, right: float) -> float:
+    """The value of a corpus of 120,000 answers."""
+    sizes = (2,) * 60_000 if clustered else (1,) * 120_000
+    return float(FOLDS[fold](_answers(sizes, right, np.random.default_rng(99)).sum(axis=0)))
+
+
+def _corpus(fold: str, sizes: Sequence[int], *right: float) -> Callable[[np.random.Generator], Drawn]:
+    """A value of a corpus such as BLEU, of one system or of two of which so many words are right."""
+    clustered = max(sizes) > 1
+    codes = np.repeat(np.arange(len(sizes)), sizes) if clustered else None
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        sides = [_answers(sizes, of, rng) for of in right]
+        truth = [_true(fold, clustered, of) for of in right]
+        return sides[0], sides[1] if sides[1:] else None, codes, truth[0] - sum(truth[1:])
+
+    return draw
+
+
+def _fold_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    """The fold of a design."""
+    kind = name.partition(",")[0].removeprefix("difference of ")
+    return FOLDS[_CORPUS[kind]] if kind in _CORPUS else ratios
+
+
+_CORPUS = {"BLEU": "bleu", "caption BLEU-4": "coco-bleu-4"}
 _RATE, _LOST = (0.0, None), (0.0, 1.0)
 _SPEAKERS = {
     "2 x 40, 8 x 2": (40,) * 2 + (2,) * 8,
@@ -324,6 +396,25 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
             (10, 80, 0.9, 0.8), (20, 39, 0.98, 0.3), (10, 80, 0.9, 0.3), (20, 80, 0.9, 0.8), (40, 80, 0.95, 0.5), (6, 80, 0.7, 0.3),
         )
     },
+    **{
+        f"{kind}, {right:.0%} of words right, {items} items": (_corpus(fold, (1,) * items, right), None)
+        for kind, fold in _CORPUS.items()
+        for right in (0.05, 0.2, 0.5, 0.9)
+        for items in (20, 50, 100, 300)
+    },
+    **{
+        f"BLEU, {right:.0%} of words right, speakers {name}": (_corpus("bleu", sizes, right), None)
+        for right in (0.05, 0.2, 0.9)
+        for name, sizes in {"10 x 10": (10,) * 10, **_SPEAKERS}.items()
+    },
+    **{
+        f"difference of BLEU, {a:.0%} and {b:.0%} of words right, {name}": (_corpus("bleu", sizes, a, b), None)
+        for a, b in ((0.05, 0.05), (0.05, 0.15), (0.2, 0.3), (0.7, 0.75))
+        for name, sizes in {
+            "20 items": (1,) * 20, "50 items": (1,) * 50, "200 items": (1,) * 200, "speakers 10 x 10": (10,) * 10,
+            "speakers 2 x 40, 8 x 2": (40,) * 2 + (2,) * 8,
+        }.items()
+    },
 }  # fmt: skip
 """The designs of the second study: what draws a run, and the bounds that are declared."""
 
@@ -337,10 +428,10 @@ def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict
         for _ in range(repetitions):
             a, b, codes, truth = draw(rng)
             if b is None:
-                found = interval_of(ratios, a, codes, share=name.startswith("share"), bounds=bounds)
+                found = interval_of(_fold_of(name), a, codes, share=name.startswith("share"), bounds=bounds)
                 ends, noted = found.ends, found.note is not None
             else:
-                test = paired_parts(ratios, a, b, codes, seed=1, bounds=bounds)
+                test = paired_parts(_fold_of(name), a, b, codes, seed=1, bounds=bounds)
                 ends, noted = (None if test.low is None else [test.low, test.high]), False
             if ends is not None:
                 given, marked = given + 1, marked + noted
@@ -349,30 +440,113 @@ def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict
         yield {"design": name, "coverage": coverage, "given": given / repetitions, "marked": marked / given if given else None, "repetitions": repetitions}  # fmt: skip
 
 
+RECORDED = (
+    "mean, speakers 2 x 40, 8 x 2, 0.5 between them",
+    "mean, speakers 1 x 40, 39 x 1, 0.95 between them",
+    "PESQ at the ceiling, 5% below, 100 items",
+    "STOI near 1, spread 1.5, 50 items",
+    "error rate, 2.0%, 0.2% lost, 300 items",
+    "error rate, 3.0%, 0.2% looping 20x, 3000 items",
+    "mean of error rates, 2.0%, 0.2% lost, 100 items",
+    "share, 10 speakers with 1 to 80 questions, 0.9 right, 0.8 alike",
+    "BLEU, 20% of words right, 50 items",
+    "BLEU, 20% of words right, speakers 2 x 40, 8 x 2",
+)
+"""The designs that are taken the whole way."""
+_SHOWN = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
+SYSTEMS_AT_ONCE = 50
+
+
+def recorded(repetitions: int, names: Iterable[str] = RECORDED) -> Iterator[dict[str, object]]:
+    """One row per design: how often the interval that a run tells holds the truth, by `summary.json` and by the page.
+
+    A record holds a system for each of some repetitions, or for one where the speakers are drawn too.
+    """
+    for name in names:
+        at_once = 1 if name.startswith("share") else SYSTEMS_AT_ONCE
+        counts = {"summary.json": [0, 0], "page": [0, 0]}
+        for begin in range(0, repetitions, at_once):
+            several = min(at_once, repetitions - begin)
+            with tempfile.TemporaryDirectory() as folder:
+                truth, told = _through_a_record(name, begin, several, Path(folder) / "run")
+            for place, ends in told.items():
+                given = [one for one in ends if one is not None]
+                counts[place][0] += len(given)
+                counts[place][1] += sum(low - 1e-5 <= truth <= high + 1e-5 for low, high in given)
+        for place, (given, held) in counts.items():
+            yield {"design": name, "place": place, "coverage": held / given if given else None, "given": given / repetitions, "repetitions": repetitions}  # fmt: skip
+
+
+def _through_a_record(name: str, seed: int, several: int, folder: Path) -> tuple[float, dict[str, list[Ends]]]:
+    """The truth of a design, and the ends of the intervals of some runs of it as they are told in each place."""
+    draw, bounds = ORDINARY[name]
+    fold = _fold_of(name)
+    systems = [f"system-{n}" for n in range(several)]
+    drawn = [draw(np.random.default_rng([seed, n, *name.encode()])) for n in range(several)]
+    facts: dict[str, Any] = {
+        "protocol": "simulated/1", "unit": "", "higher_is_better": True, "kind": "answer" if name.startswith("share") else "single",
+        "aggregate": _CORPUS[name.partition(",")[0]] if fold is not ratios else "ratio",
+        **({} if bounds is None else {"bounds": list(bounds)}),
+    }  # fmt: skip
+    codes = drawn[0][2]
+    items = [
+        Sample(f"item {n:05d}", None, speaker=None if codes is None else f"speaker {codes[n]}")
+        for n in range(len(drawn[0][0]))
+    ]
+    writer = RunWriter(folder, {})
+    writer.begin({system: {} for system in systems}, {"simulated": facts}, items)
+    for n, item in enumerate(items):
+        rows = []
+        for system, (table, *_) in zip(systems, drawn):
+            parts = table[n]
+            if fold is ratios:
+                score = Score.ok(parts[0] / parts[1], "simulated/1", numerator=parts[0], denominator=parts[1])
+            else:
+                score = Score.ok(0.0, "simulated/1", detail={"counts": parts.tolist()})
+            rows.append((n, ItemRecord(system, item.id, "ok", None, {"simulated": score})))
+        writer.write(rows)
+    writer.set_meta(state="finished")
+    writer.close()
+    write_results(Run(folder))
+    summary = json.loads((folder / "summary.json").read_text("utf-8"))["systems"]
+    (found,) = _SHOWN.findall((folder / "report.html").read_text("utf-8"))
+    page = json.loads(found)
+    shown = {system["label"]: row[0] for system, row in zip(page["systems"], page["summary"])}
+    return drawn[0][3], {
+        "summary.json": [summary[system]["metrics"]["simulated"]["ci95"] for system in systems],
+        "page": [None if shown[system][1] is None else (shown[system][1], shown[system][2]) for system in systems],
+    }
+
+
 GIVEN = "share of runs with an interval"
 UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals"}  # fmt: skip
 
 
 def main() -> None:
-    """Runs the study and appends its rows."""
-    options = asked(__doc__, repetitions=1000)
+    """Runs the studies and appends their rows; `--only` takes the designs of the second and the third that hold a word."""
+    options = asked(__doc__, repetitions=1000, recorded=200, only="")
     rows: list[dict[str, object]] = []
-    for found in study(options.repetitions):
+    for found in study(options.repetitions) if not options.only else ():
         sys.stdout.write("{design:>9} {kind:>12} {method:>21}  {coverage}  {alarms}  {marked}\n".format_map(found))
         about = {"case": f"{found['kind']}, {found['design']}", "variant": found["method"], "n": found["repetitions"]}
         note = "speakers x items; no difference between the systems"
         values = {unit: found[name] for name, unit in UNITS.items() if found[name] is not None}
         rows += [{**about, "unit": unit, "p50": f"{value:.4f}", "note": note} for unit, value in values.items()]
-    for found in ordinary(options.repetitions):
-        sys.stdout.write("{design}  {coverage}  {given}  {marked}\n".format_map(found))
-        about = {"case": f"ordinary: {found['design']}", "variant": "codec-bench", "n": found["repetitions"]}
-        values = {UNITS["coverage"]: found["coverage"], GIVEN: found["given"], UNITS["marked"]: found["marked"]}
-        rows += [
-            {**about, "unit": unit, "p50": f"{value:.4f}", "note": ""}
-            for unit, value in values.items()
-            if value is not None
-        ]
+    chosen = [name for name in ORDINARY if options.only in name]
+    for found in ordinary(options.repetitions, chosen):
+        rows += _rows(found, f"ordinary: {found['design']}", "codec-bench")
+    for found in recorded(options.recorded, [name for name in RECORDED if options.only in name]):
+        rows += _rows(found, f"recorded: {found['design']}", f"codec-bench, {found['place']}")
     append_rows("intervals", rows)
+
+
+def _rows(found: dict[str, object], case: str, variant: str) -> list[dict[str, object]]:
+    """The rows of one design of the second or the third study, which are printed too."""
+    sys.stdout.write(f"{case}  {variant}  {found['coverage']}  {found['given']}  {found.get('marked')}\n")
+    sys.stdout.flush()
+    values = {UNITS["coverage"]: found["coverage"], GIVEN: found["given"], UNITS["marked"]: found.get("marked")}
+    about = {"case": case, "variant": variant, "n": found["repetitions"], "note": ""}
+    return [{**about, "unit": unit, "p50": f"{value:.4f}"} for unit, value in values.items() if value is not None]
 
 
 if __name__ == "__main__":

@@ -185,9 +185,9 @@ def study_table() -> str:
             for r in csv.DictReader(file)
             if "share" in r["unit"]
         }
-    mark = "ordinary: "
-    designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows if not case.startswith(mark))
-    unequal = dict.fromkeys(case for case, _, _ in rows if case.startswith(mark))
+    mark, whole = "ordinary: ", "recorded: "
+    designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows if not case.startswith((mark, whole)))
+    unequal, recorded = (dict.fromkeys(case for case, _, _ in rows if case.startswith(word)) for word in (mark, whole))
 
     def share(kind: str, design: str, variant: str, what: str) -> str:
         row = rows.get((f"{kind}, {design}", variant, what))
@@ -197,8 +197,8 @@ def study_table() -> str:
     ours, bootstrap, signs = "codec-bench", "percentile bootstrap", "sign test of items"
     kinds = ("mean", "bounded mean", "ratio", "difference", "share", "error rate")
 
-    def ordinary(case: str, what: str) -> str:
-        row = rows.get((case, ours, what))
+    def ordinary(case: str, what: str, variant: str = ours) -> str:
+        row = rows.get((case, variant, what))
         return f"{float(row['p50']):.2f}" if row else "–"
 
     def most(variant: str) -> int:
@@ -246,6 +246,24 @@ def study_table() -> str:
             [
                 [case.removeprefix(mark), *(ordinary(case, what) for what in ("runs", "intervals", "marked intervals"))]
                 for case in unequal
+            ],
+        )
+        + "\nThe same through a record: what the intervals of `summary.json` and of the page hold, in "
+        + f"{max((int(row['n']) for (case, _, _), row in rows.items() if case.startswith(whole)), default=0):,} runs each:\n\n"
+        + table(
+            [
+                "what is drawn",
+                "runs with an interval",
+                "intervals of `summary.json` that hold the truth",
+                "intervals of the page",
+            ],
+            [
+                [
+                    case.removeprefix(whole),
+                    ordinary(case, "runs", f"{ours}, summary.json"),
+                    *(ordinary(case, "intervals", f"{ours}, {place}") for place in ("summary.json", "page")),
+                ]
+                for case in recorded
             ],
         )
     )

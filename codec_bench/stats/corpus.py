@@ -6,13 +6,16 @@ are vectorised over leading axes: an interval leaves each speaker out once, and 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 ORDERS = 4
 _TINY, _SMALL = 1e-15, 1e-9
+_END = 1e-6
 
 
 def bleu(counts: np.ndarray, *, smooth_no_match: bool = False) -> np.ndarray:
@@ -65,9 +68,41 @@ def coco_bleu(counts: np.ndarray, order: int) -> np.ndarray:
     return np.where(expected > 0, value, np.nan)
 
 
-FOLDS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "bleu": bleu,
-    "bleu-sacrebleu-1.5": partial(bleu, smooth_no_match=True),
-    **{f"coco-bleu-{order}": partial(coco_bleu, order=order) for order in range(1, ORDERS + 1)},
+@dataclass(frozen=True, slots=True)
+class CorpusFold:
+    """A fold with what its interval needs to know.
+
+    Args:
+        make: counts `(..., k)` to values `(...)`. most: the best value that there is; the least is 0.
+        longest: the place of the matches of the longest n-grams among the counts.
+    """
+
+    make: Callable[[np.ndarray], np.ndarray]
+    most: float
+    longest: int
+
+    def __call__(self, counts: np.ndarray) -> np.ndarray:
+        """The values of counts."""
+        return self.make(counts)
+
+    def log_odds(self, counts: np.ndarray) -> np.ndarray:
+        """The values on a scale on which they scatter alike to both sides; NaN at the ends, which it does not have."""
+        share = self.make(counts) / self.most
+        share = np.where((share > _END) & (share < 1 - _END), share, np.nan)
+        return np.log(share) - np.log1p(-share)
+
+    def of_log_odds(self, odds: float) -> float:
+        """A value from its log odds."""
+        return self.most / (1 + math.exp(-odds))
+
+
+_LONGEST = 1 + ORDERS
+FOLDS: dict[str, CorpusFold] = {
+    "bleu": CorpusFold(bleu, 100.0, _LONGEST),
+    "bleu-sacrebleu-1.5": CorpusFold(partial(bleu, smooth_no_match=True), 100.0, _LONGEST),
+    **{
+        f"coco-bleu-{order}": CorpusFold(partial(coco_bleu, order=order), 1.0, 1 + order)
+        for order in range(1, ORDERS + 1)
+    },
 }
 """Fold by name: counts `(..., k)` to values `(...)`."""

@@ -13,6 +13,8 @@ How an interval is made
     which holds whatever the sizes are.
     A share of items, whose values are all 0 or 1, gets Wilson's interval with as many effective items as that error stands
     for. The error says little where few units hold any of the rarer items, so it is then drawn towards one item a unit.
+    BLEU, and other values of a corpus that lie between 0 and a best value, have Student's t on the scale of log odds, on which they
+    scatter alike to both sides, also where units are unequal.
     Scores with declared bounds that crowd at one of them, or are skewed, get an interval that allows for one more item at the far
     bound (`stats.unseen`), and so do error rates, of which rare items are entirely lost.
     An item may add to the numerator alone: words heard in silence are errors among no words. A unit that adds nothing at
@@ -44,6 +46,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
 from codec_bench.stats.unseen import unseen_end
 
@@ -59,10 +62,16 @@ AT_BOUND = 0.001
 SKEWED = 0.25
 """How large the skewness over the square root of the number of items may be before bounded scores count as skewed."""
 FEW_RARE = 5.0
+FEWEST_MATCHES = 10
 SHORT = (
     f"fewer than {FEW_ITEMS:,} items do not show whether one in a thousand is lost or looped many times over, "
     "which would move an error rate"
 )
+FEW_MATCHES = (
+    f"fewer than {FEWEST_MATCHES} of the longest n-grams match, so one more or less would move the value too far"
+)
+EXTREME = "with or without one of the units the value is the best or the least there is, so the spread is unknown"
+CROWDED = "half of the values are equal, at one end of all, and how far others may lie is not declared"
 EQUAL = "all values are equal, so the spread is unknown"
 ONE_UNIT = "nearly everything comes from one unit, so the value rests on fewer than two"
 LONE = "may be too short: one speaker or item carries more than half of the spread"
@@ -122,7 +131,7 @@ def interval(
             item is one.
         bounds: what an item's value can be at least and at most, such as (1.0, 4.65) for PESQ; None for an end that is not
             known. Counts over counts, such as errors over words, are taken for (0, None) if nothing is said: an item that
-            loops has many times as many errors as words. (0, 1) says that an item is lost at worst.
+            loops has many times as many errors as words. (0, 1) says that an item is lost at worst, (None, None) that any value can be.
         level: the share of such intervals that should contain the true value, between 0 and 1.
         seed: of the signs that are flipped at random, if units are many and of very unequal size.
 
@@ -142,6 +151,7 @@ def interval(
     """
     table = item_table(values, denominators)
     check_bounds(table, bounds)
+    bounds = supposed_bounds(table) if bounds is None else bounds
     return interval_of(ratios, table, unit_codes(clusters, len(table)), level, share=True, bounds=bounds, seed=seed)
 
 
@@ -280,6 +290,8 @@ def interval_of(
         every = len(table) if codes is None or not len(codes) else int(codes.max()) + 1
         why = NOTHING_BELOW if fold is ratios and len(table) else "there is no value"
         return Interval(None, None, every, "", why, level)
+    if isinstance(fold, CorpusFold):
+        return _of_corpus(fold, table, codes, level)
     units = unit_sums(table, codes)
     # A unit that adds nothing to any sum, such as silence in which nothing was heard, does not make the value surer.
     units = units[units.any(axis=1)]
@@ -300,9 +312,11 @@ def interval_of(
         return Interval(low, high, found, "wilson", None, level)
     if error == 0:
         return none(EQUAL)
-    rate = fold is ratios and is_rate(table, bounds)
+    rate = fold is ratios and is_rate(bounds)
     if rate and (len(table) if items is None else items) < FEW_ITEMS:
         return none(SHORT)
+    if fold is ratios and bounds is None and _crowds(table):
+        return none(CROWDED)
     made = _unequal(fold, units, value, freedom, level, seed)
     low, high, method = (value - t * error, value + t * error, "t") if made is None else (*made, "sign-flips")
     allowed = unseen_item(table, table[:, 0] - value * table[:, 1], bounds, rate=rate) if fold is ratios else None
@@ -315,6 +329,28 @@ def interval_of(
     # An interval of a thousandth of the value, such as that of a nearly fixed bitrate, is short in any case.
     lone = method == "t" and fold is ratios and t * error > 1e-3 * abs(value) and _has_lone_unit(units, value)
     return Interval(low, high, found, method, LONE if lone else None, level)
+
+
+def _of_corpus(fold: CorpusFold, table: np.ndarray, codes: np.ndarray | None, level: float) -> Interval:
+    """The interval of a value of a corpus such as BLEU: Student's t of its log odds, on which it scatters alike to both sides."""
+    units = unit_sums(table, codes)
+    units = units[units.any(axis=1)]
+    found, sizes = len(units), units[:, 1]
+    none = lambda note: Interval(None, None, found, "", note, level)  # noqa: E731
+    if found < FEWEST_UNITS:
+        return none(too_few(found, FEWEST_UNITS, "an interval"))
+    if float(units[:, fold.longest].sum()) < FEWEST_MATCHES:
+        return none(FEW_MATCHES)
+    if effective_units(sizes) < FEWEST_EFFECTIVE and found < FEWEST_FOR_FLIPS:
+        return none(ONE_UNIT)
+    value, left_out = float(fold.log_odds(units.sum(axis=0))), fold.log_odds(units.sum(axis=0) - units)
+    error = left_out_error(left_out, value, sizes) if math.isfinite(value) else None
+    if error is None:
+        return none(EXTREME)
+    if error == 0:
+        return none(EQUAL)
+    reach = t_quantile(level, degrees_of_freedom(sizes)) * error
+    return Interval(fold.of_log_odds(value - reach), fold.of_log_odds(value + reach), found, "t", None, level)
 
 
 def _unequal(
@@ -342,9 +378,14 @@ def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
     return None if low is None or high is None else (low, high)
 
 
-def is_rate(table: np.ndarray, bounds: Bounds | None) -> bool:
-    """Whether these are error rates without an upper bound: declared so, or counts over counts of which nothing is declared."""
-    return _is_error_rate(table) if bounds is None else bounds[0] == 0 and bounds[1] is None
+def supposed_bounds(table: np.ndarray) -> Bounds | None:
+    """The bounds of values, `(items, 2)`, of which nothing is said: counts over counts are taken for an error rate."""
+    return (0.0, None) if _is_error_rate(table) else None
+
+
+def is_rate(bounds: Bounds | None) -> bool:
+    """Whether these are error rates without an upper bound, as is declared. What a metric does not declare is not guessed."""
+    return bounds is not None and bounds[0] == 0 and bounds[1] is None
 
 
 def unseen_item(
@@ -371,6 +412,13 @@ def unseen_item(
     skewed = len(residuals) >= ENOUGH_FOR_LONE and abs(skewness) > SKEWED * math.sqrt(len(residuals))
     counts = bounds[0] == 0 and _is_error_rate(table)
     return (low, high) if counts or skewed or middle - low < reach or high - middle < reach else None
+
+
+def _crowds(table: np.ndarray) -> bool:
+    """Whether half of the values are at the least or the most of them, so that they may be at a bound that nobody declared."""
+    rates = ratios(table)
+    low, high, middle = float(np.nanmin(rates)), float(np.nanmax(rates)), float(np.nanmedian(rates))
+    return min(middle - low, high - middle) <= 1e-6 * max(abs(low), abs(high))
 
 
 def check_level(level: float) -> None:

@@ -48,6 +48,7 @@ from codec_bench.stats.intervals import (
     left_out_error,
     linear_parts,
     ratios,
+    supposed_bounds,
     t_quantile,
     too_few,
     unit_codes,
@@ -174,6 +175,7 @@ def paired_test(
         raise UserError(f"a has {len(table_a)} values and b has {len(table_b)}; expected the same items in both")
     for table in (table_a, table_b):
         check_bounds(table, bounds)
+    bounds = supposed_bounds(np.concatenate([table_a, table_b])) if bounds is None else bounds
     return paired_parts(ratios, table_a, table_b, unit_codes(clusters, len(table_a)), seed=seed, bounds=bounds)
 
 
@@ -236,7 +238,7 @@ def paired_parts(
         detectable = reach + t_quantile(2 * POWER - 1, freedom) * error
         ends = flip_interval(apart, level, seed) or (difference - reach, difference + reach)
         both = np.concatenate([a, b])
-        rate = fold is ratios and is_rate(both, bounds)
+        rate = fold is ratios and is_rate(bounds)
         if rate and len(a) < FEW_ITEMS:
             ends = None
             notes.append(SHORT)

@@ -5,7 +5,8 @@ Conventions
     `imported/`, so that an old number is never taken for one of this package's.
     Nothing is scaled. What is no finite number is a failure of its item, with the text that stands there.
     VERSA counts insertions, deletions, replacements and hits of each item; they become one error rate, whose value is that of
-    the corpus. Other metrics are means over the items.
+    the corpus, and which is declared as one. Other metrics are means over the items of which nothing more is known: neither what a
+    value can be at least and at most, nor whether it counts errors.
 
 Sources: the files that `versa/bin/scorer.py` writes (JSON lines, or Python literals by versions of before 2025) and the rules of
 `versa/result_summary.py` for which fields are scores; `audio_evals/recorder.py` of UltraEval-Audio (JSON lines with `type`, `id`
@@ -224,6 +225,7 @@ def _facts(name: str, toolkit: str, aggregate: str) -> dict[str, Any]:
         "higher_is_better": better,
         "aggregate": aggregate,
         "kind": "single",
+        **({"bounds": [0.0, None]} if aggregate == "ratio" else {}),
     }
 
 

@@ -31,11 +31,11 @@ def parts_of(run, system, metric, aggregate):
     return breakdown.parts_of(Recorded(run), system, metric)
 
 
-def write_run(folder, rows, aggregate="mean", order=None, subsets=None, languages=None) -> Run:
+def write_run(folder, rows, aggregate="mean", order=None, subsets=None, languages=None, **facts) -> Run:
     """A run of {question id: score}, written in an order."""
     ids = list(rows)
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
-        writer.begin({"model": {}}, {"m": {**FACTS, "aggregate": aggregate}}, ())
+        writer.begin({"model": {}}, {"m": {**FACTS, "aggregate": aggregate, **facts}}, ())
         for id in order or ids:
             number = ids.index(id)
             of = (subsets or {}).get(id, {})
@@ -157,6 +157,7 @@ def test_every_answer_of_a_corpus_metric_failed(tmp_path):
 
 def test_bleu_is_sacrebleus_and_its_interval_a_jackknife_of_sentences(tmp_path, sentences):
     import sacrebleu
+    from scipy.special import expit, logit
     from scipy.stats import t as student
 
     parts = parts_of(write_run(tmp_path, bleu_rows(sentences), "bleu"), "model", "m", "bleu")
@@ -171,11 +172,12 @@ def test_bleu_is_sacrebleus_and_its_interval_a_jackknife_of_sentences(tmp_path, 
     ]
     # A sentence counts for the interval by the words of its reference, as BLEU counts them.
     sizes = np.asarray(parts.sums[:, 1])
-    error = np.sqrt(((1 - sizes / sizes.sum()) * np.square(np.array(left) - value)).sum())
+    odds = logit(np.array(left) / 100) - logit(value / 100)
+    error = np.sqrt(((1 - sizes / sizes.sum()) * np.square(odds)).sum())
     reach = student.ppf(0.975, degrees_of_freedom(sizes)) * error
     found = parts.interval
     assert found.units == 60
-    assert found.ends == pytest.approx([value - reach, value + reach], rel=1e-9)
+    assert found.ends == pytest.approx([100 * expit(logit(value / 100) + side * reach) for side in (-1, 1)], rel=1e-9)
 
 
 def test_a_mean_has_the_interval_of_scipy(tmp_path, rng):
@@ -202,7 +204,7 @@ def test_the_order_in_which_answers_came_does_not_matter(tmp_path, rates, senten
 
 def test_subsets_partition_the_whole(tmp_path, rates):
     levels = {id: {"level": f"A{n % 3}", "odd": str(n % 2)} for n, id in enumerate(rates)}
-    run = write_run(tmp_path, rates, "ratio", subsets=levels, languages={id: "en" for id in rates})
+    run = write_run(tmp_path, rates, "ratio", subsets=levels, languages={id: "en" for id in rates}, bounds=[0.0, None])
     columns = subsets_of(run)
     assert set(columns) == {"level", "odd"}, "one language for all says nothing more"
     parts = parts_of(run, "model", "m", "ratio")

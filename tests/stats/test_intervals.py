@@ -10,6 +10,7 @@ from codec_bench import interval, paired_test
 from codec_bench.errors import UserError
 from codec_bench.metrics.bitrate import Bitrate
 from codec_bench.stats.intervals import (
+    CROWDED,
     EQUAL,
     FEWEST_UNITS,
     LONE,
@@ -24,6 +25,7 @@ from codec_bench.stats.intervals import (
     unit_codes,
     unit_sums,
 )
+from codec_bench.stats.paired import paired_parts
 from codec_bench.stats.sign_flips import flip_interval
 from codec_bench.stats.unseen import unseen_end
 
@@ -252,10 +254,39 @@ def test_means_are_marked_only_if_one_unit_carries_the_spread(rng):
     # Four speakers of whom one differs: the skewness of four numbers says nothing.
     assert interval(np.repeat([0.95, 0.95, 0.94, 0.7], 5), clusters=np.repeat(np.arange(4), 5)).note is None
     assert interval([0.99, 0.98] * 8 + [0.7]).note is None, "17 items"
-    assert interval([1.0] * 29 + [40.0]).note == LONE
-    assert interval([1.0] * 999 + [400.0]).note == LONE, "also among many items"
+    usual = rng.normal(1, 0.1, 999)
+    assert interval([*usual[:29], 40.0]).note == LONE
+    assert interval([*usual, 400.0]).note == LONE, "also among many items"
     # Two far items are not one.
-    assert interval([1.0] * 28 + [40.0, 40.0]).note is None
+    assert interval([*usual[:28], 40.0, 40.0]).note is None
+
+
+def test_values_that_crowd_at_an_end_that_nobody_declared_have_no_interval(rng):
+    values = np.where(rng.random(50) < 0.2, rng.uniform(1.5, 4.5, 50), 4.644)
+    found = interval(values)
+    assert found.ends is None and found.note == CROWDED
+    assert (
+        interval(values, bounds=(1.0, 4.65)).method == "one-unseen"
+        and interval(values, bounds=(None, None)).method == "t"
+    )
+    assert interval(-values).note == CROWDED and interval(rng.normal(size=50)).note is None
+
+
+def test_counts_of_which_a_metric_declares_nothing_are_not_taken_for_errors(rng):
+    """Whole numbers over whole numbers: a record that says nothing of a metric has the interval of any ratio."""
+    table = np.stack([rng.integers(20, 60, 40), rng.integers(3, 9, 40)], axis=1).astype(float)
+    low, high = survey_ends(table[:, 0], table[:, 1])
+    facts = {"aggregate": "ratio", "higher_is_better": False}
+    found = interval_of(ratios, table, None, bounds=declared_bounds(facts))
+    assert found.method == "t" and found.ends == pytest.approx([low, high], rel=0.02)
+    test = paired_parts(
+        ratios, table, table + rng.integers(0, 2, (40, 1)) * [1, 0], None, seed=0, bounds=declared_bounds(facts)
+    )
+    assert test.low is not None and SHORT not in (test.note or "")
+    assert interval_of(ratios, table, None, bounds=declared_bounds({**facts, "bounds": [0.0, None]})).note == SHORT
+    assert interval(table[:, 0], denominators=table[:, 1]).note == SHORT, (
+        "the public function supposes errors, and says so"
+    )
 
 
 def test_a_value_that_one_unit_carries_alone_has_no_interval():

@@ -177,9 +177,10 @@ def _value(key: Key, names: tuple[str, str], rows: Sequence[Rating], seed: int) 
 
 
 def _interval(key: Key, scores: Sequence[float], clusters: Sequence[str], what: str) -> Interval:
-    made = interval_of(ratios, item_table(scores), unit_codes(clusters, len(scores)), share=key.kind in _SHARES)
+    lowest, highest = (0, 1) if key.kind in _SHARES else key.scale
+    codes = unit_codes(clusters, len(scores))
+    made = interval_of(ratios, item_table(scores), codes, share=key.kind in _SHARES, bounds=(lowest, highest))
     if made.low is not None and made.high is not None:
-        lowest, highest = (0, 1) if key.kind in _SHARES else key.scale
         return replace(made, low=max(made.low, lowest), high=min(made.high, highest))
     if made.ends is None and len(scores) and made.units < FEWEST_UNITS:
         told = f"there are {made.units} {what}; an interval needs at least {FEWEST_UNITS}"
