@@ -323,6 +323,46 @@ def best_notes(entries: Entries) -> list[str]:
     ]
 
 
+def missing_notes(entries: Entries) -> list[str]:
+    """Where systems lack values for different samples, what each has over the samples that all have, and with failures as the worst
+    value: one sentence for each metric. A system that is not compared has the second alone.
+
+    Args:
+        entries: (system, metric, entry of the summary), of all systems.
+    """
+    by_metric: dict[str, dict[str, MetricSummary]] = {}
+    for system, metric, entry in entries:
+        by_metric.setdefault(metric, {})[system] = entry
+    return [
+        plain(f"{metric}: {told}", most=2_000)
+        for metric, held in by_metric.items()
+        if (told := _lacking(held)) is not None
+    ]
+
+
+def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
+    """What is told of one metric of several systems; None if they have values for the same samples."""
+    common = next((entry.common for entry in held.values() if entry.common), None)
+    if common is None and len({entry.n for entry in held.values()}) < 2:
+        return None
+    factor, unit = shown_unit(next(iter(held.values())).unit)
+    places = decimals(held.values(), factor)
+
+    def written(values: Mapping[str, float | None]) -> str:
+        each = (f"{name} {number(None if value is None else factor * value, places)}" for name, value in values.items())
+        return " ".join(filter(None, (", ".join(each), unit)))
+
+    compared = {name: entry for name, entry in held.items() if not entry.standing or entry.standing.compared}
+    over = {name: (entry.common or entry).value for name, entry in compared.items()}
+    worst = {name: found.of_all for name, entry in held.items() if (found := entry.counting_failures)}
+    told = ["systems lack values for different samples"]
+    if common is not None:
+        told.append(f"over the {common.n:,} that all have: {written(over)}")
+    if any(value is not None for value in worst.values()):
+        told.append(f"with failures as the worst value: {written(worst)}")
+    return "; ".join(told)
+
+
 def draw_notes(entries: Entries) -> list[str]:
     """What several answers to each question say beside the mean over all of them; one sentence for each number.
 

@@ -227,6 +227,7 @@ def _notes(
         *beside_notes(entries),
         *numbers.draw_notes(entries),
         *numbers.best_notes(entries),
+        *numbers.missing_notes(entries),
         *numbers.interval_notes(entries),
     )
     notes += [f"{sentence}." for sentence in told]

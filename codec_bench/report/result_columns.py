@@ -93,6 +93,21 @@ CSV_COLUMNS = (
         "The number of samples whose score is in doubt, such as one of an estimate without speech ([what is no coded speech](silence.md)).",
         lambda name, metric, entry, system: entry.flagged or 0,
     ),
+    CsvColumn(
+        "common",
+        "The value over the samples for which all systems that are compared have one; empty where the system has no others.",
+        lambda name, metric, entry, system: entry.common.value if entry.common else None,
+    ),
+    CsvColumn(
+        "common_n",
+        "The number of these samples.",
+        lambda name, metric, entry, system: entry.common.n if entry.common else None,
+    ),
+    CsvColumn(
+        "counting_failures",
+        "The value if failures count as the worst value; empty where a failure has none.",
+        lambda name, metric, entry, system: entry.counting_failures.of_all if entry.counting_failures else None,
+    ),
     CsvColumn("unit", "The unit of the value.", lambda name, metric, entry, system: entry.unit),
     CsvColumn(
         "higher_is_better",

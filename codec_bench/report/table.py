@@ -67,6 +67,7 @@ def summary_notes(summary: Summary) -> list[str]:
         *beside_notes(entries),
         *numbers.draw_notes(entries),
         *numbers.best_notes(entries),
+        *numbers.missing_notes(entries),
         *numbers.interval_notes(entries),
     ]
 

@@ -69,6 +69,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
             *judge_notes(shown),
             *numbers.draw_notes(shown),
             *numbers.best_notes(shown),
+            *numbers.missing_notes(shown),
             *numbers.interval_notes(shown),
         ],
         "common": common_rows(systems, heads, entries),
