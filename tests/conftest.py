@@ -18,10 +18,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import hypothesis
-import numpy as np
 import pytest
 
-from codec_bench.environment import resident_bytes
+from codec_bench.environment import cpu_count, resident_bytes
 
 RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 
@@ -37,21 +36,26 @@ PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 # still run it when the others have nothing left to do. `make test-core` leaves them out. A file that is missing here costs
 # time and nothing else.
 LONG_FILES = [
-    "engine/test_faults.py",
+    "engine/test_own_input.py",
     "engine/test_run.py",
     "gpu/test_features.py",
+    "contract/test_adding.py",
+    "engine/test_faults.py",
     "report/test_browser.py",
     "cli/test_presets.py",
+    "engine/test_silence.py",
+    "metrics/test_utmosv2.py",
     "contract/test_runs.py",
     "cli/test_demo.py",
     "api/test_run_benchmark.py",
     "networks/test_dnsmos.py",
-    "contract/test_adding.py",
     "features/recognisers/test_whisper_torch.py",
     "gpu/test_graphs.py",
     "apps/profiling/test_profile.py",
     "codecs/test_contract.py",
     "codecs/neural/test_encodec.py",
+    "contract/test_adding_columns.py",
+    "bench/test_device_sim.py",
     "codecs/classical/test_bitstream.py",
     "cli/test_run_suites.py",
     "cli/test_bad_input.py",
@@ -76,7 +80,6 @@ LONG_FILES = [
     "api/test_score.py",
     "report/test_page.py",
     "engine/test_evaluation.py",
-    "engine/test_silence.py",
     "data/test_remote.py",
     "engine/test_language.py",
 ]
@@ -101,6 +104,10 @@ def pytest_configure(config: pytest.Config) -> None:
     A shell that runs the tests in the background has them ignore an interrupt. Tests that interrupt themselves need it.
     """
     config.stash[PEAKS] = []
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing. They
+        # read this when they are imported, and none of them is by now.
+        os.environ.setdefault("OMP_NUM_THREADS", "1")
     # How long an example takes depends on the machine, and says nothing about the code.
     hypothesis.settings.register_profile("any machine", deadline=None)
     hypothesis.settings.load_profile("any machine")
@@ -204,8 +211,10 @@ def command(tmp_path, monkeypatch, capsys):
 
 
 @pytest.fixture
-def rng() -> np.random.Generator:
-    """A seeded generator."""
+def rng():
+    """A seeded generator of NumPy."""
+    import numpy as np
+
     return np.random.default_rng(20260101)
 
 
@@ -267,6 +276,12 @@ def note_peak(item: pytest.Item) -> None:
     known = item.config.stash[PEAKS]
     if not known or peak > known[0][0]:
         known[:] = [(peak, str(item.path.relative_to(Path(__file__).parent)))]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One process of tests more than there are cores: a quarter of the time, a test waits for a browser or for another process."""
+    return cpu_count() + 1
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -158,10 +158,10 @@ def test_a_size_that_no_file_has_is_one_sentence_at_once(tmp_path):
             info = tarfile.TarInfo("a.flac")
             info.size, info.pax_headers = 400, {"size": size}
             tar.addfile(info, io.BytesIO(bytes(400)))
-    begun = time.monotonic()
+    begun = time.process_time()
     with pytest.raises(UserError, match=r"the tar file '.*x\.tar' cannot be read") as told:
         open_source(str(tmp_path / "x.tar"))
-    assert told.value.hint == "copy it again" and time.monotonic() - begun < 3
+    assert told.value.hint == "copy it again" and time.process_time() - begun < 3
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
