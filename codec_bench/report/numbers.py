@@ -27,6 +27,7 @@ from codec_bench.stats.summary_types import (
 
 __all__ = ["UNPROCESSED"]  # what writes numbers names the unprocessed audio too
 BOLD = "Bold is the best value of a column, with every value that a paired test over the same samples does not tell from it"
+SUSPECT = " (suspect)"
 ARROWS = {True: "↑", False: "↓", None: ""}
 _OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb)?)$")
 _NUMBERED = re.compile(r"^(?P<stem>.*[^\W\d_]{2})(?P<point>\d+(?:\.\d+)?(?:k|kbps)?)$")
@@ -119,8 +120,8 @@ def remarks(system: SystemSummary) -> list[str]:
 
 
 def marked(name: str, system: SystemSummary) -> str:
-    """The name of a system as tables and plots without `remarks` write it: with a mark if its checks found something."""
-    return f"{name} (suspect)" if system.doubts else name
+    """The name of a system as tables and plots write it: with a mark if its checks found something."""
+    return name + SUSPECT if system.doubts else name
 
 
 def doubts_text(system: SystemSummary) -> str | None:

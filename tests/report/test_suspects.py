@@ -50,9 +50,12 @@ def test_the_page_marks_it_in_the_table_and_in_the_plots(run, tmp_path):
     page = collect([run], None, audio_bytes=0, max_rows=100, folder=tmp_path)
     rows = {row["label"]: row for row in page.page["table"]}
     place = [head["name"] for head in page.page["heads"]].index("m")
-    assert [(name, row["cells"][place]["best"]) for name, row in rows.items()] == [("side", False), ("plain", True), ("worse", False)]  # fmt: skip
-    assert "suspect: side information" in rows["side"]["remarks"] and f"side: {FOUND}" in page.page["notes"]
-    assert [system.get("suspect", False) for system in page.data["systems"]] == [True, False, False]
+    assert [(name, row["cells"][place]["best"]) for name, row in rows.items()] == [("side (suspect)", False), ("plain", True), ("worse", False)]  # fmt: skip
+    assert (
+        "suspect: side information" in rows["side (suspect)"]["remarks"]
+        and f"side (suspect): {FOUND}" in page.page["notes"]
+    )
+    assert [system["label"] for system in page.data["systems"]] == ["side (suspect)", "plain", "worse"]
 
 
 def test_systems_of_several_runs_are_compared_with_each_other(tmp_path):
@@ -66,7 +69,7 @@ def test_systems_of_several_runs_are_compared_with_each_other(tmp_path):
     best = {row["label"] for row in page["table"] if any(cell and cell["best"] for cell in row["cells"])}
     assert best == {"c", "d"}
     assert "f is not compared: it has values for too few samples" in page["notes"]
-    assert "side is not compared: its checks found something" in page["notes"]
+    assert "side (suspect) is not compared: its checks found something" in page["notes"]
 
 
 def test_the_page_says_which_names_form_no_curve(tmp_path):

@@ -163,7 +163,11 @@ def terminal_tables(summary: Summary) -> Iterator[TextTable]:
             more = [f"{found.left_out:,} more values of this column are in summary.json"] if found.left_out else []
             yield TextTable(
                 title=numbers.plain(f"{title} by {column}"),
-                heads=[numbers.plain(column), "samples", *map(numbers.plain, systems)],
+                heads=[
+                    numbers.plain(column),
+                    "samples",
+                    *(numbers.plain(numbers.marked(name, held)) for name, held in systems.items()),
+                ],
                 rows=[[row.name, f"{row.samples:,}", *map(_written, row.cells)] for row in found.rows],
                 notes=[*found.notes, *more],
             )

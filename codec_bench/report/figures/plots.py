@@ -149,7 +149,6 @@ class _SideBySide:
         side = side_by_side(runs, summaries)
         self.names, self.columns, self._systems, self._entries = side.names, side.columns, side.systems, side.entries
         self._held = [summaries[system.run].systems.get(system.name, SystemSummary()) for system in side.systems]
-        self._labels = [numbers.plain(numbers.marked(s.label, held)) for s, held in zip(side.systems, self._held)]
         self._rates = [metrics_of(summaries, system).get(BITRATE) for system in side.systems]
         self._families = side.families()
         self._places = {column: place for place, column in enumerate(side.columns)}
@@ -163,7 +162,7 @@ class _SideBySide:
 
     def doubts(self, labels: Collection[str]) -> list[str]:
         """What the checks found of the systems with these labels; one sentence for each system."""
-        found = ((label, numbers.doubts_text(held)) for label, held in zip(self._labels, self._held))
+        found = ((numbers.plain(s.label), numbers.doubts_text(held)) for s, held in zip(self._systems, self._held))
         return [f"{label}: {text}" for label, text in found if text and label in labels]
 
     def broken_down_by(self, column: Column) -> list[str]:
@@ -194,7 +193,7 @@ class _SideBySide:
             value, ends = metric.scaled(entry)
             if value is not None:
                 rate, _ = self._rate_kbps(place, system)
-                label, note = self._labels[place], entry.note or ""
+                label, note = numbers.plain(system.label), entry.note or ""
                 name = shown_name(group) if by else ""
                 yield Point(label, self._families[place], rate, value, ends, note, entry.n, name)
 
@@ -206,7 +205,7 @@ class _SideBySide:
             value, ends = metric.scaled(entry)
             rate, rate_ends = self._rate_kbps(place, system)
             yield [
-                *([group] if by else []), system.label, self._families[place][0], self.names[system.run], rate, *(rate_ends or (None, None)), value,
+                *([group] if by else []), system.label.removesuffix(numbers.SUSPECT), self._families[place][0], self.names[system.run], rate, *(rate_ends or (None, None)), value,
                 *(ends or (None, None)), entry.note, entry.n, entry.failed, metric.column.metric, metric.unit, better,
                 metric.column.protocol, metric.column.data, numbers.doubts_text(self._held[place]),
             ]  # fmt: skip

@@ -267,7 +267,6 @@ def _data(
                 # A model that answers in text has no sound. Codecs do not declare outputs: theirs is always sound.
                 "speaks": "audio" in (system.facts.get("outputs") or ("audio",)),
                 "family": family,
-                **({"suspect": True} if tables.summaries[system.run].systems[system.name].doubts else {}),
             }
             for system, (_, family) in zip(tables.systems, families)
         ],

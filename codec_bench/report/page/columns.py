@@ -67,6 +67,7 @@ def side_by_side(runs: Sequence[Run], summaries: Sequence[Summary]) -> Tables:
     systems, columns = systems_of(runs, names), columns_of(runs, sets)
     entries = []
     for system in systems:
+        system.label = numbers.marked(system.label, summaries[system.run].systems.get(system.name, SystemSummary()))
         held = metrics_of(summaries, system)
         known = {Column(name, entry.protocol, sets[system.run]): entry for name, entry in held.items()}
         entries.append([known.get(column) for column in columns])

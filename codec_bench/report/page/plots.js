@@ -7,7 +7,7 @@ function valuesOf(c) {
   return data.systems
     .map((system, s) => ({ ...system, entry: data.summary[s][c], rate: system.unprocessed ? null : bitrateOf(s) }))
     .filter(({ entry }) => entry && entry[0] !== null)
-    .map(({ label, family, unprocessed, suspect, entry: [y, low, high, n], rate }) => ({ label: suspect ? `${label} (suspect)` : label, family, unprocessed, n, x: rate?.[0] > 0 ? rate[0] / 1000 : null, y: at(y), low: at(low), high: at(high) }));
+    .map(({ label, family, unprocessed, entry: [y, low, high, n], rate }) => ({ label, family, unprocessed, n, x: rate?.[0] > 0 ? rate[0] / 1000 : null, y: at(y), low: at(low), high: at(high) }));
 }
 
 const toldPoint = (column) => ({
