@@ -5,7 +5,7 @@ Which file to open
     `recipe.py`      what can be asked for: mixtures, and questions from descriptions; `recipe_spoken.py` has what is spoken or joined,
                      and `recipe_base.py` what all recipes say.
     `sources.py`     the recordings and the rows of texts that a build is made of.
-    `item.py`        what became of an item, what every maker of items has, and the funnel that counts them.
+    `item.py`        what became of an item, how it is tried, what every maker of items has, and the funnel that counts them.
     `mixtures.py`    the maker of mixtures.
     `described.py`   the maker of questions from descriptions; `candidates.py` has what models are told and how replies are read, and
                      `segments.py` how long recordings are cut.
@@ -13,7 +13,7 @@ Which file to open
                      both share: voices, floors of quality, and reading back.
     `wording.py`     what is said of a written text, and `checks.py` what its sound must fulfil.
     `asking.py`      requests to models from several threads.
-    `record.py`      what is done already; `review.py` the check by people.
+    `record.py`      what is done already, and which items are the same; `review.py` the check by people.
     `data_set.py`         the files of the data set and its card; `page/` its page; `push.py` the upload to the hub.
 """
 

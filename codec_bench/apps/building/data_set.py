@@ -223,10 +223,17 @@ def check_benchmark(recipe: Recipe) -> None:
     Raises:
         UserError: the recipe names a prompt or a metric that there is not.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {"id", *recipe.form.columns.values(), *([recipe.unit] if recipe.unit else [])}
     with TemporaryDirectory() as folder:
+        # A table with the columns and one empty row stands for the data, which come later as the card does.
+        (Path(folder) / "data").mkdir()
+        pq.write_table(pa.table({name: [""] for name in sorted(columns)}), Path(folder) / "data" / f"{SPLIT}-0.parquet")
         file = Path(folder) / "benchmark.yaml"
         file.write_text(benchmark_text(recipe, [], 1), encoding="utf-8")
-        (Path(folder) / "README.md").write_text(recipe.title, encoding="utf-8")  # the card comes later
+        (Path(folder) / "README.md").write_text(recipe.title, encoding="utf-8")
         found = validate_benchmark(str(file))
     if found:
         raise UserError(
