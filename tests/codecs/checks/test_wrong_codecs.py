@@ -9,7 +9,7 @@ import pytest
 
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
-from codec_bench.codecs.checks import wrong
+from codec_bench.codecs.checks import TO_DO, wrong
 from codec_bench.codecs.checks.quick import quick_check
 from codec_bench.codecs.checks.sent import CHECK, unpack
 from codec_bench.codecs.checks.steps import Checking, Request
@@ -92,7 +92,9 @@ def elsewhere(name, parcel):
 
 
 def checks(findings):
-    return {f["check"] for f in wrong(findings)}
+    named = {f["check"] for f in wrong(findings)}
+    assert named <= TO_DO.keys(), "what is wrong has no word on what to do"
+    return named
 
 
 @pytest.mark.parametrize("name", NAMED)
