@@ -147,7 +147,6 @@ def import_listening(
     screening: str = "bs1534-3",
     keep: str | Sequence[str] = (),
     csv: _Path | None = None,
-    seed: int = 0,
 ) -> ListeningOutcome:
     """Reads the answers that raters gave to a listening test, and says what they show.
 
@@ -162,7 +161,6 @@ def import_listening(
         keep: what counts all the same: `edited` for the answers of files that were changed, `screened` for raters that
             post-screening would leave out. What is left out is listed either way.
         csv: a file for the ratings, one row for each answer; None writes none.
-        seed: of the tests that draw at random.
 
     Returns:
         The values of the systems with intervals over raters and over items, comparisons, what is known of each rater, the
@@ -191,7 +189,7 @@ def import_listening(
     from codec_bench.apps.listening.answers import read_files, sheets_of
     from codec_bench.apps.listening.key import find_key, read_key
     from codec_bench.apps.listening.outcome import outcome_of
-    from codec_bench.apps.listening.ratings import COLUMNS, counted, screen, screened, unblind
+    from codec_bench.apps.listening.ratings import COLUMNS, counted, rule_without_effect, screen, screened, unblind
     from codec_bench.store.export import opened, write_csv
 
     paths = [Path(files)] if isinstance(files, str | os.PathLike) else [Path(file) for file in files]
@@ -211,9 +209,10 @@ def import_listening(
         raise UserError(f"none of the files holds answers to the test {held.sheet} ({told})")
     rows, wrong = unblind(read, held, kept)
     found = screen(counted(rows), screening if held.kind == "mushra" else "none")
+    void = rule_without_effect(counted(rows)) if found else None
     if "screened" not in kept:
         rows = screened(rows, {one.rater: one for one in found if one.reasons})
-    outcome = outcome_of(held, rows, [*problems, *wrong], found, screening, seed)
+    outcome = outcome_of(held, rows, [*problems, *wrong], found, screening, void)
     if csv is None:
         return outcome
     with opened(Path(csv)) as file:

@@ -93,7 +93,6 @@ def import_(
     out: Annotated[Path | None, typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv beside the first file.")] = None,
     screening: Annotated[str, typer.Option("--screening", help="Which raters of a MUSHRA test are left out: bs1534-3 or none.")] = "bs1534-3",
     keep: Annotated[str, typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma.")] = "",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the tests that draw at random.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Read the answers of raters: MOS, DMOS, MUSHRA scores or preferences with intervals; exits with 3 if something was unusable."""
@@ -102,7 +101,7 @@ def import_(
     from codec_bench.terminal.output import talk
 
     found = import_listening(
-        files, key=key, run=run, screening=screening, keep=keep, csv=out or files[0].parent / "ratings.csv", seed=seed
+        files, key=key, run=run, screening=screening, keep=keep, csv=out or files[0].parent / "ratings.csv"
     )
     if as_json:
         sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False) + "\n")
@@ -118,7 +117,7 @@ def _print(found: ListeningOutcome) -> None:
 
     out = console()
     pairwise = found.kind == "preference"
-    heads = ["system", *(["other"] if pairwise else []), found.measure, "95 % over raters", "95 % over items", "ratings", "raters", "items"]  # fmt: skip
+    heads = ["system", *(["other"] if pairwise else []), found.measure, "95 %", "over raters", "over items", "ratings", "raters", "items"]  # fmt: skip
     extra = _extra(found)
     rows = [
         [one.system, *([one.other] if pairwise else []), *_numbers(one, found), one.n, one.raters, one.items, *(cell(one) for _, cell in extra)]
@@ -127,10 +126,10 @@ def _print(found: ListeningOutcome) -> None:
     heads += [name for name, _ in extra]
     out.print(table(heads, rows, numeric=heads[2 if pairwise else 1 :]))
     if found.pairs:
-        names = ("A", "B", "A − B", "95 % over raters", "p", "p (Holm)", "pairs")
+        names = ("A", "B", "A − B", "95 %", "p", "p (Holm)", "pairs")
         out.print(table(names, [_pair(pair) for pair in found.pairs], numeric=names[2:]))
     if found.first_preferred is not None:
-        value, over, _ = _numbers(found.first_preferred, found)
+        value, over, *_ = _numbers(found.first_preferred, found)
         out.print(f"shown as A and preferred: {value} {over} of {found.first_preferred.n} choices without ties")
     names = ("rater", "answered", "of", "minutes", "repeated", "repeats apart by", "left out because")
     told = [
@@ -163,9 +162,10 @@ def _extra(found: ListeningOutcome) -> list[tuple[str, Any]]:
     return made
 
 
-def _numbers(one: SystemValue, found: ListeningOutcome) -> tuple[str, str, str]:
+def _numbers(one: SystemValue, found: ListeningOutcome) -> tuple[str, ...]:
     places = 1 if found.kind == "mushra" else 2 if found.kind == "rating" else 3
-    return _number(one.value, places), _ends(one.interval.ends, places), _ends(one.over_items.ends, places)
+    intervals = (one.interval, one.over_raters, one.over_items)
+    return _number(one.value, places), *(_ends(interval.ends, places) for interval in intervals)
 
 
 def _pair(pair: Any) -> tuple[Any, ...]:
@@ -194,7 +194,7 @@ def _ends(ends: Sequence[float] | None, places: int) -> str:
 
 def _notes(found: ListeningOutcome) -> list[str]:
     """Why intervals are missing, and what post-screening did."""
-    notes = [one.interval.note for one in found.systems] + [one.over_items.note for one in found.systems]
+    notes = [interval.note for one in found.systems for interval in (one.interval, one.over_raters, one.over_items)]
     notes += [pair.test.note for pair in found.pairs]
     told = list(dict.fromkeys(note for note in notes if note))
     if found.kind == "mushra":
@@ -204,4 +204,5 @@ def _notes(found: ListeningOutcome) -> list[str]:
             if found.screened
             else "post-screening: none"
         )
+        told += [found.screening_note] if found.screening_note else []
     return told

@@ -1,11 +1,12 @@
 """What the ratings say: the value of every system with its intervals, of every pair of systems, and of every rater.
 
 Conventions
-    All ratings of one rater resemble each other, and so do those of one speaker. A value therefore has two intervals, each
-    with whole clusters as its units: over the raters (how it would be with other people), and over the speakers, or items
-    of unknown speaker (how it would be with other sounds). There is none where there are too few units (`stats.intervals`).
-    Intervals are cut at the ends of the scale, beyond which no value can be.
-    A comparison of two systems is over what one rater said of both about one item, with the raters as units.
+    All ratings of one rater resemble each other, and so do those of one speaker. The interval of a value is over both: how it
+    would be with other people and other sounds (`stats.crossed`). Beside it stand one over the raters (other people, these sounds) and one
+    over the speakers, or items of unknown speaker (these people, other sounds), each with whole clusters as its units. There is none
+    where there are too few units. Intervals are cut at the ends of the scale, beyond which no value can be.
+    A comparison of two systems is over what one rater said of both about one item. Its interval and its p are over raters and
+    items too: over raters alone, two equal systems of which each is better on some sounds would often seem to differ.
     Practice and repeated trials count nowhere here; the repeated ones say how much a rater's own answers differ.
 """
 
@@ -24,8 +25,9 @@ from codec_bench.apps.listening.answers import Problem
 from codec_bench.apps.listening.key import REFERENCE, Key
 from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.apps.listening.ratings import REPEAT, USED, Rating, Screened, counted
+from codec_bench.stats.crossed import crossed_interval, crossed_test
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
-from codec_bench.stats.paired import FEWEST_FOR_P, PairedTest, holm, paired_test
+from codec_bench.stats.paired import PairedTest, holm
 
 _SHARES = ("preference", "options")
 POSITION = "shown as A"
@@ -37,7 +39,7 @@ class SystemValue:
 
     Args:
         system, other: names. value: the mean of the scores that count; None if there is none.
-        interval: over the raters. over_items: over the speakers, or items of unknown speaker.
+        interval: over raters and items. over_raters: over the raters. over_items: over the speakers, or items of unknown speaker.
         n: how many ratings count. raters, items: from how many raters, about how many items.
         uncounted: the mean over all valid ratings, also of those who were left out; None if nobody was.
         below_reference: for MUSHRA the mean difference from the hidden reference of the same trial, or None.
@@ -49,6 +51,7 @@ class SystemValue:
     other: str
     value: float | None
     interval: Interval
+    over_raters: Interval
     over_items: Interval
     n: int
     raters: int
@@ -99,6 +102,7 @@ class ListeningOutcome:
         sheet: the id of the test. kind: of the test. measure: what the values are, such as `DMOS`. scale: of an answer.
         systems: the values. pairs: comparisons of systems; empty for a preference, whose values are comparisons already.
         raters: one entry for each. screening: the rule, and what it found of each rater.
+        screening_note: that a part of the rule does not apply to some items, or None.
         first_preferred: for a preference how often the side that was shown as A was preferred, without ties.
         problems: what is wrong with files and answers. ratings: every answer, with what became of it.
         csv: where the ratings were written, or None.
@@ -117,6 +121,7 @@ class ListeningOutcome:
     problems: Sequence[Problem]
     ratings: Sequence[Rating]
     csv: Path | None = None
+    screening_note: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values, without the ratings, of which `statuses` counts what became of them."""
@@ -127,13 +132,18 @@ class ListeningOutcome:
 
 
 def outcome_of(
-    key: Key, rows: Sequence[Rating], problems: Sequence[Problem], found: Sequence[Screened], rule: str, seed: int
+    key: Key,
+    rows: Sequence[Rating],
+    problems: Sequence[Problem],
+    found: Sequence[Screened],
+    rule: str,
+    void: str | None = None,
 ) -> ListeningOutcome:
     """What a test says.
 
     Args:
         rows: all ratings, those of raters who were left out marked. found: what post-screening says. rule: its name.
-        seed: of the tests that draw at random.
+        void: the sentence that a part of the rule does not apply to some items, or None.
     """
     kind = kind_of(key.kind)
     groups: dict[tuple[str, str], list[Rating]] = defaultdict(list)
@@ -144,19 +154,20 @@ def outcome_of(
     order = {name: n for n, name in enumerate(key.systems)}
     names = sorted(groups, key=lambda pair: [order.get(name, len(order)) for name in pair])
     values = [
-        replace(_value(key, pair, groups[pair], seed), below_reference=_below(pair[0], groups[pair], reference))
+        replace(_value(key, pair, groups[pair]), below_reference=_below(pair[0], groups[pair], reference))
         for pair in names
     ]
     if key.kind == "preference":
         adjusted = holm([one.test.p if one.test else None for one in values])
         values = [replace(one, p_holm=p) for one, p in zip(values, adjusted)]
     return ListeningOutcome(
-        key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, counted(rows), seed),
+        key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, counted(rows)),
         _raters(key, rows, found), rule if key.kind == "mushra" else "none", found, _first(key, counted(rows)), problems, rows,
+        screening_note=void,
     )  # fmt: skip
 
 
-def _value(key: Key, names: tuple[str, str], rows: Sequence[Rating], seed: int) -> SystemValue:
+def _value(key: Key, names: tuple[str, str], rows: Sequence[Rating]) -> SystemValue:
     used = counted(rows)
     scored = [row for row in used if row.score is not None]
     scores = [row.score for row in scored if row.score is not None]
@@ -165,37 +176,49 @@ def _value(key: Key, names: tuple[str, str], rows: Sequence[Rating], seed: int) 
     valid = [row.value for row in rows if row.value is not None and row.status in (USED, "screened", "edited")]
     test = None
     if key.kind == "preference" and scores:
-        test = _noted(
-            paired_test(scores, [1 - score for score in scores], clusters=raters, seed=seed), len(set(raters))
-        )
+        test = crossed_test([2 * score - 1 for score in scores], raters, _sounds(scored))
     return SystemValue(
-        *names, fmean(scores) if scores else None, _interval(key, scores, raters, "raters"),
-        _interval(key, scores, [row.speaker or f"item {row.id}" for row in scored], "speakers or items"),
+        *names, fmean(scores) if scores else None, *_intervals(key, scores, raters, _sounds(scored)),
         len(scores) if key.kind != "review" else len(used), len({row.rater for row in used}), len({row.id for row in used}),
         fmean(valid) if left_out and valid else None, None, _choices(key.kind, names, used), test,
     )  # fmt: skip
 
 
-def _interval(key: Key, scores: Sequence[float], clusters: Sequence[str], what: str) -> Interval:
+def _sounds(rows: Sequence[Rating]) -> list[str]:
+    """The speaker of each rating, or its item where the speaker is unknown."""
+    return [row.speaker or f"item {row.id}" for row in rows]
+
+
+def _intervals(
+    key: Key, scores: Sequence[float], raters: Sequence[str], sounds: Sequence[str]
+) -> tuple[Interval, Interval, Interval]:
+    """The intervals of a mean: over raters and items, over raters, and over speakers or items."""
+    made = [
+        _over(key, scores, clusters, what) for clusters, what in ((raters, "raters"), (sounds, "speakers or items"))
+    ]
+    both = crossed_interval(scores, raters, sounds) if scores else made[0]
     lowest, highest = (0, 1) if key.kind in _SHARES else key.scale
+    if key.kind in _SHARES and both.low is not None and both.high is not None:
+        # Near 0 and 1 Student's t is too short for a share, and the other two allow for that.
+        lows = [one.low for one in (both, *made) if one.low is not None]
+        both = replace(both, low=min(lows), high=max(one.high for one in (both, *made) if one.high is not None))
+    cut = [
+        one
+        if one.low is None or one.high is None
+        else replace(one, low=max(one.low, lowest), high=min(one.high, highest))
+        for one in (both, *made)
+    ]
+    return cut[0], cut[1], cut[2]
+
+
+def _over(key: Key, scores: Sequence[float], clusters: Sequence[str], what: str) -> Interval:
+    bounds = (0, 1) if key.kind in _SHARES else key.scale
     codes = unit_codes(clusters, len(scores))
-    made = interval_of(ratios, item_table(scores), codes, share=key.kind in _SHARES, bounds=(lowest, highest))
-    if made.low is not None and made.high is not None:
-        return replace(made, low=max(made.low, lowest), high=min(made.high, highest))
+    made = interval_of(ratios, item_table(scores), codes, share=key.kind in _SHARES, bounds=bounds)
     if made.ends is None and len(scores) and made.units < FEWEST_UNITS:
         told = f"there are {made.units} {what}; an interval needs at least {FEWEST_UNITS}"
         return replace(made, note=told)
     return made
-
-
-def _noted(test: PairedTest, raters: int) -> PairedTest:
-    """A test whose note speaks of raters."""
-    if raters >= FEWEST_FOR_P:
-        return test
-    needs = f"p needs at least {FEWEST_FOR_P}"
-    if raters < FEWEST_UNITS:
-        needs = f"an interval needs at least {FEWEST_UNITS}, and {needs}"
-    return replace(test, note=f"there are {raters} raters; {needs}")
 
 
 def _choices(kind: str, names: tuple[str, str], used: Sequence[Rating]) -> dict[str, int] | None:
@@ -214,22 +237,22 @@ def _below(system: str, rows: Sequence[Rating], reference: Mapping[tuple[str, st
     return fmean(apart) if apart else None
 
 
-def _pairs(key: Key, used: Sequence[Rating], seed: int) -> list[SystemPair]:
+def _pairs(key: Key, used: Sequence[Rating]) -> list[SystemPair]:
     """The comparisons of all pairs of systems, without anchors and reference."""
     if key.kind not in ("mushra", "rating", "options"):
         return []
     held: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    sounds = {row.id: sound for row, sound in zip(used, _sounds(used))}
     for row in used:
         if row.system in key.systems and row.score is not None:
             held[row.system][row.rater, row.id] = row.score
     made = []
     for a, b in combinations([name for name in key.systems if name in held], 2):
         both = sorted(held[a].keys() & held[b].keys())
-        values = [[held[name][which] for which in both] for name in (a, b)]
-        raters = [rater for rater, _ in both]
-        made.append(
-            SystemPair(a, b, len(both), _noted(paired_test(*values, clusters=raters, seed=seed), len(set(raters))))
-        )
+        if both:
+            differences = [held[a][which] - held[b][which] for which in both]
+            raters, heard = [rater for rater, _ in both], [sounds[id] for _, id in both]
+            made.append(SystemPair(a, b, len(both), crossed_test(differences, raters, heard)))
     adjusted = holm([pair.test.p for pair in made])
     return [replace(pair, p_holm=p) for pair, p in zip(made, adjusted)]
 
@@ -275,8 +298,6 @@ def _first(key: Key, used: Sequence[Rating]) -> SystemValue | None:
     if key.kind != "preference" or not told:
         return None
     scores, raters = [float(is_a) for _, is_a in told], [row.rater for row, _ in told]
-    items = [row.speaker or f"item {row.id}" for row, _ in told]
     return SystemValue(
-        POSITION, "", fmean(scores), _interval(key, scores, raters, "raters"), _interval(key, scores, items, "speakers or items"),
-        len(scores), len(set(raters)), len({row.id for row, _ in told}),
+        POSITION, "", fmean(scores), *_intervals(key, scores, raters, _sounds([row for row, _ in told])), len(scores), len(set(raters)), len({row.id for row, _ in told}),
     )  # fmt: skip

@@ -236,6 +236,25 @@ class Screened:
     reasons: tuple[str, ...]
 
 
+def _anchors(rows: Sequence[Rating]) -> tuple[list[dict[str, float]], int]:
+    """By item, what each rater gave the mid-range anchor, where the rule for it applies; and to how many items it does not."""
+    anchors: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        if row.system == MID_ANCHOR and row.value is not None:
+            anchors[row.trial][row.rater] = row.value
+    telling = [held for held in anchors.values() if sum(v > HIGH for v in held.values()) <= TOO_GOOD * len(held)]
+    return telling, len(anchors) - len(telling)
+
+
+def rule_without_effect(rows: Sequence[Rating]) -> str | None:
+    """The sentence that the rule of the mid-range anchor does not apply to some items; None if it applies to all."""
+    telling, void = _anchors(rows)
+    if not void:
+        return None
+    why = f"more than a quarter of the raters put it above {HIGH} there"
+    return f"the rule of the 7 kHz anchor does not apply to {void} of {void + len(telling)} items, because {why}"
+
+
 def screen(rows: Sequence[Rating], rule: str) -> list[Screened]:
     """What a rule finds of every rater with counted ratings.
 
@@ -247,13 +266,10 @@ def screen(rows: Sequence[Rating], rule: str) -> list[Screened]:
     if rule == "none":
         return []
     references: dict[str, list[float]] = defaultdict(list)
-    anchors: dict[str, dict[str, float]] = defaultdict(dict)
     for row in rows:
         if row.system == REFERENCE and row.value is not None:
             references[row.rater].append(row.value)
-        elif row.system == MID_ANCHOR and row.value is not None:
-            anchors[row.trial][row.rater] = row.value
-    telling = [held for held in anchors.values() if sum(v > HIGH for v in held.values()) <= TOO_GOOD * len(held)]
+    telling, _ = _anchors(rows)
     found = []
     for rater in dict.fromkeys(row.rater for row in rows):
         low = sum(value < HIGH for value in references[rater])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from codec_bench.apps.listening.key import REFERENCE
-from codec_bench.apps.listening.ratings import MID_ANCHOR, Rating, screen
+from codec_bench.apps.listening.ratings import MID_ANCHOR, Rating, rule_without_effect, screen
 
 
 def row(rater, trial, system, value):
@@ -42,6 +42,19 @@ def test_an_item_whose_anchor_many_find_excellent_does_not_count():
     others = {f"r{n}": [(100, 40)] * 10 for n in range(3)}
     found = reasons(ratings(**others, x=[(100, 95)] * 2 + [(100, 40)] * 8, y=[(100, 95)] * 2 + [(100, 40)] * 8))
     assert found["x"] == found["y"] == ()
+
+
+def test_that_the_rule_of_the_anchor_does_not_apply_is_said():
+    honest = {f"r{n}": [(100, 40)] * 6 for n in range(11)}
+    lazy = {f"lazy{n}": [(100, 100)] * 6 for n in range(5)}  # five of sixteen raters void the rule for every item
+    rows = ratings(**honest, **lazy)
+    assert not any(reasons(rows).values())
+    said = rule_without_effect(rows)
+    assert (
+        said
+        == "the rule of the 7 kHz anchor does not apply to 6 of 6 items, because more than a quarter of the raters put it above 90 there"
+    )
+    assert rule_without_effect(ratings(**honest)) is None
 
 
 def test_no_rule_leaves_nobody_out():

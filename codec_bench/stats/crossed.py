@@ -1,0 +1,103 @@
+"""A mean over people and sounds that are crossed: many people rate many sounds, and both were drawn from more of their kind.
+
+How it is made
+    Ratings of one person resemble each other, and so do those of one sound. With the deviations from the mean summed by person, by
+    sound, and not at all, each squared and added, the variance of the mean is that of people plus that of sounds minus that of single
+    ratings, which both hold (Cameron, Gelbach and Miller 2011), and at least the larger of the two. Each part is multiplied by
+    n / (n - 1) of its units. The degrees of freedom are Satterthwaite's; where the floor holds, those of its part.
+
+Conventions
+    Who rates something twice adds two ratings. Ratings may be missing, but not because of what they would have been.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from codec_bench.stats.intervals import EQUAL, FEWEST_UNITS, LEVEL, Interval, t_quantile
+from codec_bench.stats.paired import ALIKE, POWER, PairedTest
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How sure a mean is over people and sounds.
+
+    Args:
+        mean: of the values. error: its standard error; None where nothing says how large it is. freedom: the degrees of freedom.
+        units: how many people or sounds there are, whichever are fewer. note: why there is no error; None if there is one.
+    """
+
+    mean: float
+    error: float | None
+    freedom: float
+    units: int
+    note: str | None = None
+
+    def reach(self, level: float) -> float | None:
+        """Half the width of the interval."""
+        return None if self.error is None else t_quantile(level, self.freedom) * self.error
+
+
+def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> Spread:
+    """How sure the mean of some ratings is.
+
+    Args:
+        values: float `(ratings,)`, at least one. people, sounds: of each rating, who made it and of what.
+
+    Examples:
+        >>> spread = crossed_spread([1.0, 2.0, 3.0, 2.0, 4.0, 6.0, 3.0, 3.0, 6.0], [0, 0, 0, 1, 1, 1, 2, 2, 2], [0, 1, 2] * 3)
+        >>> round(spread.mean, 2), round(spread.error, 2), round(spread.freedom, 1)
+        (3.33, 0.94, 1.8)
+    """
+    numbers = np.asarray(values, np.float64)
+    mean, count = float(numbers.mean()), len(numbers)
+    apart = (numbers - mean) / count
+    codes = [np.unique([str(one) for one in which], return_inverse=True)[1] for which in (people, sounds)]
+    sizes = [int(of.max()) + 1 for of in codes]
+    fewest = min(sizes)
+    for size, name in zip(sizes, ("raters", "speakers or items")):
+        if size < FEWEST_UNITS:
+            note = f"there are {size} {name}; an interval over raters and items needs at least {FEWEST_UNITS}"
+            return Spread(mean, None, 0.0, fewest, note)
+    if np.ptp(numbers) == 0:
+        return Spread(mean, None, 0.0, fewest, EQUAL)
+    parts = [size / (size - 1) * float((np.bincount(of, apart) ** 2).sum()) for of, size in zip(codes, sizes)]
+    single = count / (count - 1) * float((apart**2).sum())
+    variance, freedoms = sum(parts) - single, [size - 1 for size in sizes]
+    if variance > max(parts):
+        weighed = sum(part**2 / freedom for part, freedom in zip(parts, freedoms)) + single**2 / (
+            freedoms[0] * freedoms[1]
+        )
+        return Spread(mean, variance**0.5, variance**2 / weighed, fewest)
+    larger = int(np.argmax(parts))
+    return Spread(mean, parts[larger] ** 0.5, freedoms[larger], fewest)
+
+
+def crossed_interval(values: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> Interval:
+    """The interval of a mean over people and sounds, as `crossed_spread` takes them; its method is `crossed`."""
+    spread = crossed_spread(values, people, sounds)
+    reach = spread.reach(LEVEL)
+    if reach is None:
+        return Interval(None, None, spread.units, "", spread.note)
+    return Interval(spread.mean - reach, spread.mean + reach, spread.units, "crossed")
+
+
+def crossed_test(differences: Sequence[float], people: Sequence[Hashable], sounds: Sequence[Hashable]) -> PairedTest:
+    """Whether two systems differ, by what each person said of both about each sound: an interval and Student's t.
+
+    Args:
+        differences: of A minus B. people, sounds: as `crossed_spread` takes them.
+    """
+    from scipy.special import stdtr
+
+    spread = crossed_spread(differences, people, sounds)
+    reach = spread.reach(LEVEL)
+    if spread.error is None or reach is None:
+        note = ALIKE if spread.note == EQUAL else spread.note
+        return PairedTest(spread.mean, None, None, None, spread.units, note)
+    p = float(2 * stdtr(spread.freedom, -abs(spread.mean) / spread.error))
+    detectable = reach + t_quantile(2 * POWER - 1, spread.freedom) * spread.error
+    return PairedTest(spread.mean, spread.mean - reach, spread.mean + reach, p, spread.units, None, detectable)
