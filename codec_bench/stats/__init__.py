@@ -5,7 +5,7 @@ the order in which the items were computed.
 
 Which file to open
     `intervals.py`      intervals; `paired.py` is differences and their p, `power.py` the size of a run, `correlation.py` columns that
-                        order alike, and `bd_rate.py` rates at equal quality.
+                        order alike, and `bd_rate.py` rates at equal quality. `crossed.py` is means over people and sounds.
     `summary.py`        the summary of a run; `summary_types.py` is what it holds, and `told.py` its JSON. `recorded.py` reads the record.
     `verdict.py`        which systems are the best, and which are not compared.
     `breakdown.py`      one metric of one system, by subset; `corpus.py` is values such as BLEU.

@@ -115,7 +115,7 @@ def test_preferences_count_for_the_system_wherever_it_was_shown(tests, save):
     (one,) = found.systems
     assert (one.system, one.other, one.value) == ("zebra-codec", "quagga-codec", pytest.approx(5.5 / 6))
     assert one.choices == {"zebra-codec": 40, "quagga-codec": 0, "no difference": 8}
-    assert one.test.p < 0.01 and one.p_holm == one.test.p
+    assert one.test.p < 0.05 and one.test.units == 4 and one.p_holm == one.test.p, "of eight raters and four speakers"
     assert one.over_raters.note == EQUAL and one.over_items.ends[1] <= 1, "no share is above 1"
     zebra_first = sum(trial.stimuli[0].system == "zebra-codec" for trial in key.trials[1:])
     assert found.first_preferred.value == pytest.approx(zebra_first / 5)
