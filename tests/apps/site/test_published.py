@@ -169,7 +169,8 @@ def test_published_codecs_are_shown_one_source_at_a_time(browser, made_of_codecs
         until(lambda: browser.find_elements("css selector", "#pareto .point"))
     browser.find_element("css selector", "#own-rate").send_keys("0.1")
     browser.find_element("css selector", "#own-value").send_keys("1")
-    assert "own=0.1%2C1" in browser.current_url and f"of={len(payload['tables']) - 1}" in browser.current_url
+    until(lambda: "own=0.1%2C1" in browser.current_url)
+    assert f"of={len(payload['tables']) - 1}" in browser.current_url
     assert complaints(browser) == []
 
 
