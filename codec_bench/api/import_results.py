@@ -42,7 +42,7 @@ def import_results(
     compared with, numbers of this package.
 
     Args:
-        file: the result file. toolkit: `versa` or `ultraeval`.
+        file: the result file. toolkit: `versa`, `ultraeval`, `audiobench`, `lm-eval`, `lmms-eval` or `inspect`.
         out: the new run folder. system: what the system is called; None for the stem of the file.
         beside: a run over the same data, with the same ids. The new run then has its samples, with their texts and speakers, and
             stands on its leaderboards. An item that the file lacks has failed.

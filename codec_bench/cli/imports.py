@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -23,16 +24,25 @@ Beside = Annotated[
 ]  # fmt: skip
 
 
-@import_app.command("versa-results")
-def versa_results(file: File, out: As, system: System = None, beside: Beside = None, as_json: Json = False) -> None:
-    """Read a result file of VERSA: a line for each utterance."""
-    _import("versa", file, out, system, beside, as_json)
+_FILES = {
+    "versa": "Read a result file of VERSA: a line for each utterance.",
+    "ultraeval": "Read a result file of UltraEval-Audio: a line for each step of each item.",
+    "audiobench": "Read a score file of AudioBench, such as DATASET_wer_score.json.",
+    "lm-eval": "Read lm-evaluation-harness's results (.json) or samples (.jsonl).",
+    "lmms-eval": "Read lmms-eval's results (.json) or samples (.jsonl).",
+    "inspect": "Read a log of Inspect in JSON.",
+}
 
 
-@import_app.command("ultraeval-results")
-def ultraeval_results(file: File, out: As, system: System = None, beside: Beside = None, as_json: Json = False) -> None:
-    """Read a result file of UltraEval-Audio: a line for each step of each item."""
-    _import("ultraeval", file, out, system, beside, as_json)
+def _command(toolkit: str) -> Callable[..., None]:
+    def results(file: File, out: As, system: System = None, beside: Beside = None, as_json: Json = False) -> None:
+        _import(toolkit, file, out, system, beside, as_json)
+
+    return results
+
+
+for _toolkit, _help in _FILES.items():
+    import_app.command(f"{_toolkit}-results", help=_help)(_command(_toolkit))
 
 
 def _import(toolkit: str, file: Path, out: Path, system: str | None, beside: Path | None, as_json: bool) -> None:

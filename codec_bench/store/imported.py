@@ -1,8 +1,10 @@
-"""Result files of other toolkits, read as items with scores: VERSA's and UltraEval-Audio's.
+"""Result files of other toolkits, read as items with scores: those of VERSA, UltraEval-Audio, AudioBench, lm-eval, lmms-eval and Inspect.
 
 Conventions
     A metric keeps the toolkit's name with the toolkit behind it (`utmos[imported/versa]`), and its protocol begins with
     `imported/`, so that an old number is never taken for one of this package's.
+    A file that holds one number for a whole set gives one item, which has the set's name; how many items the number rests on
+    stands in its detail.
     Nothing is scaled. What is no finite number is a failure of its item, with the text that stands there.
     VERSA counts insertions, deletions, replacements and hits of each item; they become one error rate, whose value is that of
     the corpus, and which is declared as one. Other metrics are means over the items of which nothing more is known: neither what a
@@ -10,7 +12,8 @@ Conventions
 
 Sources: the files that `versa/bin/scorer.py` writes (JSON lines, or Python literals by versions of before 2025) and the rules of
 `versa/result_summary.py` for which fields are scores; `audio_evals/recorder.py` of UltraEval-Audio (JSON lines with `type`, `id`
-and `data`).
+and `data`); `src/dataset_src/eval_methods` of AudioBench e991641; `lm_eval.loggers.evaluation_tracker` 0.4, which lmms-eval has
+too; version 2 of `inspect_ai.log.EvalLog`.
 """
 
 from __future__ import annotations
@@ -21,11 +24,12 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from codec_bench.errors import UserError
-from codec_bench.types import Sample, Score
+from codec_bench.types import Sample, Score, Status
 
 MARK = "imported/"
 """How the protocols of numbers begin that another toolkit computed."""
@@ -34,6 +38,23 @@ _RESERVED = {
     "protocol_digest", "bank_schema_version", "prompt_mode", "seed", "candidate_order",
 }  # fmt: skip
 _OPERATION = re.compile(r"(?P<rate>(?:.*_)?(?:wer|cer|per))_(?P<operation>insert|delete|replace|equal)")
+_WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_AUDIOBENCH = ("wer", "bleu", "meteor", "acc", "accuracy")
+"""What AudioBench calls its numbers, beside those of judges."""
+_HARNESS_FIELDS = {
+    "doc_id",
+    "doc",
+    "target",
+    "arguments",
+    "resps",
+    "filtered_resps",
+    "filter",
+    "metrics",
+    "doc_hash",
+    "prompt_hash",
+    "target_hash",
+}
+"""The fields of a sample of lm-eval and lmms-eval that are no scores."""
 _OPERATIONS = ("insert", "delete", "replace", "equal")
 _LOWER = re.compile(r"(?:^|[_-])(?:wer|cer|per|mcd|f0_?rmse|lsd|llr|wss|warpq|rtf|nomad)\b", re.ASCII)
 _HIGHER = re.compile(
@@ -126,7 +147,204 @@ def read_ultraeval(path: Path) -> Imported:
     return _whole(found, path)
 
 
-READERS: Mapping[str, Callable[[Path], Imported]] = {"versa": read_versa, "ultraeval": read_ultraeval}
+def read_audiobench(path: Path) -> Imported:
+    """Reads a score file of AudioBench: an error rate with its items, the ratings of a judge, or one number.
+
+    A file of ratings holds the first items only; where it holds all of them, they are read, else the number of the whole set is.
+
+    Raises:
+        UserError: the file cannot be read, or holds no score.
+    """
+    found, held = Imported("audiobench"), _document(path)
+    rates = next((value for name, value in held.items() if name.startswith("sample_")), None)
+    if isinstance(rates, list):
+        rate = next(name for name in held if name.startswith("sample_")).removeprefix("sample_")
+        for number, record in enumerate(_mappings(rates)):
+            words, value = len(str(record.get("reference", "")).split()), _number(record.get(rate))
+            score = _score(record.get(rate), _protocol(rate, found), rate in record)
+            if score.value is not None and value is not None and words:
+                score = Score.ok(
+                    value, _protocol(rate, found), numerator=float(round(value * words)), denominator=float(words)
+                )
+            _add(found, str(number), {rate: score}, "ratio", text=_text(record, "reference"))
+        return _whole(found, path)
+    for name, value in held.items():
+        numbers = value if isinstance(value, dict) else {name: value}
+        whole, details = _number(numbers.get("judge_score")), _mappings(held.get("details"))
+        rated = [_number(one.get("rate_score")) for one in details]
+        full = sum(one or 0.0 for one in rated) / len(rated) if rated else 0.0
+        if whole is not None and rated and any(math.isclose(full * scale, whole, rel_tol=1e-9) for scale in (20, 100)):
+            for number, one in enumerate(details):
+                scored = {name: _score(one.get("rate_score"), _protocol(name, found), "rate_score" in one)}
+                _add(found, str(number), scored, text=_text(one, "reference"))
+        elif whole is not None or name in _AUDIOBENCH:
+            _add(found, path.stem, {
+                (name if one == "judge_score" else one): _score(number, _protocol(one, found), True)
+                for one, number in numbers.items() if _number(number) is not None
+            })  # fmt: skip
+    return _whole(found, path)
+
+
+def _read_harness(path: Path, toolkit: str) -> Imported:
+    """Reads the results (`.json`) or the samples (`.jsonl`) that lm-evaluation-harness and lmms-eval write.
+
+    Raises:
+        UserError: the file cannot be read, or holds no score.
+    """
+    found = Imported(toolkit)
+    if path.suffix == ".jsonl":
+        for number, record in _records(path):
+            if "doc_id" not in record:
+                raise UserError(f"'{path}', line {number}: there is no 'doc_id' that names the item")
+            names = record.get("metrics")
+            names = names if isinstance(names, list) else [n for n in record if n not in _HARNESS_FIELDS]
+            kind = f"/{record['filter']}" if record.get("filter") not in (None, "none") else ""
+            scores = {
+                f"{n}{kind}": _score(record[n], _protocol(f"{n}{kind}", found), True)
+                for n in names
+                if _number(record.get(n)) is not None
+            }
+            target = record.get("target")
+            _add(found, str(record["doc_id"]), scores, text=target if isinstance(target, str) else None)
+        return _whole(found, path)
+    held = _document(path)
+    for task, values in _mapping(held.get("results")).items():
+        better = _mapping(_mapping(held.get("higher_is_better")).get(task))
+        n = _mapping(_mapping(held.get("n-samples")).get(task)).get("effective")
+        values = _mapping(values)
+        scores, known = dict[str, Score](), dict[str, bool | None]()
+        for key, value in values.items():
+            name, _, kind = key.partition(",")
+            if not kind or name.endswith("_stderr") or _number(value) is None:
+                continue
+            error = _number(values.get(f"{name}_stderr,{kind}"))
+            shown = name if kind == "none" else f"{name}/{kind}"
+            known[shown] = better.get(name)
+            detail = {"n": n} | ({} if error is None else {"stderr": error})
+            score = _score(value, _protocol(shown, found), True)
+            scores[shown] = Score.ok(score.value, score.protocol, detail=detail) if score.value is not None else score
+        _add(found, task, scores, better=known)
+    return _whole(found, path)
+
+
+def read_inspect(path: Path) -> Imported:
+    """Reads a log of Inspect in JSON: the scores of its samples, or those of the whole where it holds no samples.
+
+    Letters and words are the numbers that Inspect's `value_to_float` makes of them: C is 1, I and N are 0, P is 0.5.
+
+    Raises:
+        UserError: the file cannot be read, is a log in another form, or holds no score.
+    """
+    if path.suffix == ".eval":
+        raise UserError(
+            f"'{path}' is a packed log", hint=f"inspect log convert {path} --to json --output-dir DIR writes it as JSON"
+        )
+    found, held = Imported("inspect"), _document(path)
+    whole = {str(one.get("name")): one for one in _mappings(_mapping(held.get("results")).get("scores"))}
+    better = {name: _mapping(one.get("metadata")).get("higher_is_better") for name, one in whole.items()}
+    samples = _mappings(held.get("samples"))
+    several = any(sample.get("epoch", 1) != 1 for sample in samples)
+    for sample in samples:
+        id = f"{sample.get('id')}#{sample.get('epoch', 1)}" if several else str(sample.get("id"))
+        scores: dict[str, Score] = {}
+        for name, one in _mapping(sample.get("scores")).items():
+            value, more = _mapping(one).get("value"), _mapping(_mapping(one).get("metadata"))
+            for part, number in value.items() if isinstance(value, dict) else [(None, value)]:
+                shown = name if part is None else f"{name}/{part}"
+                score = _score(_of_inspect(number), _protocol(shown, found), True)
+                top, under = _number(more.get("numerator")), _number(more.get("denominator"))
+                if score.value is not None and top is not None and under is not None:
+                    score = Score.ok(score.value, score.protocol, numerator=top, denominator=under)
+                scores[shown] = score
+        for name, why in _mapping(_mapping(sample.get("metadata")).get("without_value")).items():
+            if isinstance(why, dict) and why.get("status") in get_args(Status):
+                scores[name] = Score(None, why["status"], why.get("reason"), _protocol(name, found))
+        if sample.get("error"):
+            found.failed[id] = str(_mapping(sample["error"]).get("message", "the sample ended with an error"))
+        target = sample.get("target")
+        counted = any(score.denominator is not None for score in scores.values())
+        _add(
+            found,
+            id,
+            scores,
+            "ratio" if counted else "mean",
+            text=target if isinstance(target, str) else None,
+            better=better,
+        )
+    if not samples:
+        task = str(_mapping(held.get("eval")).get("task") or path.stem)
+        totals = {
+            f"{name}/{of}": _score(_mapping(number).get("value"), _protocol(f"{name}/{of}", found), True)
+            for name, one in whole.items() for of, number in _mapping(one.get("metrics")).items()
+        }  # fmt: skip
+        _add(found, task, totals)
+    return _whole(found, path)
+
+
+def _add(
+    found: Imported, id: str, scores: Mapping[str, Score], aggregate: str = "mean", *, text: str | None = None,
+    better: Mapping[str, bool | None] | None = None,
+) -> None:  # fmt: skip
+    """Adds the scores of an item, which may have others already, and the facts of their metrics."""
+    if id not in found.scores:
+        found.samples.append(Sample(id, None, text=text))
+    for name, score in scores.items():
+        if _named(name, found) in found.scores.get(id, {}):
+            raise UserError(
+                f"the item '{id}' has two values of '{name}'",
+                hint="import one system, one task and one filter at a time",
+            )
+        found.scores.setdefault(id, {})[_named(name, found)] = score
+        of = aggregate if score.denominator is not None else "mean"
+        facts = found.metrics.setdefault(_named(name, found), _facts(name, found.toolkit, of))
+        facts["aggregate"] = of if score.denominator is not None else facts["aggregate"]
+        if better and better.get(name) is not None:
+            facts["higher_is_better"] = better[name]
+    found.scores.setdefault(id, {})
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    """A mapping as it is; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def _mappings(value: Any) -> list[dict[str, Any]]:
+    """The mappings of a list; none for anything else."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _of_inspect(value: Any) -> Any:
+    """A value of Inspect as a number; what is none stays as it is."""
+    if not isinstance(value, str):
+        return value
+    for known in (value, value.lower()):
+        if known in _WORDS:
+            return _WORDS[known]
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """A JSON file that holds a mapping."""
+    try:
+        held = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"'{path}' is no JSON: {error}") from error
+    if not isinstance(held, dict):
+        raise UserError(
+            f"'{path}' holds {type(held).__name__}; expected a mapping", hint="name the file with the scores"
+        )
+    return held
+
+
+READERS: Mapping[str, Callable[[Path], Imported]] = {
+    "versa": read_versa, "ultraeval": read_ultraeval, "audiobench": read_audiobench, "inspect": read_inspect,
+    "lm-eval": partial(_read_harness, toolkit="lm-eval"), "lmms-eval": partial(_read_harness, toolkit="lmms-eval"),
+}  # fmt: skip
 
 
 def _whole(found: Imported, path: Path) -> Imported:
@@ -210,7 +428,8 @@ def _rate(record: Mapping[str, Any], name: str, protocol: str) -> Score:
 
 
 def _named(name: str, found: Imported) -> str:
-    return f"{name}[{MARK}{found.toolkit}]"
+    plain = name.replace("[", "(").replace("]", ")")  # a name has one pair of brackets
+    return f"{plain}[{MARK}{found.toolkit}]"
 
 
 def _protocol(name: str, found: Imported) -> str:

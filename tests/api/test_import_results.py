@@ -1,4 +1,4 @@
-"""Results of VERSA and UltraEval-Audio as runs: values against plain sums, marks, and files that are not of that form."""
+"""Results of other toolkits as runs: values against plain sums, marks, and files that are not of that form."""
 
 from __future__ import annotations
 
@@ -68,6 +68,102 @@ def test_ultraeval(tmp_path):
     assert found["match[imported/ultraeval-audio]"]["value"] == 0.5
     assert [(item.id, item.reason) for item in run.items() if item.status != "ok"] == [("2", "RuntimeError: no answer")]
     assert [sample.text for sample in run.samples()] == ["a c", "x", None]
+
+
+def test_audiobenchs_error_rates_are_those_of_the_corpus(tmp_path):
+    heard = [("a b c d", 0.25), ("e f", 1.5), ("g h i j", 0.0)]
+    items = [{"reference": text, "prediction": "x", "wer": rate} for text, rate in heard]
+    file = tmp_path / "set_wer_score.json"
+    file.write_text(json.dumps({"wer": 0.4, "sample_wer": items}))
+    found = metrics(import_results(file, toolkit="audiobench", out=tmp_path / "run"))["wer[imported/audiobench]"]
+    assert (found["value"], found["n"], found["higher_is_better"]) == (pytest.approx(4 / 10), 3, False)
+
+
+@pytest.mark.parametrize(("whole", "n", "value"), [(40.0, 2, 2.0), (55.0, 1, 55.0)])
+def test_audiobenchs_ratings_are_read_by_item_where_all_are_in_the_file(tmp_path, whole, n, value):
+    details = [{"reference": "yes", "rate_score": rating} for rating in (1.0, 3.0)]
+    file = tmp_path / "set_gpt4o_judge_score.json"
+    file.write_text(json.dumps({"gpt4o_judge": {"judge_score": whole, "success_rate": 1.0}, "details": details}))
+    run = import_results(file, toolkit="audiobench", out=tmp_path / "run")
+    found = metrics(run)["gpt4o_judge[imported/audiobench]"]
+    assert (found["value"], found["n"]) == (value, n)
+    if n == 1:
+        assert [sample.id for sample in run.samples()] == ["set_gpt4o_judge_score"]
+    file.write_text(json.dumps({"meteor": 0.25}))
+    assert (
+        metrics(import_results(file, toolkit="audiobench", out=tmp_path / "m"))["meteor[imported/audiobench]"]["value"]
+        == 0.25
+    )
+
+
+@pytest.mark.parametrize("toolkit", ["lm-eval", "lmms-eval"])
+def test_samples_and_results_of_the_harnesses(tmp_path, toolkit):
+    lines = [
+        {"doc_id": k, "doc": {"q": k}, "target": "a", "arguments": [], "resps": [["a"]], "filtered_resps": ["a"], "doc_hash": "0", "exact_match": k % 2}
+        for k in range(4)
+    ]  # fmt: skip
+    if toolkit == "lm-eval":
+        lines = [{**line, "filter": "strict", "metrics": ["exact_match"]} for line in lines]
+    run = import_results(written(tmp_path / "s.jsonl", map(json.dumps, lines)), toolkit=toolkit, out=tmp_path / "items")
+    (name,) = metrics(run)
+    assert name == ("exact_match/strict" if toolkit == "lm-eval" else "exact_match") + f"[imported/{toolkit}]"
+    assert (metrics(run)[name]["value"], metrics(run)[name]["n"]) == (0.5, 4)
+    whole = {
+        "results": {"gsm8k": {"alias": "gsm8k", "exact_match,strict": 0.5, "exact_match_stderr,strict": 0.1, "wer,none": 0.25}},
+        "higher_is_better": {"gsm8k": {"exact_match": True, "wer": False}}, "n-samples": {"gsm8k": {"original": 9, "effective": 4}},
+    }  # fmt: skip
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps(whole))
+    run = import_results(file, toolkit=toolkit, out=tmp_path / "whole")
+    found = metrics(run)
+    assert found[f"exact_match/strict[imported/{toolkit}]"]["value"] == 0.5
+    assert found[f"wer[imported/{toolkit}]"]["higher_is_better"] is False
+    details = {score.metric.partition("[")[0]: score.detail for score in run.scores()}
+    assert details["exact_match/strict"] == {"n": 4, "stderr": 0.1} and [s.id for s in run.samples()] == ["gsm8k"]
+
+
+def test_a_log_of_inspect(tmp_path):
+    given = [
+        ("a", "C", None),
+        ("b", "I", None),
+        ("c", "P", None),
+        ("d", "?", None),
+        ("e", None, {"message": "it broke"}),
+    ]
+    samples = [
+        {"id": id, "epoch": 1, "input": "q", "target": "t", "error": error,
+         "scores": {} if error else {"match": {"value": letter}, "judge": {"value": {"tone": 0.5, "sense": 1}}}}
+        for id, letter, error in given
+    ]  # fmt: skip
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps({"version": 2, "eval": {"task": "t"}, "samples": samples}))
+    run = import_results(file, toolkit="inspect", out=tmp_path / "run")
+    found = metrics(run)
+    assert (found["match[imported/inspect]"]["value"], found["match[imported/inspect]"]["n"]) == (0.5, 3)
+    assert found["judge/tone[imported/inspect]"]["value"] == 0.5
+    assert "it broke" in str([item.reason for item in run.items()])
+    file.write_text(
+        json.dumps(
+            {"eval": {"task": "t"}, "results": {"scores": [{"name": "match", "metrics": {"accuracy": {"value": 0.5}}}]}}
+        )
+    )
+    assert (
+        metrics(import_results(file, toolkit="inspect", out=tmp_path / "w"))["match/accuracy[imported/inspect]"][
+            "value"
+        ]
+        == 0.5
+    )
+    with pytest.raises(UserError, match="packed log"):
+        import_results(tmp_path / "log.eval", toolkit="inspect", out=tmp_path / "none")
+
+
+@pytest.mark.parametrize("toolkit", ["audiobench", "lm-eval", "lmms-eval", "inspect"])
+@pytest.mark.parametrize("text", ["", "[1]", "{}", '{"results": 3}', '{"results": {"a": 1}, "samples": [1], "sample_wer": [2]}', '{"samples": {"scores": 2}}'])  # fmt: skip
+def test_what_is_not_of_a_toolkits_form_is_one_sentence(tmp_path, toolkit, text):
+    file = tmp_path / "x.json"
+    file.write_text(text)
+    with pytest.raises(UserError):
+        import_results(file, toolkit=toolkit, out=tmp_path / "run")
 
 
 def test_imported_numbers_are_marked_and_stand_in_no_other_column(tmp_path, command):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import yaml
 
+from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -75,6 +76,27 @@ def test_inspect_log(command, run, tmp_path):
     assert first["metadata"]["without_value"]["pesq"] == {"status": "failed", "reason": "too short"}
     (stoi,) = [score for score in held["results"]["scores"] if score["name"] == "stoi"]
     assert stoi["metrics"]["value"]["value"] == pytest.approx(VALUES.mean())
+
+
+@pytest.mark.parametrize("form", ["lm-eval", "lmms-eval", "inspect"])
+def test_what_was_exported_is_imported_as_it_was(command, run, tmp_path, form):
+    exported(command, run, form, tmp_path / "r.json")
+    code, _, err = command(
+        "import", f"{form}-results", tmp_path / "r.json", "--as", tmp_path / "again", "--system", "a"
+    )
+    assert code in (0, 3), err
+    with closing(Run(run)) as before, closing(Run(tmp_path / "again")) as after:
+        held = {
+            name: [(s.id, s.value, s.status, s.reason) for s in after.scores("a", f"{name}[imported/{form}]")]
+            for name in ("stoi", "pesq")
+        }
+        if form == "inspect":  # the other forms hold the values of the whole alone
+            given = {name: [(s.id, s.value, s.status, s.reason) for s in before.scores("a", name)] for name in held}
+            assert {name: sorted(rows) for name, rows in held.items()} == {
+                name: sorted(rows) for name, rows in given.items()
+            }
+        else:
+            assert [rows[0][1] for rows in held.values()] == [pytest.approx(VALUES.mean(), abs=1e-15), 2.0]
 
 
 def test_hugging_face_through_the_command_line(command, run, tmp_path):
