@@ -127,6 +127,19 @@ def test_pages_say_which_weights_the_tests_compare_with(script):
     assert wanted - said.keys() == set(), "no page says with which weights these were compared"
 
 
+def test_a_table_of_agreements_names_the_weights_in_the_same_row():
+    tables = [
+        (page, line)
+        for page in sorted((ROOT / "docs").rglob("*.md"))
+        for line in page.read_text("utf-8").splitlines()
+        if line.startswith("|") and "| agrees with |" in line
+    ]
+    unsaid = [str(page) for page, head in tables if "weights" not in head]
+    assert len(tables) >= 3 and unsaid == [str(ROOT / "docs" / "metrics" / "answers.md")], (
+        "rules of text have no weights"
+    )
+
+
 def test_the_readme_is_read_in_three_minutes():
     assert len((ROOT / "README.md").read_text("utf-8").split()) <= 600
 
