@@ -95,3 +95,21 @@ def test_the_interval_is_that_of_the_full_jackknife():
     assert interval.units == 30 and interval.low < bd_rate(**rated(found)) < interval.high < 0
     assert np.log1p([interval.low, interval.high]) == pytest.approx([value - reach, value + reach], abs=0.02 * reach)
     assert "at least 3" in bd_rate_interval(**rated(found), left_out=np.zeros((2, 8))).note
+
+
+@pytest.mark.parametrize("sizes", [(1,) * 5, (1,) * 30, (40, 40, *[2] * 8), (40, *[1] * 7)], ids=str)
+def test_the_interval_holds_the_truth_also_where_speakers_are_unequal(sizes):
+    """With (units - 1) degrees of freedom it held in 0.83 to 0.88 of such runs; 120 of them scatter by 0.02."""
+    rng, sizes = np.random.default_rng(0), np.array(sizes, float)
+    codes, rates = np.repeat(np.arange(len(sizes)), sizes.astype(int)), [3000.0, 6000.0, 12000.0, 24000.0]
+    rated = lambda row: {"anchor": list(zip(rates, row[:4])), "test": list(zip(rates, row[4:]))}  # noqa: E731
+    means, held = np.array([2.0, 2.6, 3.1, 3.5, 2.2, 2.8, 3.3, 3.6]), []
+    for _ in range(120):
+        items = means + rng.normal(0, 0.04, (len(sizes), 8))[codes] + rng.normal(0, 0.04, (len(codes), 8))
+        sums = np.stack([np.bincount(codes, column) for column in items.T], axis=1)
+        found, left = sums.sum(axis=0) / len(codes), (sums.sum(axis=0) - sums) / (len(codes) - sizes)[:, None]
+        interval = bd_rate_interval(**rated(found), left_out=left - found, sizes=sizes)
+        held.append(interval.low <= bd_rate(**rated(means)) <= interval.high)
+    assert np.mean(held) >= 0.9
+    few = bd_rate_interval(**rated(means), left_out=left[:3] - found, sizes=np.array([40.0, 1, 1]))
+    assert few.ends is None and "nearly everything" in few.note

@@ -21,9 +21,12 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from codec_bench.apps.leaderboards.leave_one_out import Changes, changes_of, together
+import numpy as np
+
+from codec_bench.apps.leaderboards.leave_one_out import Changes, changes_of, sizes_of, together
 from codec_bench.apps.leaderboards.pareto import pareto_front
 from codec_bench.config import config_names, read_config
 from codec_bench.errors import UnknownName, UserError
@@ -140,6 +143,7 @@ class _Gathered:
     facts: Mapping[str, Any]
     points: dict[str, CodecPoint] = field(default_factory=dict)
     changes: dict[str, Changes] = field(default_factory=dict)
+    sizes: dict[str, float] = field(default_factory=dict)
 
 
 Key = tuple[str, str, str, str]
@@ -261,6 +265,8 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
                     "same data; the later one is shown"
                 )
             table.points[system], table.changes[system] = point, changes_of(run, system, metric)
+            if table.changes[system]:
+                table.sizes |= sizes_of(run, system, metric)
             taken = True
     return taken
 
@@ -300,14 +306,21 @@ def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: i
         OWN, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,
         imported=protocol.startswith("imported/"),
     )  # fmt: skip
-    return _fronted(table, axis, anchor, held.changes, seed)
+    return _fronted(table, axis, anchor, held.changes, seed, held.sizes)
 
 
 def _in_order(point: CodecPoint) -> tuple[float, str]:
     return point.costs.get("bitrate", float("inf")), point.name
 
 
-def _fronted(table: CodecTable, axis: str, anchor: str | None, changes: Mapping[str, Changes], seed: int) -> CodecTable:
+def _fronted(
+    table: CodecTable,
+    axis: str,
+    anchor: str | None,
+    changes: Mapping[str, Changes],
+    seed: int,
+    sizes: Mapping[str, float] = MappingProxyType({}),
+) -> CodecTable:
     """The table with its front along an axis and its delta rates. A point that is compared with no other is on no front and on no curve."""
     if table.higher_is_better is None:
         return table
@@ -324,10 +337,12 @@ def _fronted(table: CodecTable, axis: str, anchor: str | None, changes: Mapping[
             share = None if front.shares is None else front.shares[place]
             points[n] = replace(points[n], on_front=front.on[place], share=share)
         table = replace(table, points=tuple(points))
-    return table if anchor is None else replace(table, delta_rates=_delta_rates(table, anchor, changes))
+    return table if anchor is None else replace(table, delta_rates=_delta_rates(table, anchor, changes, sizes))
 
 
-def _delta_rates(table: CodecTable, anchor: str, changes: Mapping[str, Changes]) -> tuple[DeltaRate, ...]:
+def _delta_rates(
+    table: CodecTable, anchor: str, changes: Mapping[str, Changes], sizes: Mapping[str, float]
+) -> tuple[DeltaRate, ...]:
     families: dict[str, list[CodecPoint]] = {}
     for point in table.points:
         if "bitrate" in point.costs and not point.doubt:
@@ -335,12 +350,18 @@ def _delta_rates(table: CodecTable, anchor: str, changes: Mapping[str, Changes])
     if anchor not in families:
         return ()
     return tuple(
-        _delta_rate(table, families[anchor], members, changes) for name, members in families.items() if name != anchor
+        _delta_rate(table, families[anchor], members, changes, sizes)
+        for name, members in families.items()
+        if name != anchor
     )
 
 
 def _delta_rate(
-    table: CodecTable, anchor: Sequence[CodecPoint], test: Sequence[CodecPoint], changes: Mapping[str, Changes]
+    table: CodecTable,
+    anchor: Sequence[CodecPoint],
+    test: Sequence[CodecPoint],
+    changes: Mapping[str, Changes],
+    sizes: Mapping[str, float],
 ) -> DeltaRate:
     curves = [[(point.costs["bitrate"], point.value) for point in points] for points in (anchor, test)]
     better, interval = bool(table.higher_is_better), None
@@ -348,8 +369,12 @@ def _delta_rate(
     try:
         value = bd_rate(anchor=curves[0], test=curves[1], higher_is_better=better)
         if all(changes.get(point.name) for point in every):
-            left = together({place: changes[point.name] for place, point in enumerate(every)}).added
-            interval = bd_rate_interval(anchor=curves[0], test=curves[1], left_out=left, higher_is_better=better)
+            rows = {place: changes[point.name] for place, point in enumerate(every)}
+            units = dict.fromkeys(unit for row in rows.values() for unit in row)  # in the order of `together`
+            interval = bd_rate_interval(
+                anchor=curves[0], test=curves[1], left_out=together(rows).added, sizes=np.array([sizes[unit] for unit in units]),
+                higher_is_better=better,
+            )  # fmt: skip
     except UserError as error:
         return DeltaRate(test[0].family, None, None, error.message)
     return DeltaRate(test[0].family, value, interval)

@@ -31,6 +31,14 @@ def changes_of(run: Run, system: str, metric: str) -> Changes:
     return dict(zip(names, without.tolist(), strict=True))
 
 
+def sizes_of(run: Run, system: str, metric: str) -> dict[str, float]:
+    """By unit, how large it is: its items, or for a ratio such as an error rate their words."""
+    if metric not in run.metrics or system not in run.systems:
+        return {}
+    names, sums = _units(run, parts_of(Recorded(run), system, metric))
+    return dict(zip(names, sums[:, 1].tolist(), strict=True))
+
+
 def together(rows: Mapping[int, Changes]) -> LeftOut:
     """The changes of several rows by unit, as one table; a unit that a row lacks changes nothing there."""
     units = {
