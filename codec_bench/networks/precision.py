@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 from codec_bench.errors import UserError
 
@@ -55,15 +55,17 @@ def computing(device: str, precision: Precision) -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode())
         if str(device).startswith("cuda"):
-            matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+            matmul = torch.backends.cuda.matmul
+            cudnn: Any = torch.backends.cudnn
             precise = "tf32" if precision == "tf32" else "ieee"
-            for holder, setting, value in (
+            settings: list[tuple[Any, str, Any]] = [
                 # Of each operation by itself: the flags of old do not overrule what other code set for all of torch.
                 *((operation, "fp32_precision", precise) for operation in (matmul, cudnn.conv, cudnn.rnn)),
                 (matmul, "allow_fp16_reduced_precision_reduction", False),
                 (matmul, "allow_bf16_reduced_precision_reduction", False),
                 (cudnn, "benchmark", False),
-            ):
+            ]
+            for holder, setting, value in settings:
                 stack.callback(setattr, holder, setting, getattr(holder, setting))
                 setattr(holder, setting, value)
         if precision == "bfloat16":

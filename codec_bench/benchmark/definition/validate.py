@@ -144,7 +144,8 @@ def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
         return
     data, found = spec.data, set[tuple[str, str, str]]()
     try:
-        for split in data.splits or [data.split]:
+        splits: Sequence[str | None] = data.splits or [data.split]
+        for split in splits:
             table = open_table(
                 path,
                 config=data.config,
