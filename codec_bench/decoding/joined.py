@@ -7,43 +7,80 @@ from __future__ import annotations
 
 import mmap
 import re
+from typing import Literal
 
-_HEADERS = tuple(
-    re.compile(header, re.DOTALL)
-    for header in (
-        rb"RIFF....WAVE", rb"RF64....WAVE", rb"riff\x2e\x91\xcf\x11", rb"fLaC[\x00\x80]\x00\x00\x22", rb"FORM....AIF[FC]",
-        rb"\.snd\x00\x00..\x00\x00", rb"caff\x00\x01\x00\x00", rb"NIST_1A\n", rb"\x00\x00\x00.ftyp", rb"#!AMR(?:-WB)?\n",
-        rb"\x1aE\xdf\xa3.{0,60}?(?:matroska|webm)",
+_OGG, _FLAC, _MATROSKA, _XING, _INFO = (
+    b"OggS\x00\x02",
+    b"fLaC",
+    b"\x1aE\xdf\xa3",
+    b"Xing\x00\x00\x00",
+    b"Info\x00\x00\x00",
+)
+_HEADERS = {
+    needle: (back, re.compile(header, re.DOTALL))
+    for needle, back, header in (
+        (b"RIFF", 0, rb"RIFF....WAVE"), (b"RF64", 0, rb"RF64....WAVE"), (b"riff\x2e\x91\xcf\x11", 0, rb"riff"),
+        (_FLAC, 0, rb"fLaC[\x00\x80]\x00\x00\x22"), (b"FORM", 0, rb"FORM....AIF[FC]"), (b"caff\x00\x01\x00\x00", 0, rb"caff"),
+        (b".snd\x00\x00\x00", 0, rb"\.snd\x00\x00\x00.{5}\x00\x00\x00"), (b"NIST_1A\n", 0, rb"NIST"),
+        (b"ftyp", 4, rb"\x00\x00\x00.ftyp"), (b"#!AMR", 0, rb"#!AMR(?:-WB)?\n"),
+        (_MATROSKA, 0, rb".{4}.{0,60}?(?:matroska|webm)"), (_OGG, 0, rb"OggS\x00\x02\x00{8}"),
+        (_XING, 0, rb"Xing\x00\x00\x00[\x00-\x0f]"), (_INFO, 0, rb"Info\x00\x00\x00[\x00-\x0f]"),
     )
-)  # fmt: skip
-_OGG_BEGINS = re.compile(rb"OggS\x00[\x02\x06]", re.DOTALL)
+}  # fmt: skip
+"""Of each kind of file the bytes that are looked for, how far behind the start of a header they stand, and the header."""
+_SHORT = b"#!AMR"
+"""A header of so few bytes that other sound may hold it by chance."""
+_SIZED: dict[bytes, Literal["little", "big"]] = {b"RIFF": "little", b"FORM": "big"}
+"""Kinds that say after four bytes how many more they have, and in which order of bytes."""
 _OGG_PAGE_BYTES = 27
 """Of a page's header, before the lengths of its segments."""
 _MP3 = re.compile(rb"ID3|\xff[\xe2-\xff]")
-_MP3_BEGINS = re.compile(rb"(?:Xing|Info)\x00\x00\x00[\x00-\x0f]")
 
 
 def second_file(content: bytes | mmap.mmap) -> int | None:
-    """Where the header of a second sound file stands in the bytes of one; None if there is none.
+    """Where the header of a second sound file, of any kind, stands in the bytes of one; None if there is none.
 
-    Only a further header of the same kind counts. Raw AAC has no header, and decoders read on over a join.
+    Raw AAC and MP3 without a header of its encoder are not seen behind another file. Decoders read on over a join of raw AAC.
     """
+    own = next((needle for needle in _HEADERS if _begins(content, needle, 0)), None)
+    start = 1
+    if own in _SIZED and (end := 8 + int.from_bytes(content[4:8], _SIZED[own])) <= len(content):
+        start = end
+    elif own == _OGG:
+        start = _behind_first_pages(content)
+    elif own is None:
+        if _MP3.match(content) is None:
+            return None
+        first = min((at for needle in (_XING, _INFO) if (at := _next(content, needle, 0)) is not None), default=None)
+        if first is None:
+            return None
+        start = first + 1
+    hidden = {_SHORT, *([_FLAC] if own == _MATROSKA else [])} - {own}  # Matroska holds the header of the FLAC in it
+    places = (_next(content, needle, start) for needle in _HEADERS if needle not in hidden)
+    return min((place for place in places if place is not None), default=None)
+
+
+def _behind_first_pages(content: bytes | mmap.mmap) -> int:
+    """Where the first pages of an Ogg stream end; streams that lie beside each other begin there."""
     place = 0
-    while (
-        begins := _OGG_BEGINS.match(content, place)
-    ) is not None:  # streams beside each other begin in the first pages
-        sizes = begins.start() + _OGG_PAGE_BYTES
+    while _begins(content, _OGG, place):
+        sizes = place + _OGG_PAGE_BYTES
         count = content[sizes - 1] if sizes <= len(content) else 0
         place = sizes + count + sum(content[sizes : sizes + count])
-    if place:
-        return _place(_OGG_BEGINS.search(content, place))
-    for header in _HEADERS:
-        if header.match(content) is not None:
-            return _place(header.search(content, 1))
-    if _MP3.match(content) is not None and (first := _MP3_BEGINS.search(content)) is not None:
-        return _place(_MP3_BEGINS.search(content, first.end()))
+    return place
+
+
+def _begins(content: bytes | mmap.mmap, needle: bytes, place: int) -> bool:
+    """Whether a header stands at a place."""
+    return _HEADERS[needle][1].match(content, place) is not None
+
+
+def _next(content: bytes | mmap.mmap, needle: bytes, place: int) -> int | None:
+    """Where the next header of a kind stands, at a place or behind it."""
+    back = _HEADERS[needle][0]
+    at = content.find(needle, place + back)
+    while at >= 0:
+        if _begins(content, needle, at - back):
+            return at - back
+        at = content.find(needle, at + 1)
     return None
-
-
-def _place(found: re.Match[bytes] | None) -> int | None:
-    return None if found is None else found.start()

@@ -62,7 +62,8 @@ AT_BOUND = 0.001
 SKEWED = 0.25
 """How large the skewness over the square root of the number of items may be before bounded scores count as skewed."""
 FEW_RARE = 5.0
-FEWEST_MATCHES = 10
+FEWEST_MATCHES, FEWEST_EVEN = 25, 6.0
+"""Of values of a corpus: matches of the longest n-grams, and effective units where units are unequal."""
 SHORT = (
     f"fewer than {FEW_ITEMS:,} items do not show whether one in a thousand is lost or looped many times over, "
     "which would move an error rate"
@@ -70,6 +71,7 @@ SHORT = (
 FEW_MATCHES = (
     f"fewer than {FEWEST_MATCHES} of the longest n-grams match, so one more or less would move the value too far"
 )
+UNEVEN = "a few units have most of the items, and no method holds then for a value of a whole corpus"
 EXTREME = "with or without one of the units the value is the best or the least there is, so the spread is unknown"
 CROWDED = "half of the values are equal, at one end of all, and how far others may lie is not declared"
 EQUAL = "all values are equal, so the spread is unknown"
@@ -339,10 +341,8 @@ def _of_corpus(fold: CorpusFold, table: np.ndarray, codes: np.ndarray | None, le
     none = lambda note: Interval(None, None, found, "", note, level)  # noqa: E731
     if found < FEWEST_UNITS:
         return none(too_few(found, FEWEST_UNITS, "an interval"))
-    if float(units[:, fold.longest].sum()) < FEWEST_MATCHES:
-        return none(FEW_MATCHES)
-    if effective_units(sizes) < FEWEST_EFFECTIVE and found < FEWEST_FOR_FLIPS:
-        return none(ONE_UNIT)
+    if (doubt := corpus_doubt(fold, units)) is not None:
+        return none(doubt)
     value, left_out = float(fold.log_odds(units.sum(axis=0))), fold.log_odds(units.sum(axis=0) - units)
     error = left_out_error(left_out, value, sizes) if math.isfinite(value) else None
     if error is None:
@@ -351,6 +351,13 @@ def _of_corpus(fold: CorpusFold, table: np.ndarray, codes: np.ndarray | None, le
         return none(EQUAL)
     reach = t_quantile(level, degrees_of_freedom(sizes)) * error
     return Interval(fold.of_log_odds(value - reach), fold.of_log_odds(value + reach), found, "t", None, level)
+
+
+def corpus_doubt(fold: CorpusFold, units: np.ndarray) -> str | None:
+    """Why no method holds for a value of a corpus over these units `(units, k)`; None if one does."""
+    if float(units[:, fold.longest].sum()) < FEWEST_MATCHES:
+        return FEW_MATCHES
+    return UNEVEN if effective_units(units[:, 1]) < min(FEWEST_EVEN, len(units) / 2) else None
 
 
 def _unequal(

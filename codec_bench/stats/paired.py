@@ -28,6 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.intervals import (
     FEW_ITEMS,
     FEWEST_EFFECTIVE,
@@ -40,6 +41,7 @@ from codec_bench.stats.intervals import (
     Fold,
     check_bounds,
     check_level,
+    corpus_doubt,
     degrees_of_freedom,
     effective_units,
     folded,
@@ -233,6 +235,8 @@ def paired_parts(
         notes.append(ALIKE)
     elif count < FEWEST_FOR_P and effective_units(apart[:, 1]) < FEWEST_EFFECTIVE:
         notes.append(ONE_UNIT)
+    elif isinstance(fold, CorpusFold) and (doubt := corpus_doubt(fold, units_a) or corpus_doubt(fold, units_b)):
+        notes.append(doubt)
     else:
         reach = t_quantile(level, freedom) * error
         detectable = reach + t_quantile(2 * POWER - 1, freedom) * error

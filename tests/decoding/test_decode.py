@@ -17,6 +17,7 @@ import soundfile
 
 import codec_bench
 from codec_bench.decoding.decode import decode_bytes
+from codec_bench.decoding.joined import second_file
 from codec_bench.errors import AudioError
 from codec_bench.types import Audio
 
@@ -231,6 +232,28 @@ def test_joined_files_and_chained_streams_are_refused_and_not_cut(tmp_path, tone
     for read in (lambda: decode_bytes(one + one, "two"), lambda: Audio.read(path)):
         with pytest.raises(AudioError, match=r"two.* is several sound files joined.* cut it at byte \d+"):
             read()
+
+
+KINDS = {"WAV": "PCM_16", "FLAC": "PCM_16", "AIFF": "PCM_16", "AU": "PCM_16", "OGG": "OPUS", "MP3": "MPEG_LAYER_III"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_of_another_kind_behind_the_first_is_seen(tone, kind):
+    files = {other: _written(other, subtype, tone) for other, subtype in KINDS.items()}
+    one = files[kind]
+    assert second_file(one) is None
+    for other, behind in files.items():
+        assert second_file(one + behind) in range(len(one), len(one) + 100), other
+        with pytest.raises(AudioError, match="several sound files joined"):
+            decode_bytes(one + behind, "two")
+
+
+@pytest.mark.parametrize("said", [0, 7, 0xFFFFFFFF])
+def test_a_wav_file_with_a_wrong_size_hides_no_second_one(tone, said):
+    one = bytearray(_written("WAV", "PCM_16", tone))
+    one[4:8] = said.to_bytes(4, "little")
+    assert second_file(bytes(one)) is None
+    assert second_file(bytes(one) + _written("FLAC", "PCM_16", tone)) == len(one)
 
 
 @pytest.mark.parametrize("channels", [3, 9, 64])
