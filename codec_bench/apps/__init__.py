@@ -1,7 +1,7 @@
 """The applications beside the core: each is a folder with everything that is its own, and the core imports none of them.
 
 What every application has
-    `api.py`      its verb, a function that `codec_bench` exports.
+    `api.py`      its verb, a function that `codec_bench` exports. `cluster` has none: it is a way to run other verbs.
     `command.py`  what a person types for it.
     `__init__.py` the tables by which the core finds what it adds (`registry.applications`): `COMMANDS`, a `registry.Command` by
                   the name that is typed, and `EXECUTORS`, by the value of `--executor`.

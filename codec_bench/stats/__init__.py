@@ -6,8 +6,10 @@ the order in which the items were computed.
 Which file to open
     `intervals.py`      intervals; `paired.py` is differences and their p, `power.py` the size of a run, `correlation.py` columns that
                         order alike, and `bd_rate.py` rates at equal quality. `crossed.py` is means over people and sounds.
+                        `sign_flips.py` and `unseen.py` are two methods of intervals. `bench/bench_intervals.py` shows whether a method holds.
     `summary.py`        the summary of a run; `summary_types.py` is what it holds, and `told.py` its JSON. `recorded.py` reads the record.
     `verdict.py`        which systems are the best, and which are not compared.
+    `identity.py`       whether two runs asked the same; `rows_taken.py` of how many rows.
     `breakdown.py`      one metric of one system, by subset; `corpus.py` is values such as BLEU.
     `sets.py`           values of whole sets: `frechet.py`, `kernel.py`, `ttsds.py`, with what they share in `blocks.py` and `packing.py`.
     `answers.py`        counts and costs of answers; `chance_level.py` is what stands beside their values, `draws.py` several answers to a

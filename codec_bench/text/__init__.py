@@ -5,8 +5,9 @@ Which file to open
     (spellings of the same speech, by language) and `published_steps.py`. `normalise.py` has the normalisers that are made
     of them. `language.py` knows languages and their scripts, and `collapse.py` answers that are none. `rule.py` says what a rule is, `rules.py` which normaliser each language has under the project's own rules,
     and `published_rules.py` the same for those of others. `whisper.py` is Whisper's English rule; the package
-    whisper-normalizer does its work. `chinese_numbers.py` serves published rules only. What a name stands for never
-    changes, because it is part of protocol ids. A change is a new step or normaliser, and a rule with the next number
-    that uses it. `docs/metrics/error_rate.md` describes every rule, and `docs/metrics/text_rules.md` what each language
+    whisper-normalizer does its work. `chinese_numbers.py` serves published rules, and `zh-digits` of the own ones. `error_rate.py` counts. What a name stands for never
+    changes, because it is part of protocol ids. A changed step or normaliser gets a new name, and so does the rule
+    that uses it. A language's spellings and numbers are `folded-XX` in `normalise.py`, which `rules.py` uses for the languages of
+    `cardinals.SEPARATORS`; the words of numbers are in `cardinals.csv`, which `scripts/make_cardinals.py` makes. `docs/metrics/error_rate.md` describes every rule, and `docs/metrics/text_rules.md` what each language
     makes alike.
 """

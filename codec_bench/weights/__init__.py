@@ -7,7 +7,7 @@ Which file to open
     for the cache of each hub.
     `origin.py` and `verify.py` say what a file should be. A new hub is added in these files, and in `cli/weights.py`
     and `scripts/write_docs.py`, which show the sources; `tests/weights/conftest.py` holds a local server of each hub.
-    `download.py` downloads one file from any address. `state.py` and `pretrained.py` read checkpoints.
+    `from_packages.py` finds weights in installed packages. `download.py` downloads one file from any address. `kmeans.py` reads clusterings. `state.py` and `pretrained.py` read checkpoints.
 """
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names

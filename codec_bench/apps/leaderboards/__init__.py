@@ -7,6 +7,7 @@ Which file to open
     `rank_uncertainty.py`          ranks under other rules and with other items, from `ranking.py` and `leave_one_out.py`.
     `item_discrimination.py`       which items tell systems apart.
     `pareto.py`                    which codecs are on the front of quality and cost. `fronts.py` and `heatmap.py` are the pictures.
+    `best.py`                      which rows of a column are the best.
     `latex.py`                     the table of a board in LaTeX, with letters for rows that cannot be told apart.
     `command.py`, `codecs_command.py`, `json_values.py`   what is typed, and what is printed.
 """

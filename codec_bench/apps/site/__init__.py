@@ -4,7 +4,7 @@ Which file to open
     `api.py`              the verb: runs are added to a site, and other sites are taken over.
     `make.py`             adds runs and finishes a site, whose files `folder.py` knows.
     `records.py`          what a site holds of one run.
-    `boards.py`           its leaderboards and index; `published.py` writes the published ones.
+    `boards.py`           its leaderboards and index; `best.py` marks the best rows, and `published.py` writes the published boards.
     `contradictions.py`   which runs contradict each other. `merge.py` takes another site over.
     `assets/`             the pages' markup, style and scripts.
 """

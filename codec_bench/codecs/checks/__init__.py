@@ -5,6 +5,8 @@ Which file to open
     five seconds at every rate and channel count that is declared, and at two levels. `behaviour.py` tries what must not
     matter: the batch, the order, a second run, another thread, very short input, silence. `labels.py` compares what
     a codec declares with the codes that it sends. `sent.py` decodes in another process. `quick.py` is the cheap form.
+    `alignment.py` finds delays, `batching.py` compares batches with single clips (`compare.py` is what `verify-batching` runs), `material.py` has
+    the clips, and `steps.py` runs all of them. `TO_DO` below says for each check what its author should do.
 
 A check gives a finding: a dictionary with `check` (its name), `state`, `found` (one sentence with the numbers), and
 `value` if there is one number. The state is `ok`, `suspect` (somebody should look at it; it may be intended), `failed` (a

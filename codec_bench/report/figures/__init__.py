@@ -1,6 +1,6 @@
 """The plots of runs as files for papers and slides: SVG and PDF, each with the data that it shows as CSV.
 
-`plots.py` finds what is to be drawn in the records, and `draw.py` draws it.
+`plots.py` finds what is to be drawn in the records, and `draw.py` draws it; `labels.py` places names.
 """
 
 from __future__ import annotations
