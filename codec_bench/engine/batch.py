@@ -130,7 +130,8 @@ class Stage(Budget):
         """
         oldest = self.waiting[0]
         if oldest.alone:
-            chosen = [self.waiting.popleft()]
+            chosen = [self._unlike_failed() or oldest]
+            self.waiting.remove(chosen[0])
         else:
             window = [self.waiting.popleft() for _ in range(min(_WINDOW, len(self.waiting)))]
             taken = self._nearest(oldest, [work for work in window if not work.alone], room_s)
@@ -138,6 +139,12 @@ class Stage(Budget):
             self.waiting.extendleft(work for work in reversed(window) if work.order not in taken)
         self._counted(chosen, -1)
         return chosen
+
+    def _unlike_failed(self) -> Work | None:
+        """After one failure the longest item, after two the shortest, while there is no result: not all lengths may fail."""
+        if self.gave or not self.failed[1]:
+            return None
+        return (max if self.failed[1] == 1 else min)((w for w in self.waiting if w.alone), key=lambda w: w.length_s)
 
     def _nearest(self, oldest: Work, works: list[Work], room_s: float) -> set[int]:
         if self.pads:

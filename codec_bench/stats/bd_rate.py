@@ -19,6 +19,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import (
     EQUAL,
+    EXTREME,
     FEWEST_EFFECTIVE,
     FEWEST_UNITS,
     LEVEL,
@@ -110,7 +111,7 @@ def bd_rate_interval(
         slopes.append((math.log1p(changed) - found) / step)
     error = left_out_error(found + left_out @ np.asarray(slopes), found, sizes)
     if not error:
-        return Interval(None, None, units, "", EQUAL, level)
+        return Interval(None, None, units, "", EXTREME if error is None else EQUAL, level)
     reach = t_quantile(level, degrees_of_freedom(sizes)) * error
     return Interval(math.expm1(found - reach), math.expm1(found + reach), units, "t", None, level)
 

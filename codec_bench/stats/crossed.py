@@ -20,6 +20,11 @@ import numpy as np
 from codec_bench.stats.intervals import EQUAL, FEWEST_UNITS, LEVEL, Interval, t_quantile
 from codec_bench.stats.paired import ALIKE, POWER, PairedTest
 
+_CANCELLED = 1e-3
+CANCELLED = (
+    "the ratings of each person and of each sound have nearly the same mean, which says nothing of the spread of either"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Spread:
@@ -67,6 +72,8 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
     parts = [size / (size - 1) * float((np.bincount(of, apart) ** 2).sum()) for of, size in zip(codes, sizes)]
     single = count / (count - 1) * float((apart**2).sum())
     variance, freedoms = sum(parts) - single, [size - 1 for size in sizes]
+    if max(parts) < _CANCELLED * single:
+        return Spread(mean, None, 0.0, fewest, CANCELLED)
     if variance > max(parts):
         weighed = sum(part**2 / freedom for part, freedom in zip(parts, freedoms)) + single**2 / (
             freedoms[0] * freedoms[1]

@@ -43,6 +43,11 @@ def flips(units: int, seed: int, draws: int = DRAWS) -> Iterator[np.ndarray]:
         yield np.unpackbits(octets, axis=1, count=units).astype(np.float64)
 
 
+def least_p(units: int) -> float:
+    """The smallest two-sided p that so many units can have."""
+    return 2 / 2**units if units <= EXACT_UNITS else 1 / (DRAWS + 1)
+
+
 def flipped_together(table: np.ndarray, seed: int) -> np.ndarray:
     """The sums of units that are flipped together, at most `MOST_ROWS` rows; the same units for equal seeds."""
     if len(table) <= MOST_ROWS:

@@ -6,7 +6,8 @@ How it is decided
     The best are found over the common samples: the system with the best value, and every other one that a paired test over
     these samples does not tell from it (`stats.paired`). Nobody named that system before, so p is multiplied by the number of
     all pairs of systems (Bonferroni): of equal systems, one is left out of the best in 5 % of all runs at most.
-    Two intervals that do not overlap tell the systems apart without a test, and alone decide over values of whole sets.
+    Where units are so few, or systems so many, that no p of an exchange could be small enough, the interval of the difference decides, at
+    a level that allows for all pairs. Values of whole sets have neither: two of them differ if their own intervals do not overlap.
     Nobody is the best where fewer than two systems are compared, where they have fewer than half of the samples in common, or
     where too few independent units tell any two systems apart. A system whose own value, over all its samples, is worse than
     that of a rival that is not among the best is not marked, because the column would contradict the mark.
@@ -19,13 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from codec_bench.stats.breakdown import Parts, SetParts
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, unit_codes
 from codec_bench.stats.paired import exchange_p, paired_parts
+from codec_bench.stats.sign_flips import least_p
 from codec_bench.stats.summary_types import Standing
 
 WHOLE = 0.9
@@ -118,33 +120,31 @@ def _among(parts: Parts, common: np.ndarray) -> Parts:
 def _alike(within: Mapping[K, Parts], top: K) -> set[K] | None:
     """The systems that cannot be told from the one with the best value; None if no two systems can be told apart by such data."""
     others = [name for name in within if name != top]
-    ends = {name: parts.interval.ends for name, parts in within.items()}
     pairs = len(within) * len(others) / 2
     units = within[top].units
     codes = unit_codes([unit or None for unit in units], len(units))
-    p = [
-        0.0 if _outside(ends[top], ends[name]) else _probability(within[top], within[name], codes, pairs)
-        for name in others
-    ]
+    p = [_probability(within[top], within[name], codes, pairs) for name in others]
     if all(one is None for one in p):
         return None
     return {name for name, one in zip(others, p) if one is None or one * pairs > 1 - LEVEL}
 
 
-def _outside(one: Any, other: Any) -> bool:
+def _outside(one: Sequence[float], other: Sequence[float]) -> bool:
     """Whether two intervals do not overlap."""
-    return bool(one and other and (one[1] < other[0] or other[1] < one[0]))
+    return one[1] < other[0] or other[1] < one[0]
 
 
 def _probability(top: Parts, other: Parts, codes: np.ndarray | None, pairs: float) -> float | None:
-    """The p of two systems over the same samples, or where units are too few for it, 0 or 1 by the interval of their difference.
+    """The p of two systems over the same samples, or where no p can be small enough, 0 or 1 by the interval of their difference.
 
     None where nothing can be said. The interval allows for the number of all pairs of systems.
     """
     if isinstance(top, SetParts):  # no item adds a part of its own, so that only the intervals say something
-        return 1.0 if top.interval.ends and other.interval.ends else None
+        one, another = top.interval.ends, other.interval.ends
+        return float(not _outside(one, another)) if one and another else None
+    units = len(top.numbers) if codes is None else len(np.unique(codes))
     p = exchange_p(top.fold, top.sums, other.sums, codes, seed=0)
-    if p is not None:
+    if p is not None and least_p(units) * pairs <= 1 - LEVEL:
         return p
     level = 1 - (1 - LEVEL) / pairs
     test = paired_parts(top.fold, top.sums, other.sums, codes, seed=0, bounds=top.bounds, level=level)

@@ -124,7 +124,8 @@ def _span(least_s: float, most_s: float) -> str:
     if least == most:
         return f"about {most}"
     number, _, unit = least.partition(" ")
-    return f"{number if unit == most.partition(' ')[2] else least} to {most}"
+    alike = unit == most.partition(" ")[2] and unit.isalpha()
+    return f"{number if alike else least} to {most}"
 
 
 def _rough(seconds: float) -> str:

@@ -77,6 +77,19 @@ def failing(outcomes, device="cuda:0"):
     return dispatcher.stages["s"].refusal, results
 
 
+def test_after_failures_of_items_alone_unlike_lengths_are_tried_before_a_stage_is_given_up():
+    dispatcher, results = Dispatcher(None, 1000.0, None, "", None), []
+    dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 1000.0, True)
+    for length in (2.0, 2.0, 2.0, 9.0, 1.0, 5.0):
+        dispatcher.put("s", length, length, results.append, alone=True)
+    tried = []
+    for _ in range(3):
+        batch = dispatcher._batch(dispatcher.stages["s"], "cuda:0")
+        tried.append(batch.works[0].payload)
+        dispatcher.follow(Done(batch, Fault("too short"), 0.0, 0.0, {}))
+    assert tried == [2.0, 9.0, 1.0] and dispatcher.stages["s"].refusal is not None
+
+
 def test_a_stage_whose_first_items_all_fail_on_a_gpu_for_one_reason_is_refused():
     fault = Fault("RuntimeError: the checkpoint wants another driver")
     refusal, results = failing([fault] * 3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from codec_bench.stats.crossed import crossed_interval, crossed_spread, crossed_test
+from codec_bench.stats.crossed import CANCELLED, crossed_interval, crossed_spread, crossed_test
 from codec_bench.stats.intervals import EQUAL
 from codec_bench.stats.paired import ALIKE
 
@@ -67,6 +67,11 @@ def test_it_holds_where_people_and_sounds_both_matter(people, sounds, spreads):
 def test_it_is_said_why_there_is_none():
     few = crossed_interval([1.0, 2.0, 3.0, 4.0], ["a", "a", "b", "b"], ["x", "y", "x", "y"])
     assert few.ends is None and few.note == "there are 2 raters; an interval over raters and items needs at least 3"
+    board = [(-1.0) ** (r + s) for r in range(4) for s in range(4)]  # every sum by rater and by sound is 0
+    where = [r for r in range(4) for _ in range(4)], [*range(4)] * 4
+    for shift in (0.0, 0.3):
+        test = crossed_test([shift + 0.25 * value for value in board], *where)
+        assert (test.low, test.p, test.note) == (None, None, CANCELLED)
     people, sounds = ["a", "b", "c"] * 3, ["x"] * 3 + ["y"] * 3 + ["z"] * 3
     assert crossed_interval([4.0] * 9, people, sounds).note == EQUAL
     alike = crossed_test([4.0] * 9, people, sounds)

@@ -10,8 +10,11 @@ from scipy.stats import ttest_rel
 from codec_bench.report import numbers
 from codec_bench.report.paper import summary_html, summary_latex, summary_markdown, summary_rows
 from codec_bench.report.table import summary_notes
+from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.intervals import ratios
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
+from codec_bench.stats.verdict import verdict
 
 ITEMS = 19
 
@@ -65,6 +68,29 @@ def test_of_equal_systems_one_is_left_out_in_one_of_twenty_runs_at_most(tmp_path
     runs = (recorded(tmp_path / str(n), {str(k): rng.normal(0, 1, 25) for k in range(4)}) for n in range(100))
     shared = [len(best(summarise(run))) == 4 for run in runs]
     assert np.mean(shared) >= 0.90  # 0.95 less two standard errors of a hundred runs
+
+
+@pytest.mark.parametrize("units, systems", [(5, 3), (6, 3), (8, 5)])
+def test_few_units_tell_systems_apart_that_lie_far_apart(tmp_path, units, systems):
+    """No exchange of so few units has a p that all pairs leave small enough, but the intervals of the differences are short."""
+    rng = np.random.default_rng(units)
+    shared = rng.normal(3.0, 0.5, units)
+    values = {str(k): shared + 0.3 * k + rng.normal(0, 0.02, units) for k in range(systems)}
+    assert best(summarise(recorded(tmp_path / "run", values))) == {str(systems - 1)}
+
+
+def test_of_many_equal_systems_the_number_of_pairs_is_allowed_for():
+    rng = np.random.default_rng(5)
+    numbers, units = list(range(50)), [""] * 50
+
+    def left_out():
+        rivals = {
+            str(k): Parts(numbers, np.stack([rng.normal(3, 1, 50), np.ones(50)], 1), units, {}, ratios, {}, False)
+            for k in range(20)
+        }
+        return len(verdict(rivals, (), True).best) < 20
+
+    assert np.mean([left_out() for _ in range(40)]) <= 0.125  # 0.05 and two standard errors of forty runs
 
 
 def test_a_suspect_system_is_marked_everywhere_and_never_the_best(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench.engine.running import Running, quiet
 from codec_bench.errors import UserError
-from codec_bench.terminal.progress import Lines, Progress, shown_to_caller
+from codec_bench.terminal.progress import Lines, Progress, _span, shown_to_caller
 
 
 class Clock:
@@ -88,6 +88,11 @@ def test_speeds_that_differ_give_a_range(clock):
     words = told(progress, clock, 160, "running", done, total=1000)
     # 190 items in 160 s, and three every two seconds of late: 810 are left.
     assert words.endswith("9 to 11 min left")
+
+
+def test_both_ends_of_a_range_have_their_unit():
+    assert _span(65 * 60, 125 * 60) == "1 h 05 min to 2 h 05 min"
+    assert _span(120, 180) == "2 to 3 min" and _span(50, 90) == "50 s to 2 min"
 
 
 def test_items_of_an_earlier_command_do_not_count_for_the_time_left(clock):

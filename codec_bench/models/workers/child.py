@@ -216,7 +216,8 @@ class Worker:
                 )
         except Exception as error:  # worker code may raise anything
             traceback.print_exc()
-            if memory.device_lost(str(error)):
+            unknown = "CUDA error" in str(error) and not memory.out_of_memory(error)
+            if unknown or memory.device_lost(str(error)):
                 raise _Unusable(sentence(error)) from error
             reason = sentence(error)
         else:
