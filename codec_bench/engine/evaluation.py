@@ -220,10 +220,14 @@ def _run(
     if engine.checks.found:
         checks = {**checks, **engine.checks.found}
         writer.set_meta(checks=checks)
-    for system in systems.keys() & checks.keys():
-        if any(one["check"] == DELAY for one in checks[system]["unchecked"]):
-            for metric in (name for name, made in plan.metrics.items() if made.waveform):
-                writer.flag(system, metric, ALIGNMENT_UNKNOWN)
+    rule = {
+        "check": DELAY,
+        "metrics": [n for n, made in plan.metrics.items() if made.waveform],
+        "flag": ALIGNMENT_UNKNOWN,
+    }
+    writer.set_meta(flag_unchecked=rule)
+    if source.shard is None:  # the shards of a run are flagged alike when they are merged, by the checks of all of them
+        writer.flag_unchecked(checks, **rule)
     timings["continued_after_items"] = before
     if timings["items"] or not before:  # if nothing was left to do, the earlier timings stay
         writer.set_meta(timings=timings)

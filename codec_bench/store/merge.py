@@ -214,6 +214,7 @@ def _write(
     for folder in sources:
         with closing(Run(folder)) as run:
             metas.append(run.meta)
+    common = _common(metas)
     added = zip(parts.values(), metas[len(metas) - len(parts) :])
     with closing(kind(making, first.fingerprint)) as writer:
         writer.begin(systems, metrics, ())
@@ -223,7 +224,7 @@ def _write(
         before = [known for one in metas for known in ([one[MERGED]] if one.get(MERGED) else [])]
         writer.set_meta(
             **{key: value for key, value in meta.items() if key not in _NOT_KEPT},
-            **_common(metas),
+            **common,
             state=state,
             merged={
                 "of": found.of,
@@ -243,6 +244,8 @@ def _write(
         config = {k: v for k, v in (meta.get("config") or {}).items() if k != "shard"}
         data = {**(meta.get("data") or {}), "samples": writer.count("samples")}
         writer.set_meta(config=config, data=data)
+        if meta.get("flag_unchecked"):
+            writer.flag_unchecked(common.get("checks") or {}, **meta["flag_unchecked"])
     tell("copying the sound that was kept")
     for part in parts.values():
         _link_audio(part.folder / "audio", out / "audio")

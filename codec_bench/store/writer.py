@@ -25,6 +25,8 @@ from codec_bench.types import Sample, Score
 SCORES = ("system", "metric", "sample", "value", "status", "reason", "numerator", "denominator", "detail")
 _ITEMS = ("system", "sample", "status", "reason", "bits", "notes", "audio")
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_AT_ONCE = 10_000
+"""How many scores are in memory while they are flagged."""
 _HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -224,20 +226,38 @@ class RunWriter:
         numbers = (self._systems[system], self._metrics[metric], sample)
         return (*numbers, s.value, s.status, storable(s.reason), s.numerator, s.denominator, detail)
 
-    def flag(self, system: str, metric: str, flag: str) -> None:
-        """Flags every score of a system by a metric that has a value and no flag.
+    def flag_unchecked(self, checks: Mapping[str, Any], *, check: str, metrics: Sequence[str], flag: str) -> None:
+        """Flags the scores of the systems of which a check could say nothing, and takes this flag from those of all others.
+
+        Only scores that have a value and no other flag are flagged.
+
+        Args:
+            checks: what was found, by system. check: the name of the check. metrics: whose scores. flag: the text.
 
         Raises:
             UserError: it cannot be written.
         """
-        key = self._systems[system], self._metrics[metric]
-        with self._transaction() as rows:
-            asked = "SELECT sample, detail FROM scores WHERE system = ? AND metric = ? AND status = 'ok'"
-            held = [
-                (n, self._json_cell(d or "{}", f"the detail of sample {n}")) for n, d in self._db.execute(asked, key)
-            ]
-            flagged = [(*key, n, json_text({**d, "flag": flag})) for n, d in held if "flag" not in d]
-            rows.change("scores", ("detail",), flagged)
+        for system in self._systems:
+            unchecked = any(one["check"] == check for one in checks.get(system, {}).get("unchecked", ()))
+            for metric in metrics:
+                self._flag((self._systems[system], self._metrics[metric]), flag, unchecked)
+
+    def _flag(self, key: tuple[int, int], flag: str, wanted: bool) -> None:
+        asked = (
+            "SELECT sample, detail FROM scores WHERE system = ? AND metric = ? AND sample > ? AND status = 'ok' "
+            f"AND instr(COALESCE(detail, ''), ?) {'=' if wanted else '>'} 0 ORDER BY sample LIMIT {_AT_ONCE}"
+        )
+        last = -1
+        while held := self._db.execute(asked, (*key, last, json_text(flag))).fetchall():
+            last = held[-1][0]
+            read = [(n, self._json_cell(d or "{}", f"the detail of sample {n}")) for n, d in held]
+            changed = []
+            for n, d in read:
+                if d.get("flag") == (None if wanted else flag):
+                    now = {**{k: v for k, v in d.items() if k != "flag"}, **({"flag": flag} if wanted else {})}
+                    changed.append((*key, n, json_text(now) if now else None))
+            with self._transaction() as rows:
+                rows.change("scores", ("detail",), changed)
 
     def copy(self, table: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         """Writes rows of another record, given in the order of `columns`."""

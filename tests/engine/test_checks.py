@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,9 @@ from codec_bench.codecs import load_codec
 from codec_bench.data import open_source
 from codec_bench.engine import checks
 from codec_bench.report.numbers import remarks, system_notes
+from codec_bench.report.opened import Run
 from codec_bench.stats.summary_types import SystemSummary
+from codec_bench.store.merge import merge_records
 from codec_bench.store.rescue import verify_record
 
 WRONG = Path(__file__).parents[1] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
@@ -90,3 +93,22 @@ def test_the_bitrate_of_several_channels_is_said_per_channel(run_it, tmp_path):
     assert system_notes({"Right": SystemSummary.from_dict(system)}) == [
         "bitrate counts the bits of all channels; 1 clip has several channels, coded each by itself: Right (130 kbit/s for each channel)"
     ]
+
+
+@pytest.mark.parametrize("checked", [(True, False), (True, True)], ids=["the first part alone", "both parts"])
+def test_merged_parts_carry_the_flags_of_one_machine(run_it, samples, checked):
+    asked = {
+        "codec": [f"{WRONG}:LevelAlone", CODECS[2]],
+        "data": [*samples, *list(open_source("embedded"))[2:4]],
+        "metrics": "si_sdr,bitrate",
+    }
+    whole = run_it(**asked, out="whole")
+    assert any("alignment unknown" in row.detail for row in whole.rows())
+    parts = [run_it(**asked, out=f"part{k}", shard=f"{k}/2", check=check) for k, check in enumerate(checked, 1)]
+    assert not any("alignment unknown" in row.detail for part in parts for row in part.rows())
+    out = whole.folder.parent / "merged"
+    merge_records([parts[0].folder], out, partial=True)
+    merge_records([part.folder for part in parts], out)
+    with closing(Run(out)) as merged:
+        assert list(map(tuple, merged.rows())) == list(map(tuple, whole.rows()))
+    assert all(check.whole for check in verify_record(out))

@@ -222,3 +222,25 @@ def test_shards_without_samples_are_not_missing(tmp_path):
     assert len(parts) < 16 and merge_records(parts, tmp_path / "out").complete
     with pytest.raises(UserError, match="shards are missing"):
         merge_records(parts[1:], tmp_path / "less")
+
+
+def test_a_part_that_tells_what_another_could_not_takes_the_flag_away(tmp_path, parts):
+    rule = {"check": "delay", "metrics": ["m"], "flag": "unknown"}
+    for number, folder in enumerate(parts, 1):
+        with closing(RunWriter(folder, {"data": "d", "shard": f"{number}/4"})) as writer:
+            unchecked = {"ok": [], "findings": [], "unchecked": [{"check": "delay", "reason": "cannot be told"}]}
+            told = {**unchecked, "ok": ["delay"], "unchecked": []}
+            writer.set_meta(flag_unchecked=rule, checks={"one": told if number == 4 else unchecked, "two": unchecked})
+        with closing(Run(folder)) as run:
+            mark_part(run)
+    plain, out = [rows(folder)["scores"] for folder in parts], tmp_path / "merged"
+    for said, of in ((parts[:2], {"one", "two"}), (parts, {"two"})):
+        merge_records(said, out, partial=True)
+        with closing(Run(out)) as run:
+            valued = [row for row in run.rows() if row.status == "ok"]
+            assert valued and all(
+                ('"flag":"unknown"' in row.detail.replace(" ", "")) == (row.system in of) for row in valued
+            )
+        assert all(check.whole for check in verify_record(out))
+    ones = [row for row in rows(out)["scores"] if row[0] == 0]
+    assert ones == sorted(row for part in plain for row in part if row[0] == 0)
