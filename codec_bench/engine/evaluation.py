@@ -220,7 +220,7 @@ def _run(
     if engine.checks.found:
         checks = {**checks, **engine.checks.found}
         writer.set_meta(checks=checks)
-    rule = {
+    rule: dict[str, Any] = {
         "check": DELAY,
         "metrics": [n for n, made in plan.metrics.items() if made.waveform],
         "flag": ALIGNMENT_UNKNOWN,

@@ -44,7 +44,7 @@ def slurm(
         of = Shard(1, parts).of  # which refuses what is no number of shards
         command, empty = _command(context, of)
         submitted = submit(command, _program(), out, of, resources, empty)
-    array, merge = submitted.jobs["parts"], submitted.jobs["merge"]
+    array, merge = submitted.jobs["parts"].replace(":", " "), submitted.jobs["merge"]
     held = f" ({len(submitted.empty)} hold no sample)" if submitted.empty else ""
     talk(
         f"submitted {len(submitted.tries)} of {submitted.parts} parts{held} as job {array}, and job {merge}, which merges them into {out}"

@@ -92,7 +92,7 @@ class Submission:
     Args:
         command: what each part runs, without `--shard` and `--out`. program: what the merge job starts `codec-bench` with.
         parts: how many there are. empty: the numbers of those that hold no sample, and are not run. resources: of each.
-        jobs: of the last round: the array and the job that merges.
+        jobs: of the last round: the array, or several joined by `:`, and the job that merges.
         tries: of each part of the last round, how often it was submitted since it last finished an item, and how many items
             were finished then.
     """
@@ -136,8 +136,8 @@ def submit(
             )
         queued = _queued(out)
         if queued and _names(out)[1] not in queued.values():
-            arrays = sorted({job.partition("_")[0] for job in queued})
-            return _submit_merge(replace(before, jobs={"parts": arrays[-1]}), out)
+            arrays = sorted({job.partition("_")[0] for job in queued}, key=int)
+            return _submit_merge(replace(before, jobs={"parts": ":".join(arrays)}), out)
         if queued:
             raise UserError(
                 f"{len(queued)} jobs of '{out}' are in the queue already: {', '.join(list(queued)[:5])}",
@@ -200,14 +200,16 @@ def _items(out: Path, number: int) -> int:
     return progress_of([part_folder(out, number)])[0].done
 
 
-def _was_cancelled(out: Path, array: str, number: int) -> bool:
-    """Whether a part was cancelled, by what Slurm wrote into its output; it has none if it never began."""
-    try:
-        said = (out / FOLDER / f"{array}_{number}.log").read_text("utf-8", "replace")
-    except OSError:
-        return True
-    ended = list(_ENDED_EARLY.finditer(said))
-    return bool(ended) and not ended[-1]["why"]
+def _was_cancelled(out: Path, arrays: str, number: int) -> bool:
+    """Whether a part was cancelled, by what Slurm wrote into its last output; it has none, and no folder, if it never began."""
+    for array in reversed(arrays.split(":")):
+        try:
+            said = (out / FOLDER / f"{array}_{number}.log").read_text("utf-8", "replace")
+        except OSError:
+            continue
+        ended = list(_ENDED_EARLY.finditer(said))
+        return bool(ended) and not ended[-1]["why"]
+    return not part_folder(out, number).exists()
 
 
 def part_folder(out: Path, number: int | str) -> Path:
@@ -282,8 +284,8 @@ def _submit_merge(asked: Submission, out: Path) -> Submission:
         )
     except UserError as error:
         raise UserError(
-            f"the parts are in the queue as job {array}, and the job that merges them is not: {error.message}",
-            hint=f"the same codec-bench slurm command submits that job alone; scancel {array} cancels the parts",
+            f"the parts are in the queue as job {array.replace(':', ' ')}, and the job that merges them is not: {error.message}",
+            hint=f"the same codec-bench slurm command submits that job alone; scancel {array.replace(':', ' ')} cancels the parts",
         ) from error
     done = replace(asked, jobs={"parts": array, "merge": merge})
     write_json(folder / STATE, asdict(done))

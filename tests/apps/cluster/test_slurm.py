@@ -167,6 +167,47 @@ def test_a_refused_merge_job_leaves_no_orphan(tmp_path, slurm):
     ]
 
 
+def test_the_job_that_merges_waits_for_every_array_that_is_in_the_queue(tmp_path, slurm):
+    out = tmp_path / "run"
+    slurm.refuses("sbatch", "sbatch: error: QOSMaxSubmitJobPerUserLimit", call=2)
+    with pytest.raises(UserError):
+        submit(COMMAND, PRINTS, out, 3, Resources())
+    slurm.allows("sbatch")
+    (name,) = [word.split("=")[1] for word in slurm.submitted[0].split() if "--job-name=" in word]
+    slurm.queue(f"100_1 {name}\n99_2 {name}\n99_3 {name}\n")
+    done = submit(COMMAND, PRINTS, out, 3, Resources())
+    assert "--dependency=afterany:99:100 " in slurm.submitted[1] and done.jobs["parts"] == "99:100"
+    finish(out, 1)
+    for array, said in (("99", LIMIT), ("100", CANCELLED)):  # the later array says how a part ended
+        (out / "slurm" / f"{array}_2.log").write_text(said)
+    (out / "slurm" / "99_3.log").write_text(LIMIT)
+    with pytest.raises(UserError, match="1 of 3 parts were cancelled: 2;"):
+        go_on(out)
+
+
+def test_a_part_that_began_and_has_no_output_has_failed_and_was_not_cancelled(tmp_path, slurm):
+    out = tmp_path / "run"
+    submit(COMMAND, PRINTS, out, 2, Resources())
+    (out / "parts" / "1").mkdir(parents=True)
+    with pytest.raises(UserError, match="1 of 2 parts were cancelled: 2;"):
+        go_on(out)
+    (out / "parts" / "2").mkdir(parents=True)
+    assert go_on(out).tries == {1: (2, 0), 2: (2, 0)}
+
+
+def test_where_scancel_is_told_of_several_arrays_it_names_each(tmp_path, slurm):
+    out = tmp_path / "run"
+    slurm.refuses("sbatch", "sbatch: error: QOSMaxSubmitJobPerUserLimit", call=2)
+    with pytest.raises(UserError):
+        submit(COMMAND, PRINTS, out, 3, Resources())
+    (name,) = [word.split("=")[1] for word in slurm.submitted[0].split() if "--job-name=" in word]
+    slurm.queue(f"100_1 {name}\n99_2 {name}\n")
+    slurm.refuses("sbatch", "sbatch: error: QOSMaxSubmitJobPerUserLimit", call=1)
+    with pytest.raises(UserError, match="in the queue as job 99 100") as told:
+        submit(COMMAND, PRINTS, out, 3, Resources())
+    assert "scancel 99 100 cancels" in told.value.hint
+
+
 def test_a_command_that_is_killed_between_its_two_jobs_leaves_no_orphan(tmp_path, slurm, monkeypatch):
     out, real = tmp_path / "run", subprocess.run
 
