@@ -18,7 +18,7 @@ from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
 FACTS = {
-    "wer": {"unit": "", "higher_is_better": False, "protocol": "wer/p", "aggregate": "ratio"},
+    "wer": {"unit": "", "higher_is_better": False, "protocol": "wer/p", "aggregate": "ratio", "bounds": [0, None]},
     "stoi": {"unit": "", "higher_is_better": True, "protocol": "stoi/p", "aggregate": "mean"},
     "bitrate": {"unit": "bit/s", "higher_is_better": False, "protocol": "bitrate/p", "aggregate": "ratio"},
 }

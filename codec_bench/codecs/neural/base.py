@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -16,6 +15,7 @@ from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL
 from codec_bench.errors import UserError
+from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream, GraphMode
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class PublishedCodec(Codec):
 
         from codec_bench.kernels.rvq.dispatch import lookup
 
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             there = torch.from_numpy(np.ascontiguousarray(values, np.int64)[None]).to(self._device)
             return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
 
@@ -135,7 +135,7 @@ class NeuralCodec(PublishedCodec):
             check_input(audio, self.info)
         samples = [audio.num_samples for audio in batch]
         values: list[np.ndarray] = [np.empty(0)] * len(batch)
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             for groups in self._sent_together(self._encoder_passes(samples)):
                 frames = [[self._frames(samples[k]) for k in group] for group in groups]
                 given = [self._inputs([batch[k].samples for k in g], own) for g, own in zip(groups, frames)]
@@ -157,7 +157,7 @@ class NeuralCodec(PublishedCodec):
             self._check(item)
         values = [item.streams[0].values.astype(np.int64, copy=False) for item in codes]
         waves: list[np.ndarray] = [np.empty(0)] * len(codes)
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             for groups in self._sent_together(self._decoder_passes([value.shape[1] for value in values])):
                 frames = [[values[k].shape[1] for k in group] for group in groups]
                 given = [(stack([values[k] for k in g], max(own)),) for g, own in zip(groups, frames)]
@@ -310,18 +310,3 @@ def check_codebooks(codec: str, codebooks: int | None, most: int, *, fewest: int
     if isinstance(codebooks, bool) or not isinstance(codebooks, int) or not fewest <= codebooks <= most:
         raise UserError(f"{codec} has no {codebooks!r} codebooks", hint=f"it has {fewest} to {most}")
     return codebooks
-
-
-@contextmanager
-def full_float32(device: str) -> Iterator[None]:
-    """Turns off gradients, and TensorFloat-32: its rounding would make codes depend on the batch."""
-    import torch
-
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode())
-        if str(device).startswith("cuda"):
-            stack.enter_context(torch.backends.cudnn.flags(enabled=True, allow_tf32=False))
-            before = torch.backends.cuda.matmul.allow_tf32
-            torch.backends.cuda.matmul.allow_tf32 = False
-            stack.callback(setattr, torch.backends.cuda.matmul, "allow_tf32", before)
-        yield

@@ -21,9 +21,10 @@ import numpy as np
 
 from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import CodecInfo, check_input
-from codec_bench.codecs.neural.base import PublishedCodec, full_float32, stack
+from codec_bench.codecs.neural.base import PublishedCodec, stack
 from codec_bench.codecs.neural.noise import RANDOM, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
+from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream
 
 _RATE_HZ, _HOP, _FIELD = 16_000, 320, 400
@@ -77,7 +78,7 @@ class BiCodec(PublishedCodec):
             check_input(audio, self.info)
         waves = [prepared(audio.samples[0]) for audio in batch]
         out: list[Any] = [None] * len(batch)
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             for group in passes([len(wave) for wave in waves], self._device):
                 stacked, lengths = padded([waves[k] for k in group], self._device)
                 features = speech_features(self._speech, stacked, lengths)
@@ -93,7 +94,7 @@ class BiCodec(PublishedCodec):
         for item in codes:
             _check(item, self.info.name)
         waves: list[Any] = [None] * len(codes)
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             for group in passes([item.num_samples for item in codes], self._device):
                 frames = [codes[k].streams[0].values.shape[1] for k in group]
                 said, speaker = (self._tensor([codes[k].streams[place].values for k in group]) for place in (0, 1))

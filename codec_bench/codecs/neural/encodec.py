@@ -23,10 +23,11 @@ from typing import Any, Literal
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
-from codec_bench.codecs.neural.base import PublishedCodec, check_stream, equal_lengths, full_float32, one_stream, stack
+from codec_bench.codecs.neural.base import PublishedCodec, check_stream, equal_lengths, one_stream, stack
 from codec_bench.codecs.neural.noise import RANDOM, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends
+from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes
 
 _HOP = 320
@@ -110,7 +111,7 @@ class Encodec(PublishedCodec):
         """Codes of each item, as the `encodec` package gives them for that item alone."""
         for audio in batch:
             check_input(audio, self.info)
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             if self._chunked:
                 return self._encode_chunked(batch)
             return self._encode_apart(batch) if self._device == "cpu" else self._encode_causal(batch)
@@ -119,7 +120,7 @@ class Encodec(PublishedCodec):
         """Audio of each item, cut to its length."""
         for item in codes:
             self._check(item)
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             if self._chunked:
                 return self._decode_chunked(codes)
             return self._decode_apart(codes) if self._device == "cpu" else self._decode_causal(codes)

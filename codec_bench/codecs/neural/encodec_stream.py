@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecStream, check_input
-from codec_bench.codecs.neural.base import check_stream, full_float32, one_stream
+from codec_bench.codecs.neural.base import check_stream, one_stream
 from codec_bench.errors import UserError
 from codec_bench.networks.encodec import CarriedHalf
+from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, GraphMode
 
 _HOP = 320
@@ -79,7 +80,7 @@ class EncodecStream(CodecStream):
             self._encoder.ended = True
             return self._codes(np.zeros((self._codebooks, 0), np.int64), 0)
         self._held = wave[:, :0]
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             latents = self._encoder.step(torch.from_numpy(wave)[None].to(self._device), last=last)
             values = search(latents, self._quantiser, self._codebooks).value.cpu().numpy()[0]
         return self._codes(values, wave.shape[1])
@@ -104,7 +105,7 @@ class EncodecStream(CodecStream):
         check_stream(codes, self._info, (self._codebooks, frames), _CARDINALITY)
         self._refuse_more(self._decoder)
         last = codes.num_samples % _HOP > 0 or (not self._decoder.started and frames < _FIRST_FRAMES)
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             values = torch.from_numpy(np.ascontiguousarray(codes.streams[0].values, np.int64))[None].to(self._device)
             wave = self._decoder.step(lookup(values, self._quantiser).value, last=last).cpu().numpy()[0]
         return Audio(wave[:, : codes.num_samples], codes.sample_rate_hz)

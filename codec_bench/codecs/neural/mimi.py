@@ -22,12 +22,12 @@ from codec_bench.codecs.neural.base import (
     NeuralCodec,
     check_codebooks,
     check_stream,
-    full_float32,
     one_stream,
     stack,
 )
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
+from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes
 
 _RATE_HZ = 24000
@@ -167,7 +167,7 @@ class _MimiStream(CodecStream):
                 f"{codec.info.name}: the stream has ended: the piece before was no multiple of {_FRAME} samples"
             )
         self._ended = piece.num_samples % _FRAME > 0
-        with full_float32(codec._device):
+        with computing(codec._device, "float32"):
             wave = stack([piece.samples], _frames(piece.num_samples) * _FRAME)
             (values,) = codec._computed([(wave,)], [lambda there: codec._nearest(self._encoder.latents(there[0]))[0]])
         return one_stream(values, piece, codec.info, _CARDINALITY)
@@ -180,7 +180,7 @@ class _MimiStream(CodecStream):
         """
         codec = self._codec
         check_stream(codes, codec.info, (codec._codebooks, _frames(codes.num_samples)), _CARDINALITY)
-        with full_float32(codec._device):
+        with computing(codec._device, "float32"):
             given = (codes.streams[0].values[None],)
             (wave,) = codec._computed([given], [lambda there: self._decoder.waves(codec._lookup(there[0]))])
         return Audio(wave[0, :, : codes.num_samples], codes.sample_rate_hz)

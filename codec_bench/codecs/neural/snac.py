@@ -23,9 +23,10 @@ import numpy as np
 
 from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import CodecInfo, check_input
-from codec_bench.codecs.neural.base import PublishedCodec, full_float32, stack
+from codec_bench.codecs.neural.base import PublishedCodec, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ class Snac(PublishedCodec):
             check_input(audio, self.info)
         lengths = [self._padded(audio.num_samples) for audio in batch]
         values: list[list[np.ndarray]] = [[]] * len(batch)
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             for group in passes(lengths, self._device, slack=None):
                 mine = [lengths[k] for k in group]
                 (waves,) = sent([stack([batch[k].samples for k in group], max(mine))], self._device)
@@ -135,7 +136,7 @@ class Snac(PublishedCodec):
             self._check(item)
         lengths = [self._padded(item.num_samples) for item in codes]
         waves: list[np.ndarray] = [np.empty(0)] * len(codes)
-        with full_float32(self._device):
+        with computing(self._device, "float32"):
             for group in passes(lengths, self._device, slack=None):
                 mine = [lengths[k] for k in group]
                 levels = [

@@ -68,6 +68,8 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
             "pair": f"{value:g} {value:g}",
             "yes-no": "Yes" if value else "No",
             "official/air-bench/chat": f"{value:g} {value:g}",
+            "official/audiobench/judge-0-5": f"Explanation: well said.\nRating: {value:g}",
+            "official/audiobench/judge-binary": f"Explanation: well said.\nRating: {value:g}",
         }
         score = made.score(answer(), len(asked), {r.id: Response(text=right[made.rubric.reply]) for r in asked})
         assert (score.value, score.status) == (value, "ok"), score.reason
