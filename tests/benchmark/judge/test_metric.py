@@ -73,7 +73,11 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
         }
         score = made.score(answer(), len(asked), {r.id: Response(text=right[made.rubric.reply]) for r in asked})
         assert (score.value, score.status) == (value, "ok"), score.reason
-    assert made.score(answer(), len(asked), {r.id: Response(text="Hm.") for r in asked}).status == "unparsed"
+    unread = made.score(answer(), len(asked), {r.id: Response(text="Hm.") for r in asked})
+    if made.rubric.reply.startswith("official/audiobench/"):  # AudioBench counts what it cannot read as 0
+        assert (unread.status, unread.value) == ("ok", 0)
+    else:
+        assert unread.status == "unparsed"
     assert made.worst(answer()).value == (low if made.higher_is_better else high)
 
 
