@@ -48,6 +48,8 @@ TABLE = {
 # Names that other packages add, and a user's own code. The adapters above cannot be named directly.
 REGISTRY = Registry("codec", "CODECS", {})
 _COMMAND_FILE = re.compile(r"^(?P<path>.+\.ya?ml)(@(?P<kbps>[^@]+))?$")
+_NAMES_MADE = r"import \*|sys\.modules|\b(?:globals|locals|vars|setattr|exec|eval|__dict__|__getattr__)\b|(?<!\.)\b__name__\b(?! ==)"
+"""What a file can make names with that do not stand in its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +188,8 @@ def require_codec(name: str | None, asked: str | None = None) -> None:
         path = Path(head).expanduser()
         if path.suffix == ".py" and not path.is_file():
             raise UserError(f"there is no file '{path}'")
-        if path.suffix == ".py" and not re.search(
-            rf"\b{re.escape(attribute)}\b|import \*", path.read_text("utf-8", "replace")
-        ):
+        named = rf"\b{re.escape(attribute)}\b|{_NAMES_MADE}"
+        if path.suffix == ".py" and not re.search(named, path.read_text("utf-8", "replace")):
             raise UserError(f"the file '{path}' has nothing that is called '{attribute}'")
         return
     if name is None or not has_codec(name):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import codec_bench.registry
-from codec_bench.codecs import catalogue, codec_names, has_codec, list_codecs, load_codec
+from codec_bench.codecs import catalogue, codec_names, has_codec, list_codecs, load_codec, require_codec
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.types import Audio
 
@@ -212,3 +212,21 @@ def test_every_family_has_a_known_adapter_and_no_name_twice():
     names = codec_names()
     assert len(names) == len(set(names))
     assert all(has_codec(name) for name in names)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "for n in (8, 16):\n    globals()[f'Small{n}'] = type(f'Small{n}', (Halved,), {})\n",
+        "import sys\nsys.modules[__name__].__dict__['Small' + '16'] = Halved\n",
+        "def __getattr__(name):\n    if name[:5] == 'Small':\n        return Halved\n    raise AttributeError(name)\n",
+    ],
+)
+def test_a_class_that_a_file_makes_when_it_is_run_is_not_refused(tmp_path, made):
+    path = tmp_path / "made.py"
+    path.write_text(f"{OWN}\n{made}")
+    require_codec(f"{path}:Small16")
+    assert load_codec(f"{path}:Small16").info.name == "halved"
+    path.with_name("plain.py").write_text(OWN + "\nif __name__ == '__main__':\n    print(Halved.__name__)\n")
+    with pytest.raises(UserError, match="nothing that is called 'Small16'"):
+        require_codec(f"{tmp_path}/plain.py:Small16")

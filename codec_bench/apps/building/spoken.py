@@ -55,7 +55,11 @@ class Spoken(SpeechMaker):
         super().__init__(recipe, read_texts(recipe.texts, folder, limit=recipe.limit), folder, load)
         self._rate_hz = recipe.rate_hz
         if self._rate_hz is None and len(self.voices) > 1:
-            self._rate_hz = self.voices.lowest_rate_hz(list(islice(self._some_lines(), _TEXTS_FOR_RATE)))
+            try:
+                self._rate_hz = self.voices.lowest_rate_hz(list(islice(self._some_lines(), _TEXTS_FOR_RATE)))
+            except BaseException:
+                self.close()
+                raise
         choices = {} if recipe.texts.choices is None else {"choices": "texts"}
         # The voices of a dialogue are a list beside that of its speakers.
         cast = (

@@ -10,7 +10,7 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,8 @@ _LEAKS_DB, _FOLDS_DB = -15.0, -6.0
 _PARAMETRIC_BPS = 16_000.0
 """Below so many bits a second for each channel codecs may send one sound for both; Opus does."""
 _FRAMES, _LOST_DB = 10, -20.0
+_SHOWN = 4
+"""So many kinds of sound are named."""
 
 
 def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dict[str, Any]]:
@@ -48,28 +50,31 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
     """
     info = codec.info
     found: dict[str, dict[str, Any]] = {}
+    untold: list[str] = []
     kinds = [(rate, channels) for channels in info.channels for rate in sorted(set(info.sample_rates_hz))]
     for rate, channels in kinds:
-        said = f"at {rate} Hz, {count_of(channels, 'channel')}"
+        said = f"{rate} Hz, {count_of(channels, 'channel')}"
+        looked = _looked_at(codec, clips, rate, channels, untold, alone=steady and (rate, channels) == kinds[0])
         try:
-            for check, text, value in _looked_at(
-                codec, clips, rate, channels, alone=steady and (rate, channels) == kinds[0]
-            ):
-                found.setdefault(check, finding(check, "suspect", f"{said}: {text}", value))
+            for check, text, value in looked:
+                found.setdefault(check, finding(check, "suspect", f"at {said}: {text}", value))
         except MemoryError:
             raise
         except Exception as error:  # a codec of the caller's own may raise anything
-            found["every rate"] = finding("every rate", "failed", f"{said}: {sentence(error)}")
+            found.setdefault("every rate", finding("every rate", "failed", f"at {said}: {sentence(error)}"))
     if found:
         return list(found.values())
     text = f"{count_of(len(kinds), 'kind')} of sound (rates and channels) of 5 s, loud, quiet and short, come back as they should"
+    if untold:
+        more = f" and {len(untold) - _SHOWN} more" if len(untold) > _SHOWN else ""
+        text += f"; the delay could not be told at {'; '.join(untold[:_SHOWN])}{more}"
     return [finding("every rate", "ok", text)]
 
 
 def _looked_at(
-    codec: Any, clips: Sequence[Audio], rate: int, channels: int, *, alone: bool
+    codec: Any, clips: Sequence[Audio], rate: int, channels: int, untold: list[str], *, alone: bool
 ) -> Iterator[tuple[str, str, float]]:
-    """What is wrong with one kind of sound: check, text and value."""
+    """What is wrong with one kind of sound: check, text and value. If its delay cannot be told, it is added to `untold`."""
     sound, places = _sound(clips, rate, channels)
     length = round(_SHORT_S * rate)
     start = max(0, min(int(np.abs(sound[0, : places[0][1]]).argmax()) - length // 2, places[0][1] - length))
@@ -85,7 +90,8 @@ def _looked_at(
     pieces = [(sound[:, a:b], made[0].samples[:, a:b]) for a, b in places]
     quiet = given[2].samples, made[2].samples
     yield from _missing([*pieces, quiet])
-    yield from _delayed([*pieces, quiet], places, rate)
+    if not (yield from _delayed([*pieces, quiet], places, rate)):
+        untold.append(f"{rate} Hz, {count_of(channels, 'channel')}")
     tops = [flat_top(*pieces[place]) for place in _SPEECH]
     if any(tops):
         yield "clipping", f"samples at full scale come back cut at {max(tops):.2g}", max(tops)
@@ -127,8 +133,8 @@ _NAMES = (
 
 def _delayed(
     pieces: Sequence[tuple[np.ndarray, np.ndarray]], places: Sequence[tuple[int, int]], rate: int
-) -> Iterator[tuple[str, str, float]]:
-    """Pieces of speech that are turned over, late, or ever later."""
+) -> Generator[tuple[str, str, float], None, bool]:
+    """Pieces of speech that are turned over, late, or ever later; returns whether that can be told of all."""
     short = round(0.4 * rate)
     found = []
     for number in (*_SPEECH, len(pieces) - 1):
@@ -139,7 +145,7 @@ def _delayed(
             found[-1] = _place(a[:, loud : loud + short], b[:, loud : loud + short], rate)
     lags = [one.delay_samples for one in found if one.correlation]
     if len(lags) < len(found):
-        return
+        return False
     drift = lags[2] - lags[0]
     between = (places[2][0] - places[0][0]) / (places[3][0] - places[0][0])
     if abs(drift) > _CLOCK_S * rate and abs(lags[1] - lags[0] - between * drift) < _CLOCK_S * rate:
@@ -154,6 +160,7 @@ def _delayed(
     turned = [one.correlation for one in found if one.correlation <= -COHERENT]
     if turned:
         yield "polarity", f"the waveform is turned over in {len(turned)} of {len(found)} pieces", min(turned)
+    return True
 
 
 def _place(a: np.ndarray, b: np.ndarray, rate: int) -> Alignment:

@@ -92,3 +92,13 @@ class Listener(Model):
 def key_of(samples):
     """What stays the same when a sound is scaled: the order of its first samples, which are hardly ever equal."""
     return content_hash(np.argsort(samples[:200]).astype(np.float32), RATE_HZ)
+
+
+class Breaking(Speaker):
+    """Raises when it is asked, and leaves a file when it is closed."""
+
+    async def ask(self, request):
+        raise RuntimeError("it is broken")
+
+    async def close(self):
+        self.log.with_name(f"closed {self.voice}").touch()

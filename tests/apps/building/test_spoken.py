@@ -292,6 +292,13 @@ def test_voices_of_unlike_rates_are_brought_to_one(speaking, tmp_path):
     assert "the voice 'at 16000' was never usable" in "".join(stated.funnel.never_usable())
 
 
+def test_models_are_closed_if_one_raises_when_its_rate_is_looked_up(speaking, tmp_path):
+    breaking = {"model": f"{HERE / 'scripted.py'}:Breaking", "options": {"log": str(tmp_path / "said.jsonl")}}
+    with pytest.raises(RuntimeError, match="it is broken"):
+        build(speaking("Is it blue?", synthesiser=breaking), out=tmp_path / "set")
+    assert sorted(path.name for path in tmp_path.glob("closed *")) == ["closed other", "closed plain"]
+
+
 @pytest.mark.parametrize("role", ["recogniser", "synthesiser"])
 def test_a_model_that_does_not_know_the_language_is_refused_first(speaking, tmp_path, role):
     pytest.importorskip("wetext")

@@ -13,6 +13,7 @@ from codec_bench.codecs.checks import TO_DO, wrong
 from codec_bench.codecs.checks.quick import quick_check
 from codec_bench.codecs.checks.sent import CHECK, unpack
 from codec_bench.codecs.checks.steps import Checking, Request
+from codec_bench.codecs.checks.wide import wide
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
 
@@ -145,3 +146,18 @@ def test_classical_codecs_at_low_bitrates_are_not_accused(name, clips):
 def test_codes_that_cannot_be_sent_are_no_fault(clips):
     found, reason = quick_check(load_codec(f"{WRONG}:Live"), clips)
     assert not checks(found) and reason == "its codes hold side['codec'], which cannot be sent as bytes: Live"
+
+
+def test_the_first_failure_is_told_and_not_the_last(clips):
+    (found,) = wide(load_codec(f"{PLANTED}:RaisesAboveMono16k"), clips)
+    assert found["state"] == "failed" and found["found"].startswith("at 44100 Hz, 1 channel: ")
+
+
+def test_where_the_delay_cannot_be_told_a_right_finding_says_so(clips):
+    for name, said in (
+        (f"{PLANTED}:NoiseAt44100", "; the delay could not be told at 44100 Hz, 1 channel; 44100 Hz, 2 channels"),
+        (f"{WRONG}:LevelAlone", "; the delay could not be told at 16000 Hz, 1 channel"),
+        (f"{PLANTED}:Wide", "come back as they should"),
+    ):
+        (found,) = wide(load_codec(name), clips)
+        assert found["state"] == "ok" and found["found"].endswith(said), name

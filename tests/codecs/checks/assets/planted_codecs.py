@@ -263,3 +263,20 @@ class LeaksOverLongClips(Wide):
                 other = np.resize(made[k - 1].samples, out.samples.shape)
                 made[k] = Audio(out.samples + 0.05 * other, item.sample_rate_hz)
         return made
+
+
+class RaisesAboveMono16k(Wide):
+    def change(self, x, rate):
+        if rate != 16000 or len(x) != 1:
+            raise ValueError("this sound is too much")
+        return x
+
+
+class NoiseAt44100(Wide):
+    """Keeps nothing but the level there."""
+
+    def hear(self, x, rate):
+        if rate != 44100:
+            return x
+        level = np.stack([np.convolve(np.abs(one), np.ones(800) / 800, mode="same") for one in x])
+        return level * np.random.default_rng(0).standard_normal(x.shape[1])
