@@ -4,7 +4,8 @@ How it is decided
     Own rows are compared with one another over the questions that they share, as `stats.verdict` does everywhere. A published row has no
     questions here. What was printed is taken as it is: it can be told from an own value if it lies outside of that value's
     interval; an own value without one is compared with no published value. A column about a part of a benchmark has no questions of its own either, and there intervals that overlap tell no rows apart.
-    Rows that are not compared, such as those over fewer questions, are never the best.
+    Rows that are not compared, such as those over fewer questions, are never the best. A codec whose checks found something is left
+    out of the comparison. Where the own row with the best value has values for too few questions, nobody is the best.
 """
 
 from __future__ import annotations
@@ -29,24 +30,35 @@ def best_rows(board: Board, column: Column) -> set[int]:
     values = {
         n: sign * row.cells[column.name]
         for n, row in enumerate(board.rows)
-        if row.compared and column.name in row.cells
+        if row.compared and column.name in row.cells and not _suspect(row, column)
     }
     if len(values) < 2:
         return set()
     own = [n for n in values if not board.rows[n].published]
     top = max(values, key=lambda n: values[n])
-    alike = {n for n in values if n != top and _overlap(board.rows[n], board.rows[top], column)}
     if top in own and len(own) < len(values) and _ends(board.rows[top], column) is None:
         return set()  # nothing tells it from what was printed
-    if top in own and len(own) > 1 and column.subset is None:
+    fit, told = set(values), None
+    if len(own) > 1 and column.subset is None:
         found = verdict(_parts([board.rows[n] for n in own], column), (), sign > 0)
-        told = {own[k] for k in found.best}
-        if found.reason is not None:
+        fit -= {own[k] for k in found.barred}
+        told = None if found.reason else {own[k] for k in found.best}
+        if top in own and (told is None or top not in told):
             return set()
-        alike = {n for n in alike if n not in own} | (told - {top})
-    best = {top, *alike}
+    alike = {n for n in fit if n == top or _overlap(board.rows[n], board.rows[top], column)}
+    # An own row that can be told from a better own one is not the best, and one that cannot be needs no interval.
+    best = alike if told is None else (alike - set(own)) | (told if top in own else told & alike)
     beaten = max((values[n] for n in values if n not in best), default=None)
     return {n for n in best if beaten is None or values[n] >= beaten}
+
+
+def _suspect(row: Row, column: Column) -> bool:
+    """Whether the run of an own value says that the checks of its system found something."""
+    if row.published:
+        return False
+    source = row.sources[column.name]
+    with closing(open_run(source.folder)) as run:
+        return source.system in Recorded(run).suspects
 
 
 def _ends(row: Row, column: Column) -> Ends:

@@ -20,27 +20,33 @@ UNDERSTANDING = "ultraeval-understanding"
 ITEMS = 40
 
 
-def record(folder, column, system, right, *, detail=None, protocol="p", state="finished"):
-    """A run of one column's benchmark in which each item has the value 0 or 1, or errors among ten words."""
+def record(folder, column, system, right, *, detail=None, protocol="p", state="finished", checks=None):
+    """A run of one column's benchmark in which each item has the value 0 or 1, or errors among ten words; None failed."""
     facts = {
         column.metric: {
             "protocol": protocol,
             "unit": "",
             "higher_is_better": True,
             "aggregate": "bleu" if detail else "mean",
+            "bounds": None if detail else [0, 1],
         }
     }
     samples = [Sample(f"q{n}", None, speaker=f"s{n % 20}") for n in range(len(right))]
     with closing(RunWriter(folder / column.benchmark / system, {"asked": column.benchmark})) as writer:
         writer.begin({system: {}}, facts, samples)
         scores = [
-            Score(float(value), "ok", None, protocol, numerator=float(value), denominator=1.0, detail=detail or {})
+            Score(None, "failed", "no answer", protocol, detail={"wrong": [0.0, 1.0]})
+            if value is None
+            else Score(float(value), "ok", None, protocol, numerator=float(value), denominator=1.0, detail=detail or {})
             for value in right
         ]
         writer.write(
             [(n, ItemRecord(system, s.id, "ok", None, {column.metric: scores[n]})) for n, s in enumerate(samples)]
         )
-        writer.set_meta(benchmark={"name": column.benchmark}, config={}, state=state)
+        rule = {"toolkit": "t", "counts": "as-wrong"}
+        writer.set_meta(
+            benchmark={"name": column.benchmark, "failures": rule}, config={}, state=state, checks=checks or {}
+        )
 
 
 def runs(folder, systems):
@@ -236,3 +242,29 @@ def test_the_best_of_a_column_is_shared_by_what_cannot_be_told_from_it(tmp_path)
         for name in names & {"good", "alike"}:
             assert printed[name].compared
     assert shared
+
+
+def test_a_row_that_is_not_compared_is_never_the_best_and_shares_no_mark(tmp_path):
+    """A row that lacks answers although its cell is the best, and a codec whose checks found something."""
+    named = DOUBTFUL.replace("published: doubtful.csv\n", "").partition("  - {name: errors")[0]
+    (tmp_path / "one.yaml").write_text(named.replace("views: {one: [flat]}\n", ""))
+    (column,) = leaderboard(str(tmp_path / "one.yaml")).columns
+    answers = {name: [float(n // 20 < share) for n in range(400)] for name, share in (("b", 12), ("c", 9))}
+    answers["lacks"] = [None if n // 20 >= 17 else float(n >= 10) for n in range(400)]
+    for name, right in answers.items():
+        record(tmp_path / "lacking", column, name, right)
+    board = leaderboard(str(tmp_path / "one.yaml"), [tmp_path / "lacking"])
+    assert [(row.name, str(row.cells["flat"])) for row in board.rows] == [
+        ("lacks", "82.50"),
+        ("b", "60.00"),
+        ("c", "45.00"),
+    ]
+    assert best_rows(board, column) == set()
+    answers["lacks"] = [float(n // 20 < 17) for n in range(400)]
+    for name, right in answers.items():
+        found = {
+            name: {"ok": [], "findings": [{"check": "x", "state": "suspect", "found": "y"}] if name == "lacks" else []}
+        }
+        record(tmp_path / "suspect", column, name, right, checks=found)
+    board = leaderboard(str(tmp_path / "one.yaml"), [tmp_path / "suspect"])
+    assert {board.rows[n].name for n in best_rows(board, column)} == {"b"}
