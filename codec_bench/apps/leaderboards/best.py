@@ -38,7 +38,8 @@ def best_rows(board: Board, column: Column) -> set[int]:
     top = max(values, key=lambda n: values[n])
     if top in own and len(own) < len(values) and _ends(board.rows[top], column) is None:
         return set()  # nothing tells it from what was printed
-    fit, told = set(values), None
+    fit = set(values)
+    told: set[int] | None = None
     if len(own) > 1 and column.subset is None:
         found = verdict(_parts([board.rows[n] for n in own], column), (), sign > 0)
         fit -= {own[k] for k in found.barred}
