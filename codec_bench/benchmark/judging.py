@@ -18,7 +18,7 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.sending import Answering, AskAll
 from codec_bench.benchmark.asking.spending import Purse
-from codec_bench.benchmark.judge.metric import JudgeMetric, id_of
+from codec_bench.benchmark.judge.metric import FINISHES, JudgeMetric, id_of
 from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_ASKED
 from codec_bench.benchmark.run_request import RunRequest, labelled_judges, started_model
 from codec_bench.benchmark.scoring.scheme import Scheme
@@ -111,7 +111,7 @@ class _Verdicts:
 
     def _requests(self, todo: set[int]) -> Iterator[Request]:
         twins = self._run.scores(metric=self._like) if self._like != self._name and todo else ()
-        there = {score.id: score.detail.get("replies", ()) for score in twins}
+        there = {score.id: (score.detail.get("replies", ()), score.detail.get(FINISHES)) for score in twins}
         for exchange in exchanges(self._run):
             if exchange.question.number not in todo:
                 continue
@@ -127,10 +127,13 @@ class _Verdicts:
             if isinstance(asked, Score):
                 self._take(exchange, asked)
                 continue
-            said = there.get(exchange.question.id, ())
+            said, ends = there.get(exchange.question.id, ((), None))
             if len(said) == len(asked):
                 keys = sorted(request.id for request in asked)
-                replies = {key: Response(text=text, cached=True) for key, text in zip(keys, said)}
+                replies = {
+                    key: Response(text=text, finish=end, cached=True)
+                    for key, text, end in zip(keys, said, ends or [None] * len(said))
+                }
                 self._take(exchange, self._metric.score(answer_of(exchange, reading), len(asked), replies))
                 continue
             self._waiting[exchange.question.id] = (exchange, len(asked), {})

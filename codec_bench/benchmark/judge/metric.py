@@ -117,6 +117,8 @@ def rubric_names() -> list[str]:
 
 
 STEM = "rating"
+FINISHES = "finishes"
+"""In the detail of a score, why each of its `replies` ended, where one of them was cut."""
 _SEPARATOR = "#"
 _SWAPPED = "s"
 
@@ -220,7 +222,9 @@ class JudgeMetric:
             responses: the replies by the request's id.
         """
         score = self._from(answer, asked, responses)
-        return replace(score, detail={**score.detail, CALLS: calls_of(list(responses.values()))})
+        ends = [response.finish for _, response in sorted(responses.items())]
+        cut = {FINISHES: ends} if "length" in ends else {}
+        return replace(score, detail={**score.detail, **cut, CALLS: calls_of(list(responses.values()))})
 
     def _from(self, answer: Answer, asked: int, responses: Mapping[str, Response]) -> Score:
         texts: dict[str, str] = {}

@@ -419,3 +419,19 @@ def test_audiobenchs_own_reader_reads_the_replies_that_are_there(tmp_path, rubri
     assert found[own][:2] == [full, full] and found[own][4] is None
     assert found[published] == [full, 0, 0, 0, 0, 0], "the last word of a reply is the rating, else it is 0"
     assert all(calls["n"] == calls["cached"] == 1 for calls in spent)
+
+
+@pytest.mark.parametrize("first", ["own", "published"])
+def test_a_reply_that_was_cut_is_cut_for_the_second_reader_too(tmp_path, first):
+    own, published = "rating[audiobench-0-5]", "rating[audiobench-0-5-official]"
+    said = {"q#0#0": Response(text="Rating: 3", finish="length"), "q#1#0": Response(text="Rating: 4", finish="stop")}
+    judge = Told(lambda r: said[r.id])
+    names = (own, published) if first == "own" else (published, own)
+    writer, made = answers(tmp_path, ["yes", "no"], names=names)
+    with closing(writer), closing(open_run(tmp_path)) as run:
+        asyncio.run(judge_all(run, writer, made.judged, judge, ask_all, lambda *a: None, 0))
+    with closing(open_run(tmp_path)) as run:
+        found = {name: [(s.value, s.status) for s in run.scores(metric=name)] for name in names}
+    assert len(judge.asked) == 2, "one reply serves both readers"
+    assert found[own] == [(None, "unparsed"), (4.0, "ok")]
+    assert found[published] == [(3.0, "ok"), (4.0, "ok")], "the published program does not look why a reply ended"
