@@ -7,7 +7,8 @@ Conventions
     stands in its detail.
     Nothing is scaled. What is no finite number is a failure of its item, with the text that stands there.
     VERSA counts insertions, deletions, replacements and hits of each item; they become one error rate, whose value is that of
-    the corpus, and which is declared as one. Other metrics are means over the items of which nothing more is known: neither what a
+    the corpus, and which is declared as one. So is AudioBench's error rate by item, and what an Inspect log holds as counts and
+    their base. Other metrics are means over the items of which nothing more is known: neither what a
     value can be at least and at most, nor whether it counts errors.
 
 Sources: the files that `versa/bin/scorer.py` writes (JSON lines, or Python literals by versions of before 2025) and the rules of
@@ -38,6 +39,8 @@ _RESERVED = {
     "protocol_digest", "bank_schema_version", "prompt_mode", "seed", "candidate_order",
 }  # fmt: skip
 _OPERATION = re.compile(r"(?P<rate>(?:.*_)?(?:wer|cer|per))_(?P<operation>insert|delete|replace|equal)")
+_RATIO = {"aggregate": "ratio", "bounds": [0.0, None]}
+"""The facts of a metric whose counts and their base were read."""
 _WORDS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _AUDIOBENCH = ("wer", "bleu", "meteor", "acc", "accuracy")
 """What AudioBench calls its numbers, beside those of judges."""
@@ -244,6 +247,7 @@ def read_inspect(path: Path) -> Imported:
     better = {name: _mapping(one.get("metadata")).get("higher_is_better") for name, one in whole.items()}
     samples = _mappings(held.get("samples"))
     several = any(sample.get("epoch", 1) != 1 for sample in samples)
+    counted: set[str] = set()
     for sample in samples:
         id = f"{sample.get('id')}#{sample.get('epoch', 1)}" if several else str(sample.get("id"))
         scores: dict[str, Score] = {}
@@ -256,21 +260,18 @@ def read_inspect(path: Path) -> Imported:
                 if score.value is not None and top is not None and under is not None:
                     score = Score.ok(score.value, score.protocol, numerator=top, denominator=under)
                 scores[shown] = score
+                # The export of this package writes a plain mean's items as values over 1.
+                if under is not None and score.numerator == top and score.denominator == under != 1:
+                    counted.add(shown)
         for name, why in _mapping(_mapping(sample.get("metadata")).get("without_value")).items():
             if isinstance(why, dict) and why.get("status") in get_args(Status):
                 scores[name] = Score(None, why["status"], why.get("reason"), _protocol(name, found))
         if sample.get("error"):
             found.failed[id] = str(_mapping(sample["error"]).get("message", "the sample ended with an error"))
         target = sample.get("target")
-        counted = any(score.denominator is not None for score in scores.values())
-        _add(
-            found,
-            id,
-            scores,
-            "ratio" if counted else "mean",
-            text=target if isinstance(target, str) else None,
-            better=better,
-        )
+        _add(found, id, scores, text=target if isinstance(target, str) else None, better=better)
+    for name in counted:
+        found.metrics[_named(name, found)] |= _RATIO
     if not samples:
         task = str(_mapping(held.get("eval")).get("task") or path.stem)
         totals = {
@@ -295,9 +296,9 @@ def _add(
                 hint="import one system, one task and one filter at a time",
             )
         found.scores.setdefault(id, {})[_named(name, found)] = score
-        of = aggregate if score.denominator is not None else "mean"
-        facts = found.metrics.setdefault(_named(name, found), _facts(name, found.toolkit, of))
-        facts["aggregate"] = of if score.denominator is not None else facts["aggregate"]
+        facts = found.metrics.setdefault(_named(name, found), _facts(name, found.toolkit, "mean"))
+        if aggregate == "ratio" and score.denominator is not None:
+            facts |= _RATIO
         if better and better.get(name) is not None:
             facts["higher_is_better"] = better[name]
     found.scores.setdefault(id, {})
@@ -444,7 +445,7 @@ def _facts(name: str, toolkit: str, aggregate: str) -> dict[str, Any]:
         "higher_is_better": better,
         "aggregate": aggregate,
         "kind": "single",
-        **({"bounds": [0.0, None]} if aggregate == "ratio" else {}),
+        **(_RATIO if aggregate == "ratio" else {}),
     }
 
 

@@ -157,6 +157,22 @@ def test_a_log_of_inspect(tmp_path):
         import_results(tmp_path / "log.eval", toolkit="inspect", out=tmp_path / "none")
 
 
+def test_plain_values_of_inspect_are_means_and_counts_over_their_base_are_a_ratio(tmp_path):
+    counts = [(1.0, 4.0), (0.0, 6.0)]
+    samples = [
+        {"id": str(n), "scores": {
+            "tone": {"value": n / 4}, "stoi": {"value": n / 2, "metadata": {"numerator": n / 2, "denominator": 1.0}},
+            "wer": {"value": top / under, "metadata": {"numerator": top, "denominator": under}},
+        }} for n, (top, under) in enumerate(counts)
+    ]  # fmt: skip
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps({"version": 2, "eval": {"task": "t"}, "samples": samples}))
+    run = import_results(file, toolkit="inspect", out=tmp_path / "run")
+    facts = {name.partition("[")[0]: (of["aggregate"], of.get("bounds")) for name, of in run.metrics.items()}
+    assert facts == {"tone": ("mean", None), "stoi": ("mean", None), "wer": ("ratio", [0.0, None])}
+    assert metrics(run)["wer[imported/inspect]"]["value"] == 0.1
+
+
 @pytest.mark.parametrize("toolkit", ["audiobench", "lm-eval", "lmms-eval", "inspect"])
 @pytest.mark.parametrize("text", ["", "[1]", "{}", '{"results": 3}', '{"results": {"a": 1}, "samples": [1], "sample_wer": [2]}', '{"samples": {"scores": 2}}'])  # fmt: skip
 def test_what_is_not_of_a_toolkits_form_is_one_sentence(tmp_path, toolkit, text):
