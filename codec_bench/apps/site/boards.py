@@ -4,8 +4,8 @@ Conventions
     A leaderboard is of one benchmark, or of one set of data, with the same part of it. Its columns are metrics with their
     protocols: numbers of two protocols are never in one column. It has a row for every run and system.
     A cell is `[value, low, high, n, failed, note]` in the unit of the record, with `None` where there is no number.
-    An unfinished run has rows, marked as such. `best` of a row numbers the columns in which it is the best, and `suspect` says what the
-    checks of its system found.
+    An unfinished run has rows, marked as such. `best` of a row numbers the columns in which it is the best, `barred` those in which
+    it is not compared, and `suspect` says what the checks of its system found.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
             **({"remarks": system["remarks"]} if system["remarks"] else {}),
             **({"suspect": system["suspect"]} if system.get("suspect") else {}),
             "cells": [_cell(entry, system, metric, protocol, notes) for metric, protocol in order],
+            **({"barred": barred} if (barred := _barred(system, order)) else {}),
             "doubted": [c for c, (metric, _) in enumerate(order) if (entry["key"], name, metric) in marked],
         }
         for entry in reversed(entries)
@@ -91,6 +92,12 @@ def _has_front(board: Mapping[str, Any]) -> bool:
         row["cells"][c] for c, head in enumerate(board["columns"]) if head["name"] == "bitrate" for row in board["rows"]
     )
     return rated and any(head["name"] != "bitrate" and head["higher"] is not None for head in board["columns"])
+
+
+def _barred(system: Mapping[str, Any], order: Sequence[tuple[str, str]]) -> list[int]:
+    """The numbers of the columns in which a system is not compared with the others of its run."""
+    standings = [system["metrics"].get(metric, {}).get("standing") or {} for metric, _ in order]
+    return [c for c, standing in enumerate(standings) if not standing.get("compared", True)]
 
 
 def _cell(

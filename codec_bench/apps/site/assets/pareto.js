@@ -29,7 +29,7 @@ function paretoView(box, board, state) {
     const at = (value) => (value === null || value === undefined ? null : value * column.factor);
     return rows
       .filter((row) => row.cells[rate]?.[0] > 0 && row.cells[chosen] && row.cells[chosen][0] !== null && row.family !== null)
-      .map((row) => ({ label: row.suspect ? `${row.system} (suspect)` : row.system, suspect: Boolean(row.suspect), family: families.indexOf(row.family), x: row.cells[rate][0] / 1000, y: at(row.cells[chosen][0]), low: at(row.cells[chosen][1]), high: at(row.cells[chosen][2]), n: row.cells[chosen][3] }));
+      .map((row) => ({ label: row.suspect ? `${row.system} (suspect)` : row.system, barred: Boolean(row.suspect || sourceOf(row, chosen).barred?.includes(chosen)), family: families.indexOf(row.family), x: row.cells[rate][0] / 1000, y: at(row.cells[chosen][0]), low: at(row.cells[chosen][1]), high: at(row.cells[chosen][2]), n: row.cells[chosen][3] }));
   };
 
   const again = keptDrawn(picture, (room) => {
@@ -41,9 +41,9 @@ function paretoView(box, board, state) {
       verdict.textContent = "";
       return el("p", { class: "lead" }, "None of the systems shown has a bitrate and a value.");
     }
-    const front = frontOf(all.filter((p) => !p.suspect), column);
+    const front = frontOf(all.filter((p) => !p.barred), column);
     if (own) {
-      const beaten = points.filter((p) => !p.suspect && p.x <= own[0] && !better(column, own[1], p.y) && (p.x < own[0] || p.y !== own[1]));
+      const beaten = points.filter((p) => !p.barred && p.x <= own[0] && !better(column, own[1], p.y) && (p.x < own[0] || p.y !== own[1]));
       const first = beaten.reduce((a, b) => (a === null || better(column, b.y, a.y) ? b : a), null);
       verdict.textContent = first === null ? "Your point is on the front: no system shown is as good at its bitrate or below." : `${first.label} is as good or better at ${number(first.x, 2)} kbps${beaten.length > 1 ? `, and so ${beaten.length === 2 ? "is" : "are"} ${beaten.length - 1} more` : ""}.`;
     } else verdict.textContent = "";
@@ -74,7 +74,7 @@ function paretoView(box, board, state) {
   for (const input of [ownRate, ownValue]) input.addEventListener("input", take);
   box.replaceChildren(
     el("h2", null, "Quality and bitrate"),
-    el("p", { class: "lead" }, `The line is the front: no system shown is better at the same bitrate or below. A system that is suspect is on no front. Points of one codec are joined${board.source ? "" : "; bars are 95 % intervals"}. Type a bitrate and a value to see where a system of your own would stand.`),
+    el("p", { class: "lead" }, `The line is the front: no system shown is better at the same bitrate or below. A system that is suspect, or has values for too few samples, is on no front. Points of one codec are joined${board.source ? "" : "; bars are 95 % intervals"}. Type a bitrate and a value to see where a system of your own would stand.`),
     el("div", { class: "controls" },
       chooser("Metric", others.map((c) => [String(c), columnTitle(board.columns, c)]), String(chosen), (value) => {
         chosen = Number(value);
