@@ -165,7 +165,9 @@ def read_audiobench(path: Path) -> Imported:
         for number, record in enumerate(_mappings(rates)):
             words, value = len(str(record.get("reference", "")).split()), _number(record.get(rate))
             score = _score(record.get(rate), _protocol(rate, found), rate in record)
-            if score.value is not None and value is not None and words:
+            if score.value is not None and not words:
+                score = Score.undefined("the reference has no word", _protocol(rate, found))
+            elif score.value is not None and value is not None:
                 score = Score.ok(
                     value, _protocol(rate, found), numerator=float(round(value * words)), denominator=float(words)
                 )
@@ -200,6 +202,8 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
             if "doc_id" not in record:
                 raise UserError(f"'{path}', line {number}: there is no 'doc_id' that names the item")
             names = record.get("metrics")
+            if isinstance(names, list) and not all(isinstance(n, str) for n in names):
+                raise UserError(f"'{path}', line {number}: 'metrics' holds {str(names)[:60]}; expected names of scores")
             names = names if isinstance(names, list) else [n for n in record if n not in _HARNESS_FIELDS]
             kind = f"/{record['filter']}" if record.get("filter") not in (None, "none") else ""
             scores = {
@@ -226,7 +230,13 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
             detail = {"n": n} | ({} if error is None else {"stderr": error})
             score = _score(value, _protocol(shown, found), True)
             scores[shown] = Score.ok(score.value, score.protocol, detail=detail) if score.value is not None else score
-        _add(found, task, scores, better=known)
+        if scores and found.samples:
+            raise UserError(
+                f"'{path}' holds several tasks, such as '{found.samples[0].id}' and '{task}'",
+                hint="import one at a time: the samples of one (.jsonl), which --log_samples writes, or the results of a run of one",
+            )
+        if scores:
+            _add(found, task, scores, better=known)
     return _whole(found, path)
 
 
@@ -276,9 +286,9 @@ def read_inspect(path: Path) -> Imported:
         task = str(_mapping(held.get("eval")).get("task") or path.stem)
         totals = {
             f"{name}/{of}": _score(_mapping(number).get("value"), _protocol(f"{name}/{of}", found), True)
-            for name, one in whole.items() for of, number in _mapping(one.get("metrics")).items()
+            for name, one in whole.items() for of, number in _mapping(one.get("metrics")).items() if of != "stderr"
         }  # fmt: skip
-        _add(found, task, totals)
+        _add(found, task, totals, better={total: better.get(total.rpartition("/")[0]) for total in totals})
     return _whole(found, path)
 
 

@@ -157,6 +157,39 @@ def test_a_log_of_inspect(tmp_path):
         import_results(tmp_path / "log.eval", toolkit="inspect", out=tmp_path / "none")
 
 
+@pytest.mark.parametrize("toolkit", ["lm-eval", "lmms-eval"])
+def test_results_of_several_tasks_are_not_averaged(tmp_path, toolkit):
+    file = tmp_path / "results.json"
+    file.write_text(json.dumps({"results": {"mmlu": {"acc,none": 0.5}, "mmlu_law": {"acc,none": 0.1}}}))
+    with pytest.raises(UserError, match="several tasks, such as 'mmlu' and 'mmlu_law'"):
+        import_results(file, toolkit=toolkit, out=tmp_path / "run")
+    with pytest.raises(UserError, match="line 1: 'metrics' holds"):
+        lines = written(tmp_path / "s.jsonl", ['{"doc_id": 0, "metrics": [["acc"]], "acc": 1}'])
+        import_results(lines, toolkit=toolkit, out=tmp_path / "run")
+
+
+def test_an_empty_reference_of_audiobench_has_no_error_rate(tmp_path):
+    file = tmp_path / "set.json"
+    items = [{"reference": "", "wer": 2.0}, {"reference": "a b", "wer": 0.5}]
+    file.write_text(json.dumps({"wer": 1.0, "sample_wer": items}))
+    run = import_results(file, toolkit="audiobench", out=tmp_path / "run")
+    found = metrics(run)["wer[imported/audiobench]"]
+    assert (found["value"], found["n"]) == (0.5, 1)
+    assert [s.reason for s in run.scores(without_value=True) if s.value is None] == ["the reference has no word"]
+
+
+def test_a_log_of_inspect_without_samples_has_its_direction_and_no_standard_error_as_a_metric(tmp_path):
+    of = {
+        "name": "m",
+        "metrics": {"mean": {"value": 0.5}, "stderr": {"value": 0.1}},
+        "metadata": {"higher_is_better": False},
+    }
+    file = tmp_path / "log.json"
+    file.write_text(json.dumps({"eval": {"task": "t"}, "results": {"scores": [of]}}))
+    run = import_results(file, toolkit="inspect", out=tmp_path / "run")
+    assert {n: f["higher_is_better"] for n, f in run.metrics.items()} == {"m/mean[imported/inspect]": False}
+
+
 def test_plain_values_of_inspect_are_means_and_counts_over_their_base_are_a_ratio(tmp_path):
     counts = [(1.0, 4.0), (0.0, 6.0)]
     samples = [
