@@ -62,7 +62,7 @@ AT_BOUND = 0.001
 SKEWED = 0.25
 """How large the skewness over the square root of the number of items may be before bounded scores count as skewed."""
 FEW_RARE = 5.0
-FEWEST_MATCHES, FEWEST_EVEN = 25, 6.0
+FEWEST_MATCHES, FEWEST_EVEN = 10, 6.0
 """Of values of a corpus: matches of the longest n-grams, and effective units where units are unequal."""
 SHORT = (
     f"fewer than {FEW_ITEMS:,} items do not show whether one in a thousand is lost or looped many times over, "
