@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import names
+from codec_bench.report.numbers import doubts_in
 from codec_bench.report.opened import open_run
 from codec_bench.stats.identity import identity_of
 from codec_bench.stats.intervals import declared_bounds
@@ -23,19 +24,23 @@ from codec_bench.store.record import Run
 class Pair:
     """System A compared with system B: one comparison for each metric that both were scored with.
 
-    `unlike` says in what the benchmark was asked in another way in the run of B, such as `other prompt`.
+    `unlike` says in what the benchmark was asked in another way in the run of B, such as `other prompt`. `suspect` says what the
+    checks of A or B found. Where they found something, neither of the two is the better one.
     """
 
     a: str
     b: str
     comparisons: list[Comparison]
     unlike: tuple[str, ...] = ()
+    suspect: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values; the test of a comparison stands among its other fields."""
+        """As JSON values; the test of a comparison stands among its other fields. `wins`, `losses` and `ties` are None beside a suspect."""
         compared = [asdict(comparison) for comparison in self.comparisons]
-        found = [{**one, **one.pop("test")} for one in compared]
-        return {"a": self.a, "b": self.b, "comparisons": found, "unlike": list(self.unlike)}
+        uncounted = dict.fromkeys(("wins", "losses", "ties")) if self.suspect else {}
+        found = [{**one, **one.pop("test"), **uncounted} for one in compared]
+        told = {"unlike": list(self.unlike), "suspect": dict(self.suspect)}
+        return {"a": self.a, "b": self.b, "comparisons": found, **told}
 
 
 def compare(
@@ -73,18 +78,23 @@ def compare(
     opened = [r if isinstance(r, Run) else open_run(r) for r in runs]
     wanted = names(systems) if systems is not None else []
     found = [
-        (label_a, label_b, list(_metrics(run_a, a, run_b, b, metrics, seed)))
-        for (run_a, a, label_a), (run_b, b, label_b) in _pairs(opened, wanted)
+        (first[2], second[2], list(_metrics(*first[:2], *second[:2], metrics, seed)), _suspects(first, second))
+        for first, second in _pairs(opened, wanted)
     ]
     unlike = tuple(identity_of(opened[0]).differences(identity_of(opened[-1]), rows=False)) if len(opened) == 2 else ()
-    adjusted = iter(holm([comparison.test.p for _, _, comparisons in found for comparison in comparisons]))
+    adjusted = iter(holm([comparison.test.p for _, _, comparisons, _ in found for comparison in comparisons]))
     return [
-        Pair(a, b, [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons], unlike)
-        for a, b, comparisons in found
+        Pair(a, b, [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons], unlike, suspect)
+        for a, b, comparisons, suspect in found
     ]
 
 
 _Side = tuple[Run, str, str]
+
+
+def _suspects(*sides: _Side) -> dict[str, str]:
+    """What the checks of the two found, by the names that they are called here."""
+    return {label: found for run, system, label in sides if (found := doubts_in(run, system))}
 
 
 def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Side]]:

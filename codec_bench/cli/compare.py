@@ -63,7 +63,10 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
     tests = sum(c.test.p is not None for pair in pairs for c in pair.comparisons)
     for pair in pairs:
         out.print(Text(plain(f"A: {pair.a}   B: {pair.b}")))
-        out.print(comparison_table(pair.comparisons, adjusted=tests > 1, width=out.width))
+        contest = not pair.suspect
+        out.print(comparison_table(pair.comparisons, adjusted=tests > 1, is_contest=contest, width=out.width))
+        for name, found in pair.suspect.items():
+            out.print(Text(plain(f"{name} is suspect, so that neither is the better one: {found}")))
         for note in comparison_notes(pair.comparisons):
             out.print(Text(plain(note)))
         if pair.unlike:

@@ -60,9 +60,9 @@ def valued(entries: Mapping[str, MetricSummary]) -> dict[str, MetricSummary]:
     return {name: entry for name, entry in entries.items() if entry.value is not None and math.isfinite(entry.value)}
 
 
-def named_with_part(name: str, run: Run) -> str:
-    """A name, with what says that the run did not use all data."""
-    parts = parts_taken(run)
+def marked_name(name: str, run: Run, system: str) -> str:
+    """A name, with what says that the run did not use all data, or that the checks of its system found something."""
+    parts = [*parts_taken(run), *(["suspect"] if numbers.doubts_in(run, system) else [])]
     return f"{name} ({', '.join(parts)})" if parts else name
 
 
@@ -95,12 +95,13 @@ def parts_taken(run: Run) -> list[str]:
     return [*limited, *sharded, *lacking]
 
 
-def facts_of(run: Run, entry: MetricSummary) -> dict[str, Any]:
-    """What to know of a value: where it was measured, how sure it is and on what it rests."""
+def facts_of(run: Run, system: str, entry: MetricSummary) -> dict[str, Any]:
+    """What to know of a value: where it was measured, how sure it is, on what it rests, and what the checks of its system found."""
     meta = run.meta
     config, ends = meta["config"], entry.ci95
     told = {
         "part": ", ".join(parts_taken(run)) or None,
+        "suspect": numbers.doubts_in(run, system),
         "protocol": entry.protocol,
         "unit": entry.unit or None,
         "ci95": [float(end) for end in ends] if ends and all(map(math.isfinite, ends)) else None,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.report.export_facts import data_of, facts_of, named_with_part, results_of, valued
+from codec_bench.report.export_facts import data_of, facts_of, marked_name, results_of, valued
 from codec_bench.stats.intervals import LEVEL, t_quantile
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.export import Target, opened
@@ -67,7 +67,7 @@ def _error(entry: MetricSummary) -> float | None:
 def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: str) -> dict[str, Any]:
     """The results as lm-evaluation-harness and lmms-eval keep them, which differ in what stands beside them."""
     meta, data, counts = run.meta, data_of(run.meta), run.counts()
-    name = named_with_part(data.name, run)
+    name = marked_name(data.name, run, system)
     values: dict[str, Any] = {"alias": name}
     for metric, entry in entries.items():
         error = _error(entry)
@@ -77,7 +77,7 @@ def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: 
     config = {
         "task": name, "dataset_path": data.repository or data.name, "dataset_name": data.configuration, "test_split": data.split,
         "metric_list": [{"metric": _key(metric), "higher_is_better": said} for metric, said in zip(entries, better.values(), strict=True)],
-        "metadata": {"version": 1, "codec_bench": {metric: facts_of(run, entry) for metric, entry in entries.items()}},
+        "metadata": {"version": 1, "codec_bench": {metric: facts_of(run, system, entry) for metric, entry in entries.items()}},
     }  # fmt: skip
     samples = {"original": counts["samples"], "effective": max(entry.n for entry in entries.values())}
     lm = form == "lm-eval"
@@ -123,7 +123,7 @@ def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dic
             {
                 "name": metric, "scorer": metric, "scored_samples": entry.n, "unscored_samples": entry.failed,
                 "metrics": {name: {"name": name, "value": float(value)} for name, value in numbers.items() if value is not None},
-                "metadata": facts_of(run, entry),
+                "metadata": facts_of(run, system, entry),
             }
         )  # fmt: skip
     dataset = {
@@ -133,7 +133,7 @@ def _inspect(run: Run, system: str, entries: Mapping[str, MetricSummary]) -> dic
         "sample_ids": [s["id"] for s in samples],
     }
     spec = {
-        "eval_id": digest, "run_id": digest, "task_id": digest, "created": str(meta.get("started") or made), "task": named_with_part(data.name, run),
+        "eval_id": digest, "run_id": digest, "task_id": digest, "created": str(meta.get("started") or made), "task": marked_name(data.name, run, system),
         "dataset": dataset, "model": f"codec-bench/{system}", "config": {"limit": meta["config"].get("limit")},
         "packages": {name: str(version) for name, version in (meta.get("versions") or {}).items()},
         "metadata": {"judge": meta["config"].get("judge"), "command": meta["config"].get("command")},

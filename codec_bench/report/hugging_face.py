@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.report.export_facts import data_of, facts_of, named_with_part, results_of, valued
+from codec_bench.report.export_facts import data_of, facts_of, marked_name, results_of, valued
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.export import Target, opened
 from codec_bench.store.record import Run
@@ -91,7 +91,7 @@ def _eval_results(
     told = EvalResultEntry(
         dataset_id=data.repository, task_id=data.configuration or "default", value=entry.value,
         dataset_revision=data.revision, date=meta.get("finished"),
-        notes="; ".join([f"codec-bench {chosen}", *(f"{name} {said}" for name, said in facts_of(run, entry).items())]),
+        notes="; ".join([f"codec-bench {chosen}", *(f"{name} {said}" for name, said in facts_of(run, system, entry).items())]),
     )  # fmt: skip
     return eval_result_entries_to_yaml([told])
 
@@ -105,8 +105,8 @@ def _model_index(run: Run, system: str, entries: Mapping[str, MetricSummary]) ->
         EvalResult(
             task_type=what, dataset_type=data.repository or data.name, dataset_name=data.name,
             dataset_config=data.configuration, dataset_split=data.split, dataset_revision=data.revision,
-            metric_type=name.partition("[")[0].partition("@")[0], metric_name=named_with_part(name, run),
-            metric_value=entry.value, metric_args=facts_of(run, entry),
+            metric_type=name.partition("[")[0].partition("@")[0], metric_name=marked_name(name, run, system),
+            metric_value=entry.value, metric_args=facts_of(run, system, entry),
         )
         for name, entry in entries.items()
     ]  # fmt: skip

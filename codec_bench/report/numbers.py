@@ -24,6 +24,7 @@ from codec_bench.stats.summary_types import (
     Summary,
     SystemSummary,
 )
+from codec_bench.store.record import Run
 
 __all__ = ["UNPROCESSED"]  # what writes numbers names the unprocessed audio too
 BOLD = "Bold is the best value of a column, with every value that a paired test over the same samples does not tell from it"
@@ -127,6 +128,11 @@ def marked(name: str, system: SystemSummary) -> str:
 def doubts_text(system: SystemSummary) -> str | None:
     """What the checks of a system found, as one text; None if they found nothing."""
     return plain("; ".join(f"{f['check']} is {f['state']}: {f['found']}" for f in system.doubts)) or None
+
+
+def doubts_in(run: Run, system: str) -> str | None:
+    """What a run's checks of a system found, as one text; None if they found nothing."""
+    return doubts_text(SystemSummary(checks=(run.meta.get("checks") or {}).get(system)))
 
 
 def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:

@@ -68,38 +68,44 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
         rivals: the results of each system but the unprocessed audio. suspects: those whose checks found something.
         higher_is_better: the direction of the metric; None if neither is better, so that only the common samples are found.
     """
-    valued = {name: parts for name, parts in rivals.items() if len(parts.numbers)}
-    barred: dict[K, str] = {name: SUSPECT for name in valued if name in suspects}
-    barred |= dict.fromkeys((name for name in rivals if name not in valued), LACKING)
-    most = max((len(parts.numbers) for name, parts in valued.items() if name not in barred), default=0)
-    barred |= {
-        name: LACKING for name, parts in valued.items() if name not in barred and len(parts.numbers) < WHOLE * most
-    }
-    compared = {name: parts for name, parts in valued.items() if name not in barred}
-    common = _common(list((compared or valued).values()))
+    found = barred({name: len(parts.numbers) for name, parts in rivals.items()}, suspects)
+    compared = {name: parts for name, parts in rivals.items() if name not in found}
+    most = max((len(parts.numbers) for parts in compared.values()), default=0)
+    common = _common(list(compared.values()) or [parts for parts in rivals.values() if len(parts.numbers)])
     if higher_is_better is None:
-        return Verdict(common, barred=barred)
+        return Verdict(common, barred=found)
     if len(compared) < 2:
-        return Verdict(common, barred=barred, reason="fewer than two systems can be compared")
+        return Verdict(common, barred=found, reason="fewer than two systems can be compared")
     if len(common) < HALF * most:
         few = f"only {len(common):,} of {most:,}" if len(common) else "none"
-        return Verdict(common, barred=barred, reason=f"the systems have {few} of their samples in common")
+        return Verdict(common, barred=found, reason=f"the systems have {few} of their samples in common")
     within = {name: _among(parts, common) for name, parts in compared.items()}
-    found = {name: value for name, parts in within.items() if (value := parts.value) is not None}
-    if len(found) < 2:
-        return Verdict(common, barred=barred, reason="fewer than two systems have a value over the common samples")
+    values = {name: value for name, parts in within.items() if (value := parts.value) is not None}
+    if len(values) < 2:
+        return Verdict(common, barred=found, reason="fewer than two systems have a value over the common samples")
     sign = 1 if higher_is_better else -1
-    top = max(found, key=lambda name: sign * found[name])
-    alike = _alike({name: within[name] for name in found}, top)
+    top = max(values, key=lambda name: sign * values[name])
+    alike = _alike({name: within[name] for name in values}, top)
     if alike is None:
         reason = "there are too few independent speakers or items to tell systems apart"
-        return Verdict(common, barred=barred, reason=reason)
+        return Verdict(common, barred=found, reason=reason)
     best = {top, *alike}
     own = {name: sign * value for name, parts in compared.items() if (value := parts.value) is not None}
     beaten = max((own[name] for name in own if name not in best), default=-np.inf)
     marked = frozenset(name for name in best if own[name] >= beaten)
     untold = None if marked else "over the samples of each system, others have better values than over the common ones"
-    return Verdict(common, marked, barred, untold)
+    return Verdict(common, marked, found, untold)
+
+
+def barred(counts: Mapping[K, int], suspects: Collection[K]) -> dict[K, str]:
+    """The systems that are compared with no other, each with the reason.
+
+    Args:
+        counts: for how many samples each system has a value. suspects: those whose checks found something.
+    """
+    found = {name: SUSPECT if n else LACKING for name, n in counts.items() if not n or name in suspects}
+    most = max((n for name, n in counts.items() if name not in found), default=0)
+    return found | {name: LACKING for name, n in counts.items() if name not in found and n < WHOLE * most}
 
 
 def _common(parts: Sequence[Parts]) -> np.ndarray:

@@ -16,8 +16,11 @@ FINDING = {
 SUSPECT = {"side": {"ok": ["contract"], "findings": [FINDING], "unchecked": []}}
 
 
-def recorded(folder, values, *, higher=True, checks=None, speakers=None, kbps=None) -> Run:
-    """A run with one metric, `m`, and with bitrates if `kbps` gives them by system. A value that is None is an item that failed."""
+def recorded(folder, values, *, higher=True, checks=None, speakers=None, kbps=None, **more) -> Run:
+    """A run with one metric, `m`, and with bitrates if `kbps` gives them by system. A value that is None is an item that failed.
+
+    `more` are further entries of the record.
+    """
     metrics = {"m": {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": higher, "aggregate": "mean"}}
     if kbps:
         metrics["bitrate"] = {"protocol": "b/1", "unit": "bps", "higher_is_better": False, "aggregate": "ratio"}
@@ -35,6 +38,6 @@ def recorded(folder, values, *, higher=True, checks=None, speakers=None, kbps=No
                 scores["bitrate"] = Score.ok(bits / 2, "b/1", numerator=bits, denominator=2)
             record = ItemRecord(name, samples[n].id, "failed" if lost else "ok", "gave up" if lost else None, scores)
             writer.write([(n, record)])
-    writer.set_meta(**meta, **({"checks": checks} if checks else {}))
+    writer.set_meta(**meta, **more, **({"checks": checks} if checks else {}))
     writer.close()
     return Run(folder)

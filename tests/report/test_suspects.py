@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pytest
+import yaml
 from compared_runs import FINDING, SUSPECT, recorded
 
+from codec_bench.api.compare import compare
 from codec_bench.report.figures import write_figures
 from codec_bench.report.figures.draw import _footnotes
 from codec_bench.report.figures.plots import plots_of
@@ -76,3 +79,31 @@ def test_the_page_says_which_names_form_no_curve(tmp_path):
     run = recorded(tmp_path / "run", {"rvq2": GOOD, "rvq16": GOOD + 0.1}, kbps={"rvq2": 2.0, "rvq16": 16.0})
     write_page([run], tmp_path / "page.html")
     assert "name them rvq@2, rvq@16, by the name in `info`" in (tmp_path / "page.html").read_text()
+
+
+def test_compare_counts_no_win_for_it_nor_against_it(run, command):
+    pairs = {frozenset((pair.a, pair.b)): pair for pair in compare(runs=[run])}
+    assert [pair.suspect for names, pair in pairs.items() if "side" in names] == [{"side": FOUND}] * 2
+    assert not pairs[frozenset(("plain", "worse"))].suspect
+    code, out, _ = command("compare", run.folder, "--json")
+    for pair in json.loads(out):
+        counts = {c[name] for c in pair["comparisons"] for name in ("wins", "losses", "ties")}
+        assert code == 0 and (counts == {None}) == ("side" in (pair["a"], pair["b"])) == bool(pair["suspect"])
+    _, out, _ = command("compare", run.folder, "--systems", "side,plain", "--metrics", "m")
+    assert f"side is suspect, so that neither is the better one: {FOUND}" in " ".join(out.split()) and "19 : 0" not in out
+    _, out, _ = command("compare", run.folder, "--systems", "plain,worse", "--metrics", "m")
+    assert "suspect" not in out and "19 : 0 : 0" in out
+
+
+@pytest.mark.parametrize("form", ["hf-eval-results", "model-index", "lm-eval", "lmms-eval", "inspect"])
+def test_exports_for_other_programs_say_it_with_what_was_found(command, tmp_path, form):
+    """The mark stands in the name that such a program shows, where there is one, and the finding beside the value."""
+    run = recorded(tmp_path / "run", {"side": GOOD + 0.2, "plain": GOOD}, checks=SUSPECT, config={"data": "hf:org/data"})
+    told = {}
+    for system in ("side", "plain"):
+        file = tmp_path / f"{system}.json"
+        code, _, err = command("export", run.folder, "--format", form, "--system", system, "--out", file)
+        assert code == 0, err
+        told[system] = file.read_text("utf-8")
+    held = json.dumps(yaml.safe_load(told["side"]))
+    assert FOUND in held and ("suspect)" in held or form == "hf-eval-results") and "suspect" not in told["plain"]

@@ -36,7 +36,7 @@ from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
 from codec_bench.stats.intervals import Interval
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import SystemSummary
-from codec_bench.stats.verdict import LACKING, WHOLE
+from codec_bench.stats.verdict import barred
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
@@ -297,10 +297,10 @@ def _parameters(folder: Path, system: str) -> float | None:
 def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: int) -> CodecTable:
     _, data, metric, protocol = key
     facts = held.facts
-    most = max((point.n or 0 for point in held.points.values() if not point.doubt), default=0)
+    doubted = {name for name, point in held.points.items() if point.doubt}
+    out = barred({name: point.n or 0 for name, point in held.points.items()}, doubted)
     points = tuple(
-        replace(point, doubt=LACKING) if not point.doubt and (point.n or 0) < WHOLE * most else point
-        for point in sorted(held.points.values(), key=_in_order)
+        replace(point, doubt=point.doubt or out.get(point.name)) for point in sorted(held.points.values(), key=_in_order)
     )
     table = CodecTable(
         OWN, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,
