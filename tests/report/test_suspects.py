@@ -90,7 +90,9 @@ def test_compare_counts_no_win_for_it_nor_against_it(run, command):
         counts = {c[name] for c in pair["comparisons"] for name in ("wins", "losses", "ties")}
         assert code == 0 and (counts == {None}) == ("side" in (pair["a"], pair["b"])) == bool(pair["suspect"])
     _, out, _ = command("compare", run.folder, "--systems", "side,plain", "--metrics", "m")
-    assert f"side is suspect, so that neither is the better one: {FOUND}" in " ".join(out.split()) and "19 : 0" not in out
+    assert (
+        f"side is suspect, so that neither is the better one: {FOUND}" in " ".join(out.split()) and "19 : 0" not in out
+    )
     _, out, _ = command("compare", run.folder, "--systems", "plain,worse", "--metrics", "m")
     assert "suspect" not in out and "19 : 0 : 0" in out
 
@@ -98,7 +100,9 @@ def test_compare_counts_no_win_for_it_nor_against_it(run, command):
 @pytest.mark.parametrize("form", ["hf-eval-results", "model-index", "lm-eval", "lmms-eval", "inspect"])
 def test_exports_for_other_programs_say_it_with_what_was_found(command, tmp_path, form):
     """The mark stands in the name that such a program shows, where there is one, and the finding beside the value."""
-    run = recorded(tmp_path / "run", {"side": GOOD + 0.2, "plain": GOOD}, checks=SUSPECT, config={"data": "hf:org/data"})
+    run = recorded(
+        tmp_path / "run", {"side": GOOD + 0.2, "plain": GOOD}, checks=SUSPECT, config={"data": "hf:org/data"}
+    )
     told = {}
     for system in ("side", "plain"):
         file = tmp_path / f"{system}.json"

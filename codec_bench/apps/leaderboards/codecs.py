@@ -300,7 +300,8 @@ def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: i
     doubted = {name for name, point in held.points.items() if point.doubt}
     out = barred({name: point.n or 0 for name, point in held.points.items()}, doubted)
     points = tuple(
-        replace(point, doubt=point.doubt or out.get(point.name)) for point in sorted(held.points.values(), key=_in_order)
+        replace(point, doubt=point.doubt or out.get(point.name))
+        for point in sorted(held.points.values(), key=_in_order)
     )
     table = CodecTable(
         OWN, data, metric, facts.get("unit", ""), facts.get("higher_is_better"), protocol, points,

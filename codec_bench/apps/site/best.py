@@ -17,7 +17,7 @@ from codec_bench.stats.breakdown import Parts
 from codec_bench.stats.intervals import declared_bounds, ratios
 from codec_bench.stats.recorded import JUDGED
 from codec_bench.stats.summary_types import BITRATE
-from codec_bench.stats.verdict import verdict
+from codec_bench.stats.verdict import barred, verdict
 
 Row = dict[str, Any]
 Entry = Mapping[str, Any]
@@ -26,7 +26,7 @@ Entry = Mapping[str, Any]
 def mark_best(
     rows: Sequence[Row], columns: Sequence[tuple[str, str]], entries: Mapping[str, Entry], site: SiteFolder | None
 ) -> None:
-    """Gives each row the numbers of the columns in which it is the best, as `best`.
+    """Gives each row the numbers of the columns in which it is the best, as `best`, and of those in which it is not compared, as `barred`.
 
     Args:
         rows: of the leaderboard, the newest first. columns: the name and the protocol of each. entries: of its runs, by key.
@@ -41,6 +41,9 @@ def mark_best(
     for c, (metric, _) in enumerate(columns):
         measured = ([row for row in of if row["cells"][c] is not None and row["family"] is not None] for of in alike)
         rivals = [of[0] for of in measured if of]
+        counts = {n: row["cells"][c][3] for n, row in enumerate(rivals)}
+        for n in barred(counts, {n for n in counts if rivals[n].get("suspect")}):
+            rivals[n]["barred"] = sorted({c, *rivals[n].get("barred", ())})
         for row in _best(rivals, metric, entries, held):
             row.setdefault("best", []).append(c)
 

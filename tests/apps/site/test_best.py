@@ -70,6 +70,17 @@ def test_the_pages_name_suspects_and_systems_without_numbers(tmp_path, browser):
     front = browser.execute_script("return document.querySelector('#pareto path.front').getAttribute('d')")
     begins = float(re.match(r"M([\d.]+)", front)[1])
     assert x["few"] < x["side (suspect)"] < begins == pytest.approx(x["c"], abs=0.01)
-    go(browser, "#/system/side")
+    # Nor do they take a place: the better ones of both runs are the first and the second of four.
+    place = "return [...document.querySelectorAll('main tbody tr')].find((tr) => tr.innerText.includes('m/1')).cells[3].innerText"
+    places = {}
+    for name in ("d", "few", "side"):
+        go(browser, f"#/system/{name}")
+        places[name] = browser.execute_script(place)
+    assert places == {"d": "1 of 4", "few": "–", "side": "–"}
     assert "compared with no other" in texts(browser, ".banner")[0]
+    runs = {row["system"]: row["run"] for row in SiteFolder(made.folder).read_data(f"boards/{key}")["rows"]}
+    go(browser, f"#/compare/{key}?a={runs['d']}:d&b={runs['side']}:side")
+    assert any("neither is the better one" in text for text in texts(browser, ".banner")) and "–" in texts(
+        browser, "td"
+    )
     assert complaints(browser) == []

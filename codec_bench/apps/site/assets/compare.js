@@ -33,6 +33,7 @@ view("compare", async (box, [key], state) => {
       const pairs = inCommon(one, other);
       return { c, one, other, pairs, test: pairedDifference(one, other, pairs, board.columns[c].higher) };
     }));
+    const suspects = [rowA, rowB].filter((row) => row.suspect);
     const lines = scored.map(({ c, test }) => {
       const column = board.columns[c];
       return [
@@ -42,10 +43,11 @@ view("compare", async (box, [key], state) => {
         } }, columnTitle(board.columns, c)),
         ...[[rowA, test.a], [rowB, test.b]].map(([row, value]) => (value === null ? "–" : el("a", { href: address("run", sourceOf(row, c).run, { system: row.system, metric: column.name }) }, shown(value, column)))),
         el("span", null, shown(test.difference, column, 1), el("span", { class: "spread" }, test.why || plural(test.units, "independent unit"))),
-        `${test.wins} / ${test.ties} / ${test.losses}`, test.pairs.toLocaleString("en"),
+        suspects.length ? "–" : `${test.wins} / ${test.ties} / ${test.losses}`, test.pairs.toLocaleString("en"),
       ];
     });
     result.replaceChildren(
+      ...suspects.map((row) => el("p", { class: "banner" }, `${row.system} is suspect, so that neither is the better one: ${row.suspect}`)),
       el("h2", null, "Every metric"),
       el("p", { class: "lead" }, "A minus B over the samples that both have a value for, and over how many independent units (speakers, or samples). Wins are samples on which A is better. Choose a metric to see its groups and samples."),
       wordTable("Differences of every metric", ["Metric", right("A"), right("B"), right("A − B"), right("wins / ties / losses"), right("samples")], lines, "narrow"),

@@ -29,7 +29,7 @@ function paretoView(box, board, state) {
     const at = (value) => (value === null || value === undefined ? null : value * column.factor);
     return rows
       .filter((row) => row.cells[rate]?.[0] > 0 && row.cells[chosen] && row.cells[chosen][0] !== null && row.family !== null)
-      .map((row) => ({ label: row.suspect ? `${row.system} (suspect)` : row.system, barred: Boolean(row.suspect || sourceOf(row, chosen).barred?.includes(chosen)), family: families.indexOf(row.family), x: row.cells[rate][0] / 1000, y: at(row.cells[chosen][0]), low: at(row.cells[chosen][1]), high: at(row.cells[chosen][2]), n: row.cells[chosen][3] }));
+      .map((row) => ({ label: row.suspect ? `${row.system} (suspect)` : row.system, barred: isBarred(row, chosen), family: families.indexOf(row.family), x: row.cells[rate][0] / 1000, y: at(row.cells[chosen][0]), low: at(row.cells[chosen][1]), high: at(row.cells[chosen][2]), n: row.cells[chosen][3] }));
   };
 
   const again = keptDrawn(picture, (room) => {

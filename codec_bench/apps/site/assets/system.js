@@ -15,8 +15,8 @@ view("system", async (box, [name]) => {
     const all = newestRows(board.rows);
     const mine = newestRows(rowsOf(board))[0];
     const rows = board.columns.map((column, c) => [column, c, mine.cells[c]]).filter(([, , cell]) => cell).map(([column, c, cell]) => {
-      const rivals = all.filter((row) => row.cells[c] && row.cells[c][0] !== null && row.family !== null && !row.suspect);
-      const ranked = column.higher === null || column.higher === undefined || mine.family === null || mine.suspect || cell[0] === null ? "–" : `${1 + rivals.filter((row) => better(column, row.cells[c][0], cell[0])).length} of ${rivals.length}`;
+      const rivals = all.filter((row) => row.cells[c] && row.cells[c][0] !== null && row.family !== null && !isBarred(row, c));
+      const ranked = column.higher === null || column.higher === undefined || mine.family === null || isBarred(mine, c) || cell[0] === null ? "–" : `${1 + rivals.filter((row) => better(column, row.cells[c][0], cell[0])).length} of ${rivals.length}`;
       return [metricLink(column.name), el("a", { href: address("run", sourceOf(mine, c).run, { system: name, metric: column.name }) }, `${shown(cell[0], column)} ${column.unit}`), spreadOf(cell, column, cell[5] !== undefined), ranked, cell[3].toLocaleString("en"), el("code", null, column.protocol)];
     });
     box.append(el("h2", null, el("a", { href: address("board", board.key) }, boardTitle(board))), wordTable(`${name} on ${boardTitle(board)}`, ["Metric", right("Value"), "95 % interval", "Place", right("Samples"), "Protocol"], rows, "narrow"));

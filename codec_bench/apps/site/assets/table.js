@@ -30,6 +30,9 @@ function newestRows(rows) {
 /** The row that a cell is of. */
 const sourceOf = (row, c) => (row.from ? row.from[c] : row);
 
+/** Whether what a row has in a column is compared with no other: its system is suspect, or has values for too few samples. */
+const isBarred = (row, c) => Boolean(row.suspect || sourceOf(row, c).barred?.includes(c));
+
 /** A head that sorts. `sorted` is the direction by which the table is sorted by it, or null. */
 function sortHead(content, sorted, onclick, attributes = {}) {
   return el("th", { scope: "col", "aria-sort": sorted, ...attributes }, el("button", { type: "button", onclick }, content));
