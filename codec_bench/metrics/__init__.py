@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TABLE = {
     "bitrate": "codec_bench.metrics.bitrate:Bitrate",
     "cer": "codec_bench.metrics.error_rate:Cer",
+    "clipped_share": "codec_bench.metrics.level:ClippedShare",
     "duration_error": "codec_bench.metrics.prosody:DurationError",
     "dwer": "codec_bench.metrics.error_rate:Dwer",
     "emotion_accuracy": "codec_bench.metrics.emotion:EmotionAccuracy",
@@ -35,6 +36,7 @@ TABLE = {
     "fad": "codec_bench.metrics.fad:Fad",
     "hallucinated": "codec_bench.metrics.error_rate:Hallucinated",
     "kad": "codec_bench.metrics.fad:Kad",
+    "loudness_error": "codec_bench.metrics.level:LoudnessError",
     "lsd": "codec_bench.metrics.lsd:Lsd",
     "mcd": "codec_bench.metrics.mcd:Mcd",
     "leading_silence_error": "codec_bench.metrics.speech_activity:LeadingSilenceError",
@@ -56,6 +58,7 @@ TABLE = {
     "stoi": "codec_bench.metrics.stoi:Stoi",
     "ter": "codec_bench.metrics.units:Ter",
     "transcript": "codec_bench.metrics.transcript:Transcript",
+    "true_peak": "codec_bench.metrics.level:TruePeak",
     "ttsds2_pitch": "codec_bench.metrics.ttsds2:Ttsds2PitchScore",
     "ttsds2_wav2vec2": "codec_bench.metrics.ttsds2:Ttsds2Wav2vec2Score",
     "ttsds2_whisper": "codec_bench.metrics.ttsds2:Ttsds2WhisperScore",
@@ -94,6 +97,7 @@ TOPICS = {
         *("duration_error", "energy_corr", "f0_corr", "f0_rmse", "speaking_rate_error"),
         *("voiced_in_both", "vuv_error"),
     ),
+    "level": ("clipped_share", "loudness_error", "true_peak"),
     "silence": ("leading_silence_error", "silence_kept", "speech_kept", "speech_share"),
     "set": ("fad", "kad", "ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
 }

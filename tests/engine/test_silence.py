@@ -23,13 +23,13 @@ MEANT = {
     "stoi": 0.0, "estoi": 0.0, "wer[pocketsphinx]": 1.0, "wer_macro[pocketsphinx]": 1.0, "cer[pocketsphinx]": 1.0,
     "dwer[pocketsphinx]": 1.0, "transcript[pocketsphinx]": 0.0, "mel_distance": None, "stft_distance": None,
     "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "lsd": None, "duration_error": 0.0,
-    "voiced_in_both": 0.0, "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None,
+    "voiced_in_both": 0.0, "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None, "clipped_share": 0.0,
     "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None,
 }  # fmt: skip
 """They have a value that means what it says; None for one that depends on the sound."""
 WORST = {
     "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None, "f0_rmse": None,
-    "leading_silence_error": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "kad[ge2e]": None, "warpq": None,
+    "leading_silence_error": None, "loudness_error": None, "true_peak": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "kad[ge2e]": None, "warpq": None,
 }  # fmt: skip
 """They have no value for silence, and this worst one; None for a metric whose values have no bound."""
 for row in SCORERS:

@@ -1,0 +1,142 @@
+"""Level: how far the loudness moved, how high the waveform between samples goes, and how much of it is clipped."""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+
+from codec_bench.audio.loudness import PROTOCOL, loudness_lufs
+from codec_bench.metrics.base import Inputs, ItemMetric
+from codec_bench.types import Audio, Score
+
+FULL_SCALE = 32767 / 32768
+"""The highest level that 16 bits hold on both sides."""
+RUN_SAMPLES = 3
+PEAK_RATE_HZ = 192_000
+"""BS.1770 looks for the peak at four times 48 kHz."""
+
+
+class LoudnessError(ItemMetric):
+    """How far the estimate's loudness is from the reference's, in LU, as a distance. Lower is better.
+
+    The integrated loudness of BS.1770 with its gates, of each side at the reference's own rate. A gain of x dB counts x. The sign is in
+    `detail`: `louder_lu` is positive where the estimate is louder. Undefined where a side has no loudness: shorter than 0.4 s, or nowhere
+    above -70 LUFS.
+
+    Paper: ITU-R BS.1770-4, annex 1. Reference implementation: FFmpeg's filter `ebur128`, within 0.1 LU.
+
+    Examples:
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> quiet = Audio(clip.samples / 2, clip.sample_rate_hz)
+        >>> round(load_metric("loudness_error")(reference=[clip], estimate=[quiet])[0]["loudness_error"].value, 2)
+        6.02
+    """
+
+    name = "loudness_error"
+    kind = "pair"
+    unit = "LU"
+    higher_is_better = False
+    range = (0.0, None)
+    protocol = f"loudness_error/{PROTOCOL}"
+    paper = "ITU-R BS.1770-4, annex 1"
+    source = "FFmpeg's ebur128, to 0.1 LU"
+
+    def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` has the loudness of the estimate less that of the reference."""
+        levels = [loudness_lufs(Audio(side, item.rate_hz)) for side in item.pair]
+        for side, level in zip(("reference", "estimate"), levels):
+            if level is None:
+                return Score.undefined(f"the {side} is shorter than 0.4 s or nowhere above -70 LUFS", self.protocol)
+        louder = levels[1] - levels[0]
+        return Score.ok(abs(louder), self.protocol, detail={"louder_lu": round(louder, 4)})
+
+
+class _Uncut(ItemMetric):
+    """The common part of what looks at the estimate beyond full scale too."""
+
+    kind = "single"
+    higher_is_better = False
+
+    def heard(self, signal: np.ndarray) -> np.ndarray:
+        """The signal uncut: what lies beyond full scale is what is looked for."""
+        return signal
+
+
+class TruePeak(_Uncut):
+    """The highest level of the estimate's waveform, between its samples too, in dB of full scale (dBTP). Lower is better.
+
+    Above 0 a player or the next encoder will clip; broadcasters ask for -1 at most (EBU R 128). The estimate, at the reference's own rate, is
+    brought to 192 kHz, which is four times 48 kHz, and its largest magnitude is taken. A clip of full scale that a codec
+    coded is often above 0. Undefined for digital silence.
+
+    Paper: ITU-R BS.1770-4, annex 2. Reference implementation: FFmpeg's filter `ebur128=peak=true`, within 0.1 dB for speech and 0.5 dB for
+    white noise, which reaches up to half the rate, where interpolators differ; the synthetic signals of EBU Tech 3341,
+    within its tolerance (+0.2, -0.4 dB).
+
+    Examples:
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> round(load_metric("true_peak")(estimate=[clip])[0]["true_peak"].value, 1)
+        -2.9
+    """
+
+    name = "true_peak"
+    unit = "dB"
+    protocol = "true_peak/bs1770-4-192khz"
+    paper = "ITU-R BS.1770-4, annex 2"
+    source = "FFmpeg's ebur128 with peak=true, to 0.1 dB for speech"
+
+    def _score(self, item: Inputs) -> Score:
+        from codec_bench.audio.resample import resample
+
+        signal = np.asarray(item.estimate, np.float32)
+        above = resample(signal, item.rate_hz, PEAK_RATE_HZ) if item.rate_hz < PEAK_RATE_HZ else signal
+        peak = max((float(np.abs(side).max()) for side in (signal, above) if side.size), default=0.0)
+        if peak == 0.0:
+            return Score.undefined("the estimate is digital silence", self.protocol)
+        return Score.ok(20 * math.log10(peak), self.protocol)
+
+
+class ClippedShare(_Uncut):
+    """The share of the estimate's samples that are clipped, 0 to 1. Lower is better.
+
+    A sample is clipped if it is one of at least three in a row at or beyond full scale (32767/32768) on the same side. A single sample
+    there is a peak that was brought to full scale. Samples are those of the estimate at the reference's own rate, so an
+    estimate at another rate is looked at after it was resampled, where runs may end.
+
+    Source: the rule of Audacity's analyser "Find Clipping" with its default of three samples. A count by hand is the oracle.
+
+    Examples:
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> loud = Audio((8 * clip.samples).clip(-1, 1), clip.sample_rate_hz)
+        >>> load_metric("clipped_share")(estimate=[clip])[0]["clipped_share"].value
+        0.0
+        >>> load_metric("clipped_share")(estimate=[loud])[0]["clipped_share"].value > 0.01
+        True
+    """
+
+    name = "clipped_share"
+    range: ClassVar[tuple[float | None, float | None]] = (0.0, 1.0)
+    protocol = f"clipped_share/{RUN_SAMPLES}-in-a-row"
+    source = "the rule of Audacity's Find Clipping, counted by hand"
+
+    def _score(self, item: Inputs) -> Score:
+        signal = np.asarray(item.estimate)
+        if not signal.size:
+            return Score.undefined("the estimate has no samples", self.protocol)
+        clipped = sum(_in_runs(side >= FULL_SCALE) for side in (signal, -signal))
+        return Score.ok(clipped / signal.size, self.protocol)
+
+
+def _in_runs(high: np.ndarray) -> int:
+    """How many of the samples that are True stand in runs of at least `RUN_SAMPLES`."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], high, [False])).astype(np.int8)))
+    lengths = edges[1::2] - edges[::2]
+    return int(lengths[lengths >= RUN_SAMPLES].sum())
