@@ -47,11 +47,11 @@ class LoudnessError(ItemMetric):
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` has the loudness of the estimate less that of the reference."""
-        levels = [loudness_lufs(Audio(side, item.rate_hz)) for side in item.pair]
-        for side, level in zip(("reference", "estimate"), levels):
-            if level is None:
-                return Score.undefined(f"the {side} is shorter than 0.4 s or nowhere above -70 LUFS", self.protocol)
-        louder = levels[1] - levels[0]
+        reference, estimate = (loudness_lufs(Audio(side, item.rate_hz)) for side in item.pair)
+        if reference is None or estimate is None:
+            side = "reference" if reference is None else "estimate"
+            return Score.undefined(f"the {side} is shorter than 0.4 s or nowhere above -70 LUFS", self.protocol)
+        louder = estimate - reference
         return Score.ok(abs(louder), self.protocol, detail={"louder_lu": round(louder, 4)})
 
 
