@@ -15,7 +15,8 @@ from codec_bench.report.numbers import doubts_in
 from codec_bench.report.opened import open_run
 from codec_bench.stats.identity import identity_of
 from codec_bench.stats.intervals import declared_bounds
-from codec_bench.stats.paired import Comparison, ItemParts, compare_items, holm
+from codec_bench.stats.paired import Comparison, compare_items, holm
+from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, item_fold
 from codec_bench.store.record import Run
 
@@ -152,7 +153,11 @@ def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Sid
 
 def _other_questions(first: Run, second: Run) -> list[str]:
     """The ids under which two runs hold different questions; none where options were offered in another order, which is other text."""
-    if not (first.has_questions and second.has_questions) or identity_of(first).choices != identity_of(second).choices:
+    one, other = identity_of(first), identity_of(second)
+    if not (first.has_questions and second.has_questions) or (one.choices, one.control) != (
+        other.choices,
+        other.control,
+    ):
         return []
     asked = "SELECT p.id, q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number"
     held = {id: content for id, *content in first.query(asked)}
@@ -205,11 +210,3 @@ def _metrics(
             fold=item_fold(name, facts_a[name].get("aggregate", "")),
             bounds=declared_bounds(facts_a[name]),
         )
-
-
-def items_of(run: Run, system: str, metric: str) -> Iterator[ItemParts]:
-    """What each sample of a run adds to a metric of a system."""
-    units = run.units()
-    for s in run.scores(system, metric):
-        parts = None if s.numerator is None or s.denominator is None else (s.numerator, s.denominator)
-        yield ItemParts(s.id, s.value, s.detail.get("counts", parts), units[s.id])

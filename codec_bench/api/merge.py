@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from codec_bench.benchmark.control_phase import tell_controls
 from codec_bench.benchmark.run_request import safe
 from codec_bench.benchmark.scoring.scoring import score_sets_again
 from codec_bench.benchmark.tables import Outcome, write_overview
@@ -15,6 +16,7 @@ from codec_bench.errors import Note, UserError
 from codec_bench.report.opened import Run
 from codec_bench.report.results import write_results
 from codec_bench.store.answers import has_answers
+from codec_bench.store.controls import INSTEAD, Control
 from codec_bench.store.folders import run_folders
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import Merged, merge_records
@@ -71,7 +73,10 @@ def merge(
     runs: dict[tuple[str, str], Run] = {}
     for (benchmark, *model), folders in groups.items():
         run = _merged(folders, place.joinpath(*map(safe, (benchmark, *model))), partial, page, tell)
-        runs.update({(benchmark, system): run for system in run.systems})
+        runs.update({(benchmark, model[0] if model else system): run for system in run.systems})
+    for run in runs.values():
+        if tell_controls(run.folder):
+            write_results(Run(run.folder), page=page)
     outcome = Outcome(place, runs)
     write_overview(outcome)
     return outcome
@@ -96,7 +101,9 @@ def _groups(folders: Iterable[Path]) -> dict[tuple[str, ...], list[Path]]:
         if meta.get(MERGED):
             continue
         config = meta.get("config") or {}
-        key = (config["benchmark"], *([config["model"]] if "model" in config else [])) if "benchmark" in config else ()
+        control = Control(**{name: config[name] for name in INSTEAD if name in config})
+        model = [f"{config['model']}{control.suffix}"] if "model" in config else []
+        key = (config["benchmark"], *model) if "benchmark" in config else ()
         groups.setdefault(key, []).append(folder)
     return groups
 

@@ -18,6 +18,7 @@ from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.running import Running, taken_running
 from codec_bench.errors import UserError
 from codec_bench.registry import names
+from codec_bench.store.draws import GIVEN
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.tables import Outcome
@@ -126,6 +127,10 @@ def verb_and_arguments(
             raise UserError("--repeats is for models: a codec gives the same output each time", hint="leave it out")
         if request.dry_run:
             raise UserError("--dry-run is for models: a codec costs nothing and is asked nothing", hint="leave it out")
+        if request.controls or request.sound != GIVEN or request.question != GIVEN:
+            raise UserError(
+                "--sound, --question and --controls are for models: a codec is asked nothing", hint="leave them out"
+            )
         arguments = {name: value for name, value in arguments.items() if name in signature(run_codecs).parameters}
         return run_codecs, arguments, running
     arguments.pop("codec", None)

@@ -16,8 +16,10 @@ from typing import Any
 
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.benchmarks import ask, preview
+from codec_bench.benchmark.asking.controls import Wanted, with_controls
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import check_orders, check_repeats
+from codec_bench.benchmark.control_phase import tell_controls
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe
@@ -37,6 +39,7 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.registry import Spec, code_hash, is_own_code, names
 from codec_bench.report.opened import Run
 from codec_bench.report.results import write_results
+from codec_bench.store.controls import AS_GIVEN, Control
 from codec_bench.store.draws import GIVEN
 from codec_bench.store.folders import RunFolder, mark_finished, named_folder, own_folder
 from codec_bench.store.parts import mark_part
@@ -58,6 +61,9 @@ def run_benchmark(
     repeats: int = 1,
     prompts: str = SEEDED,
     choices: str = GIVEN,
+    sound: str = GIVEN,
+    question: str = GIVEN,
+    controls: bool = False,
     rescore: bool = False,
     dry_run: bool = False,
     options: Mapping[str, Mapping[str, Any]] | None = None,
@@ -122,6 +128,12 @@ def run_benchmark(
     check_repeats(repeats)
     check_wording(prompts)
     check_orders(choices)
+    control = Control(sound, question)
+    if controls and control:
+        raise UserError(
+            f"the control '{control.words}' was asked for, and --controls as well, which chooses controls itself",
+            hint="give one of them",
+        )
     if prompts == EACH and repeats > 1:
         raise UserError(
             "each wording is asked once, and repeats were asked for as well",
@@ -132,7 +144,7 @@ def run_benchmark(
     request = RunRequest(
         phase, os.fspath(data) if data is not None else None, seed, limit, judges, rescore, given, running,
         models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats, prompts=prompts,
-        choices=choices, shard=read_shard(shard),
+        choices=choices, shard=read_shard(shard), control=control, controls=controls,
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
@@ -156,8 +168,9 @@ def run_benchmark(
         "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": ",".join(judges) or None, "options": given,
         **_known(models, request.data, seed, limit, request.shard), **({"repeats": repeats} if repeats > 1 else {}),
         **({"prompts": prompts} if prompts != SEEDED else {}), **({"choices": choices} if choices != GIVEN else {}),
+        **control.told, **({"controls": True} if controls else {}),
     }  # fmt: skip
-    runs: dict[tuple[str, str], Run] = {}
+    runs: dict[tuple[str, str, str], Run] = {}
     left_out: list[tuple[str, str, UserError]] = []
     purse = Purse(request.terms.max_cost_usd, request.terms.max_hours)
     if dry_run:
@@ -169,7 +182,12 @@ def run_benchmark(
             left_out += why
         if not runs and not any(isinstance(error, AnswersPending) for _, _, error in left_out):
             raise left_out[0][2]
-        outcome = Outcome(place.path, runs, tuple((benchmark, name, str(error)) for benchmark, name, error in left_out))
+        outcome = Outcome(
+            place.path,
+            {(one, name): run for (one, name, words), run in runs.items() if words == control.words},
+            tuple((benchmark, name, str(error)) for benchmark, name, error in left_out),
+            controls={key: run for key, run in runs.items() if key[2] != control.words},
+        )
         write_overview(outcome)
         if not left_out and phase != "answers":
             mark_finished(place.path)
@@ -213,32 +231,45 @@ def _check_no_loop() -> None:
 
 def _of_model(
     name: str, wanted: Sequence[Benchmark], folder: Path, request: RunRequest, purse: Purse
-) -> tuple[dict[tuple[str, str], Run], list[tuple[str, str, UserError]]]:
-    """Runs the benchmarks that one model can answer.
+) -> tuple[dict[tuple[str, str, str], Run], list[tuple[str, str, UserError]]]:
+    """Runs the benchmarks that one model can answer, and their controls.
 
     Returns:
-        The runs by benchmark and model, and (benchmark, model, why) of each benchmark that could not run.
+        The runs by benchmark, model and control, and (benchmark, model, why) of each benchmark that could not run.
     """
     try:
         info = _info(name, request)
     except UserError as error:
         return {}, [(one.name, name, error) for one in wanted]
-    runs: dict[tuple[str, str], Run] = {}
-    mine, why = _fitting(wanted, info, request.phase)
+    runs: dict[tuple[str, str, str], Run] = {}
+    fitting, why = _fitting(wanted, info, request.phase)
+    mine, without = with_controls(fitting, info, request)
     if request.phase != "scores" and not request.terms.anyway:
         try:
             check_served(name, request.options.get(name))
         except UserError as error:
             return {}, [(one.name, info.name, error) for one in wanted]
     broken = asyncio.run(ask(mine, name, folder, request, purse)) if request.phase != "scores" and mine else {}
-    left_out = [(benchmark, info.name, error) for benchmark, error in {**why, **broken}.items()]
-    for one in mine:
-        if one.name in broken:
+    left_out = [(benchmark, info.name, error) for benchmark, error in why.items()]
+    left_out += [
+        (benchmark, control.beside(info.name), error) for (benchmark, control), error in (without | broken).items()
+    ]
+    done: list[Wanted] = []
+    for one, control in mine:
+        if (one.name, control) in broken:
             continue
         try:
-            runs[one.name, info.name] = _scored(one, info.name, folder, request, purse)
+            if request.phase != "answers":
+                score(one, info.name, folder, replace(request, control=control), purse)
+            done.append((one, control))
         except UserError as error:  # such as missing weights of a metric; the other benchmarks may not need them
-            left_out.append((one.name, info.name, error))
+            left_out.append((one.name, control.beside(info.name), error))
+    for one in {one.name: one for one, _ in done}.values():
+        told = request.phase != "answers" and tell_controls(run_folder(folder, one.name, info.name))
+        if told and (one, AS_GIVEN) not in done:  # a control was run beside what was there
+            _written(one, info.name, AS_GIVEN, folder, request).close()
+    for one, control in done:
+        runs[one.name, info.name, control.words] = _written(one, info.name, control, folder, request)
     return runs, left_out
 
 
@@ -252,21 +283,21 @@ def _previewed(wanted: Sequence[Benchmark], models: Sequence[str], request: RunR
     for name in models:
         fitting, why = _fitting(wanted, _info(name, request), "answers")
         left_out += [(one, name, error) for one, error in why.items()]
-        for one in fitting:
+        mine, without = with_controls(fitting, _info(name, request), request)
+        left_out += [(one, name, error) for (one, _), error in without.items()]
+        for one, control in mine:
             try:
-                previews.append(preview(one, name, request))
+                previews.append(preview(one, name, replace(request, control=control)))
             except UserError as error:
-                left_out.append((one.name, name, error))
+                left_out.append((one.name, control.beside(name), error))
     if not previews:
         raise left_out[0][2]
     return Outcome(folder, {}, tuple((one, name, str(error)) for one, name, error in left_out), tuple(previews))
 
 
-def _scored(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: Purse) -> Run:
-    """Scores the answers of one run, unless `phase` is `answers`, and writes its results."""
-    if request.phase != "answers":
-        score(one, model, folder, request, purse)
-    run = Run(run_folder(folder, one.name, model))
+def _written(one: Benchmark, model: str, control: Control, folder: Path, request: RunRequest) -> Run:
+    """Writes the results of one run."""
+    run = Run(run_folder(folder, one.name, model, control))
     request.running.progress(f"{one.name}: writing the report", 0, 0, 0, 0.0)
     write_results(run, page=request.running.page)
     if request.phase != "answers":

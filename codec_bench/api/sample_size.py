@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.api.compare import items_of
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import names
 from codec_bench.report.opened import open_run
 from codec_bench.stats.intervals import unit_codes
 from codec_bench.stats.paired import POWER, in_common, item_differences, parts_table
 from codec_bench.stats.power import Plan, Spread, plans_for, spread_of
+from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import item_fold
 from codec_bench.store.record import Run
 

@@ -6,7 +6,8 @@ Which file to open
     `asking/`           puts the questions to a model and writes the answers.
     `reading/`          the steps that read an answer; `metrics/` what scores it; `scoring/` applies both to a record.
     `judge/`            rubrics and how a judge's replies are read; `judging.py` asks the judges.
-    `scoring_phase.py`  one benchmark's answers scored, from the record to the record; `tables.py` writes `summary.json`.
+    `scoring_phase.py`  one benchmark's answers scored, from the record to the record; `control_phase.py` tells it what
+                        controls showed; `tables.py` writes `summary.json`.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ def defined_identities(one: Benchmark, info: ModelInfo) -> list[Identity]:
     """
     if one.kind == "codec":
         return [Identity()]
-    known = Identity(data=_data(one), reading=hashed(list(one.process)), choices=hashed(GIVEN), precision="")
+    known = Identity(
+        data=_data(one), reading=hashed(list(one.process)), choices=hashed(GIVEN), precision="", control=""
+    )
     try:
         prompt = one.prompt_for(info)
     except UserError:  # the prompt has nothing that such a model reads

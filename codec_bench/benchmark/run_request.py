@@ -25,6 +25,7 @@ from codec_bench.models import is_own_file, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.controls import AS_GIVEN, Control
 from codec_bench.store.draws import GIVEN
 
 Phase = Literal["both", "answers", "scores"]
@@ -76,6 +77,7 @@ class RunRequest:
         repeats: how many answers are drawn to each question.
         prompts: which wording of its prompt a question is asked in, as in `definition.prompt.Prompt`.
         choices: in which order its options are offered, as in `asking.variants`.
+        control: what is given in place of the sound or the question. controls: whether the useful ones are run beside.
         models, given: the models as they were named, and all options as they were given, for the record.
     """
 
@@ -95,11 +97,13 @@ class RunRequest:
     prompts: str = SEEDED
     shard: Shard | None = None
     choices: str = GIVEN
+    control: Control = AS_GIVEN
+    controls: bool = False
 
 
-def run_folder(folder: Path, benchmark: str, model: str) -> Path:
-    """The run folder of one benchmark and model."""
-    return folder / safe(benchmark) / safe(model)
+def run_folder(folder: Path, benchmark: str, model: str, control: Control = AS_GIVEN) -> Path:
+    """The run folder of one benchmark and model; that of a control stands beside it."""
+    return folder / safe(benchmark) / f"{safe(model)}{control.suffix}"
 
 
 def safe(name: str) -> str:

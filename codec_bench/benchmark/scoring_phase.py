@@ -43,7 +43,7 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: 
         UserError: there are no answers, they have no column that the results are to be broken down by, or a metric cannot be
             used.
     """
-    folder = run_folder(folder, one.name, model)
+    folder = run_folder(folder, one.name, model, request.control)
     if not (folder / DATABASE).is_file():
         beside = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))
         hint = (

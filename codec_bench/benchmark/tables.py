@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.errors import UserError
+from codec_bench.stats.controls import Controlled
 from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, RowsTaken
 from codec_bench.stats.told import UNTOLD
 from codec_bench.store.files import read_json, write_json
@@ -26,12 +27,14 @@ class Outcome:
         runs: the runs, by benchmark and model.
         left_out: (benchmark, model, reason) for every pair that could not run.
         previews: with `dry_run`, what each model would be asked; there is no folder then, and no run.
+        controls: the runs of the controls beside `runs`, by benchmark, model and what was given, such as `text alone`.
     """
 
     folder: Path
     runs: Mapping[tuple[str, str], Run]
     left_out: tuple[tuple[str, str, str], ...] = ()
     previews: tuple[Preview, ...] = ()
+    controls: Mapping[tuple[str, str, str], Run] = field(default_factory=dict)
 
 
 def _failures(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -44,7 +47,7 @@ def _failures(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 def write_overview(outcome: Outcome) -> None:
     """Writes `summary.json` with a row for each benchmark and system of all runs in the folder."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for folder in run_folders(outcome.folder):
         run = Run(folder)
         facts = run.meta.get("benchmark")
@@ -67,7 +70,7 @@ def write_overview(outcome: Outcome) -> None:
                     "failures": _failures(mine),
                     "answers": summary.get("answers"),
                     "published": facts.get("published", []),
-                    **({"rows": summary["rows"]} if "rows" in summary else {}),
+                    **{name: summary[name] for name in ("rows", "control", "controls") if name in summary},
                 }
             )
     left_out = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.left_out]
@@ -87,6 +90,11 @@ def answers_of(row: Mapping[str, Any]) -> Answers:
 def rows_of(row: Mapping[str, Any]) -> RowsTaken:
     """How many questions of its benchmark a row of the overview rests on; `UNTOLD` where their number is not known."""
     return RowsTaken.from_dict(row["rows"]) if "rows" in row else UNTOLD
+
+
+def controls_of(row: Mapping[str, Any]) -> list[Controlled]:
+    """What a row of the overview has beyond its controls."""
+    return [Controlled.from_dict(one) for one in row.get("controls", ())]
 
 
 def failures_of(row: Mapping[str, Any]) -> Failures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from codec_bench.terminal.request import command, values_of
 
 if TYPE_CHECKING:
     from codec_bench.api.run_benchmark import Outcome
+    from codec_bench.stats.controls import Controlled
     from codec_bench.stats.summary_types import Answers, MetricSummary
 
 
@@ -82,7 +83,7 @@ def _print_breakdowns(outcome: Outcome) -> None:
 
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
-    from codec_bench.benchmark.tables import answers_of, failures_of, metrics_of, rows_of
+    from codec_bench.benchmark.tables import answers_of, controls_of, failures_of, metrics_of, rows_of
     from codec_bench.report.answers import answer_notes, judge_notes
     from codec_bench.report.chance_level import beside_notes, chance_text
     from codec_bench.report.numbers import draw_notes, interval_notes, rows_notes
@@ -113,11 +114,13 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     )
     if scored:
         out.print(table(columns, [_line(*one, guessed=guessed) for one in scored], numeric=columns[3:]))
-    named = [(row["model"], f"{row['benchmark']} {name}", entry) for row, name, entry in scored]
+    for row in overview["benchmarks"]:
+        _print_controls(f"{row['benchmark']} with {row['model']}", controls_of(row))
+    named = [(_model(row), f"{row['benchmark']} {name}", entry) for row, name, entry in scored]
     for note in (*beside_notes(named), *draw_notes(named), *interval_notes(named)):
         out.print(note, markup=False)
     for row in overview["benchmarks"]:
-        about = f"{row['benchmark']} with {row['model']}"
+        about = f"{row['benchmark']} with {_model(row)}"
         answers, failures = answers_of(row), failures_of(row)
         for note in rows_notes(rows_of(row)):
             out.print(f"{about}: {note}", markup=False)
@@ -142,6 +145,28 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     pages = [page for page in {run.folder / PAGE: None for run in outcome.runs.values()} if page.is_file()]
     shown = f"; page: {pages[0]}" if len(pages) == 1 else f", with {len(pages)} pages" if pages else ""
     talk(f"folder: {outcome.folder}{shown}")
+
+
+def _model(row: Mapping[str, Any]) -> str:
+    """The model of a row, with what it was given if the row is a control and no result."""
+    return f"{row['model']} (control: {row['control']})" if row.get("control") else str(row["model"])
+
+
+def _print_controls(about: str, controls: Sequence[Controlled]) -> None:
+    """Prints what the answers have beyond those under controls."""
+    from rich.text import Text
+
+    from codec_bench.report.controls.rows import HEADS, beyond_notes, control_rows
+    from codec_bench.report.table import wide_table
+    from codec_bench.terminal.output import console
+
+    if not controls:
+        return
+    out = console()
+    out.print(Text(f"\n{about} beside controls", style="bold"))
+    out.print(wide_table(HEADS, [row[:-1] for row in control_rows(controls)], out.width))
+    for note in beyond_notes(controls):
+        out.print(Text(f"{about}: {note}"))
 
 
 def print_wordings(title: str, metrics: Mapping[str, MetricSummary], answers: Answers) -> None:
@@ -189,7 +214,7 @@ def _line(row: dict[str, Any], name: str, entry: MetricSummary, *, guessed: bool
     counting = entry.counting_failures.of_all if entry.counting_failures else None
     return (
         row["benchmark"],
-        row["model"],
+        _model(row),
         " ".join(filter(None, (name, unit, "(primary)" if name == row["primary"] else ""))),
         shown(entry.value),
         " to ".join(map(shown, interval)) + ("*" if entry.note else "") if interval else "",

@@ -88,6 +88,24 @@ class RunRequest(Request):
         python="in which order the options of a question are offered: `given` (as in the data), `shuffled` (the seed and the "
         "question's id decide), or `all-rotations` (every question is asked in every rotation of its options).",
     )
+    sound: Text = option(
+        "given",
+        "A control, which is no result: in place of the sound give none (the text alone), silence, noise, another (of another item) or shuffled (pieces of 0.5 s).",
+        python="what is given in place of the sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (the sound of "
+        "another item of about the same length) or `shuffled` (pieces of 0.5 s in another order). All but `given` are controls, "
+        "which are no results.",
+    )
+    question: Text = option(
+        "given",
+        "A control, which is no result: none leaves out the question and keeps its options.",
+        python="whether the question is `given`, or left out (`none`) so that its options stand alone, which is a control too.",
+    )
+    controls: Flag = option(
+        False,
+        "Also run the useful controls over the same questions, and show what the answers have beyond them.",
+        python="whether the useful controls are run too, over the same questions: the text alone, another sound, and the options "
+        "alone, as far as there are any. They are in `Outcome.controls`.",
+    )
     device: Text = option("auto", "auto, cpu, cuda:0, or several GPUs with commas.", of="running")
     workers: Whole | None = option(
         None,

@@ -14,6 +14,7 @@ from codec_bench.report import numbers
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary
+from codec_bench.store.controls import control_of
 from codec_bench.store.record import Run
 
 _NAMED = re.compile(r"hf:(?P<repository>[^@:]+)(?:@(?P<revision>[^:]+))?(?::(?P<names>.+))?")
@@ -42,6 +43,12 @@ def results_of(run: Run, system: str | None, form: str) -> tuple[str, Mapping[st
         raise UserError(
             f"the run '{run.folder}' is not finished (its state is '{state}'), and {form} has no way to say that",
             hint="give its command again, which finishes it",
+        )
+    control = control_of(run)
+    if control:
+        raise UserError(
+            f"the run '{run.folder}' is a control ({control.words}), and {form} takes results alone",
+            hint="export the run in which the model was given everything",
         )
     names = list(run.systems)
     own = [name for name in names if name != numbers.UNPROCESSED] if system is None else [system]

@@ -19,6 +19,7 @@ from typing import Any
 
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.result_columns import CSV_COLUMNS, columns_in
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary, Summary
@@ -222,6 +223,7 @@ def _notes(
         notes.append(f"{numbers.BOLD}.")
     told = (
         *_chances(entries),
+        *control_notes(summary),
         *numbers.rows_notes(summary.rows),
         *numbers.system_notes(summary.systems),
         *beside_notes(entries),

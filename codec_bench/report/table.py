@@ -16,6 +16,7 @@ from rich.text import Text
 
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.result_columns import columns_in
 from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, UNSEEN, Comparison
 from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Summary, SystemSummary
@@ -62,6 +63,7 @@ def summary_notes(summary: Summary) -> list[str]:
     """What to know beside the numbers of `summary_table`, such as what its asterisks mean; one sentence each."""
     entries = summary.entries
     return [
+        *control_notes(summary),
         *numbers.rows_notes(summary.rows),
         *numbers.system_notes(summary.systems),
         *beside_notes(entries),

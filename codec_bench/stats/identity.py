@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codec_bench.store.answers import has_answers
+from codec_bench.store.controls import ANOTHER, control_of
 from codec_bench.store.draws import GIVEN
 from codec_bench.store.record import Run
 
@@ -31,6 +32,7 @@ class Identity:
     Args:
         data: which columns of which data are asked about. rows: the questions with their expected answers.
         prompt: the prompt with its wording. reading: how answers are read. choices: in which order options are offered.
+        control: what was given in place of the sound or the question, in words; "" if everything was given.
     """
 
     data: str | None = None
@@ -39,6 +41,7 @@ class Identity:
     reading: str | None = None
     choices: str | None = None
     precision: str | None = None
+    control: str | None = None
 
     def differences(self, other: Identity, *, rows: bool = True) -> list[str]:
         """In what another one differs, in words such as `other prompt`.
@@ -48,7 +51,7 @@ class Identity:
         """
         unlike = [
             name
-            for name in ("data", "rows", "prompt", "reading", "choices", "precision")
+            for name in ("data", "rows", "prompt", "reading", "choices", "precision", "control")
             if (rows or name != "rows")
             and None not in (getattr(self, name), getattr(other, name))
             and getattr(self, name) != getattr(other, name)
@@ -57,6 +60,7 @@ class Identity:
             "rows": "other data",
             "choices": "other order of options",
             "precision": self.precision or "other precision",
+            "control": f"control: {self.control or other.control}",
         }
         return list(dict.fromkeys(words.get(name, f"other {name}") for name in unlike))
 
@@ -72,18 +76,21 @@ def identity_of(run: Run) -> Identity:
     given = ((run.meta.get("config") or {}).get("options") or {}).values()
     half = any(isinstance(of, Mapping) and of.get("dtype") in _HALVES for of in given)
     shuffled = asked.get("choices", GIVEN) != GIVEN
+    control = control_of(run)
+    other_texts = shuffled or (control is not None and control.sound == ANOTHER)
     questions = (
         "SELECT COALESCE(q.draw_of, p.id), q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number "
         "WHERE COALESCE(q.draw, 0) = 0 ORDER BY 1"
     )
     return Identity(
         data=data_hash(asked) if "data" in asked else None,
-        # Options in another order are other texts of the same questions.
-        rows=None if shuffled else hashed([list(row) for row in run.query(questions)]),
+        # Options in another order are other texts of the same questions, and the sounds of other items are named in them.
+        rows=None if other_texts else hashed([list(row) for row in run.query(questions)]),
         prompt=hashed(asked["prompt"]) if "prompt" in asked else None,
         reading=hashed(scored["postprocess"]) if "postprocess" in scored else None,
         choices=hashed(asked.get("choices", GIVEN)) if asked else None,
         precision=HALF if half else "",
+        control=None if control is None else control.words,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -14,6 +14,7 @@ import numpy as np
 
 from codec_bench.errors import UnknownName
 from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.paired import ItemParts
 from codec_bench.store.answers import CALLS, draws_of, has_answers
 from codec_bench.store.draws import draw_counts
 from codec_bench.store.record import Run
@@ -211,3 +212,11 @@ class Recorded:
         if name not in self._numbers[table]:
             raise UnknownName(room, name, list(self._numbers[table]))
         return self._numbers[table][name]
+
+
+def items_of(run: Run, system: str, metric: str) -> Iterator[ItemParts]:
+    """What each sample of a run adds to a metric of a system."""
+    units = run.units()
+    for s in run.scores(system, metric):
+        parts = None if s.numerator is None or s.denominator is None else (s.numerator, s.denominator)
+        yield ItemParts(s.id, s.value, s.detail.get("counts", parts), units[s.id])

@@ -20,6 +20,7 @@ import numpy as np
 from codec_bench.stats.answers import answers_of, ways_by_wording, ways_of, wordings_of
 from codec_bench.stats.breakdown import Parts, Subsets, finished_only, parts_in, subsets_of
 from codec_bench.stats.chance_level import beside, failing, judging_of, policies
+from codec_bench.stats.controls import Controlled
 from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
@@ -36,6 +37,7 @@ from codec_bench.stats.summary_types import (
 )
 from codec_bench.stats.told import UNTOLD
 from codec_bench.stats.verdict import verdict
+from codec_bench.store.controls import control_of
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run
 
@@ -80,7 +82,14 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     lost = sum(len(system.items.lost) for system in systems)
     failures = Failures(lost, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
     asked = UNTOLD if answers is None else answers
-    return Summary(systems=told, failures=failures, answers=asked, rows=rows_taken(run))
+    return Summary(systems=told, failures=failures, answers=asked, rows=rows_taken(run), **_controls(run))
+
+
+def _controls(run: Run) -> dict[str, Any]:
+    """The fields `control` and `controls` of a summary, as far as the record has them."""
+    control, told = control_of(run), run.meta.get("controls")
+    found = {"control": control.words} if control else {}
+    return found | ({"controls": [Controlled.from_dict(one) for one in told]} if told else {})
 
 
 @dataclass(frozen=True, slots=True)

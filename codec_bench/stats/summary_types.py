@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from codec_bench.stats.controls import Controlled
 from codec_bench.stats.told import UNTOLD, Told
 
 SCHEMA = 1
@@ -430,13 +431,20 @@ class RowsTaken(Told):
 
 @dataclass(frozen=True, slots=True)
 class Summary(Told):
-    """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's run."""
+    """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's run.
+
+    Args:
+        control: what the model was given in place of the sound or the question, such as `text alone`, so that nothing here is a result.
+        controls: what the answers have beyond those of the same model under controls, one for each control and metric.
+    """
 
     schema: int = SCHEMA
     systems: Mapping[str, SystemSummary] = field(default_factory=dict)
     failures: Failures = Failures()
     answers: Answers = UNTOLD
     rows: RowsTaken = UNTOLD
+    control: str = UNTOLD
+    controls: Sequence[Controlled] = UNTOLD
 
     @property
     def entries(self) -> list[tuple[str, str, MetricSummary]]:

@@ -220,6 +220,11 @@ class AnswerWriter(RunWriter):
             rows.insert("questions", _QUESTIONS, questions, clash="replace")
             rows.insert("answers", _ANSWERS, answers, clash="replace")
 
+    def write_subsets(self, subsets: Mapping[int, Mapping[str, Any]]) -> None:
+        """Notes the subsets of questions, by the question's number, in place of those that the record holds."""
+        with self._transaction() as rows:
+            rows.change("questions", ("subsets",), [(number, _json(held)) for number, held in subsets.items()])
+
     def write_lengths(self, sounds: Sequence[tuple[int, float, int, int]]) -> None:
         """Notes the seconds, sample rate in Hz and channels of questions' sounds, by the question's number."""
         with self._transaction() as rows:

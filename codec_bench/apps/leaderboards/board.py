@@ -162,6 +162,8 @@ class Row:
         sources: by column, where the value of an own row comes from, ratings included.
         missing: the columns that an own row has no value for, ratings included.
         intervals: by column the two ends of the 95 % interval of an own value, where it has one.
+        beyond: by column, what an own value has beyond that of the same model to the text alone, more being better, in the unit of the
+            column, and the two ends of its 95 % interval (None where there is none).
     """
 
     name: str
@@ -186,6 +188,18 @@ class Row:
     sources: Mapping[str, Source] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     intervals: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
+    beyond: Mapping[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
+
+    @property
+    def beyond_the_text(self) -> str:
+        """What the row has beyond the text alone: one value with its interval, or the mean over the columns where it is known."""
+        if not self.beyond:
+            return ""
+        if len(self.beyond) == 1 and len(self.cells) == 1:
+            ((value, ends),) = self.beyond.values()
+            return f"{value:+}" + ("" if ends is None else f" [{ends[0]}, {ends[1]}]")
+        mean = _mean([(value, 1) for value, _ in self.beyond.values()]).quantize(_CENT, ROUND_HALF_UP)
+        return f"{mean:+} (mean of {len(self.beyond)} of {len(self.cells)} columns)"
 
     @property
     def compared(self) -> bool:

@@ -206,16 +206,19 @@ def _print_board(board: Board) -> None:
     from codec_bench.report.table import wide_table
 
     of_group = {column.group: column for column in board.columns}
+    beyond = any(row.beyond for row in board.rows)
     heads = [
         "",
         *(["average"] if board.averages else []),
         *(_mean_head(group, of_group[group]) for group in board.means),
+        *(["beyond\nthe text"] if beyond else []),
     ]
     rows = [
         (
             _own_marked(row),
             *([_average(row)] if board.averages else []),
             *(_mean_cell(board, row, group) for group in board.means),
+            *([row.beyond_the_text] if beyond else []),
             *(_cell(row.cells.get(column.name), row, column.name) for column in board.columns),
         )
         for row in board.rows
@@ -228,6 +231,11 @@ def _print_board(board: Board) -> None:
         "questions than the benchmark; (other data), (other prompt) and the like: not the benchmark of the column; such rows are "
         "in no rank; (not finished): a run is not finished; (other model): the service says that another model answered"
     )
+    if beyond:
+        talk(
+            "beyond the text: what the value has beyond that of the same model to the text alone, in points of the column, more being better; "
+            "published rows and rows without that control have none"
+        )
     for row in board.rows:
         for note in (row.note, row.told_parts, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):
             if note:

@@ -21,6 +21,10 @@ def plain_board(board: Board) -> dict[str, Any]:
             "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
             "views": numbers({v.name: value for v in board.views if (value := v.value(row)) is not None}),
             "intervals": {column: [float(end) for end in ends] for column, ends in row.intervals.items()},
+            "beyond_the_text": {
+                column: {"value": float(value), "ci95": None if ends is None else [float(end) for end in ends]}
+                for column, (value, ends) in row.beyond.items()
+            },
             "policies": {column: numbers(values) for column, values in row.policies.items()},
             "worded": {column: numbers(values) for column, values in row.worded.items()},
             "sources": {column: asdict(source) for column, source in row.sources.items()},

@@ -29,11 +29,13 @@ from codec_bench.errors import UserError
 from codec_bench.report.breakdown.rows import subsets_of
 from codec_bench.report.numbers import rows_text
 from codec_bench.report.opened import open_run
+from codec_bench.stats.controls import Controlled
 from codec_bench.stats.identity import identity_of
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_types import MetricSummary, Subset
+from codec_bench.stats.summary_types import MetricSummary, Subset, Summary
 from codec_bench.stats.told import UNTOLD
+from codec_bench.store.controls import NONE, Control
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
@@ -65,7 +67,7 @@ class _Asked:
 
 
 class _Found(NamedTuple):
-    """A value that a run gives: system and variant, its column, the entry of the summary, who gave a rating (or None), its source, and what was asked."""
+    """A value that a run gives: system and variant, its column, the entry of the summary, who gave a rating (or None), its source, what was asked, and the answers to the text alone."""
 
     system: tuple[str, ...]
     column: Column
@@ -73,6 +75,7 @@ class _Found(NamedTuple):
     judge: str | None
     source: Source
     asked: _Asked
+    alone: Controlled | None = None
 
 
 @dataclass(slots=True)
@@ -93,6 +96,7 @@ class _Values:
     doubled: dict[str, list[str]] = field(default_factory=dict)
     sources: dict[str, Source] = field(default_factory=dict)
     intervals: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
+    beyond: dict[str, tuple[Decimal, tuple[Decimal, Decimal] | None]] = field(default_factory=dict)
 
     def take(self, found: _Found) -> None:
         """Takes the value of one column."""
@@ -120,6 +124,9 @@ class _Values:
             judge is None and entry.ci95 and all(map(isfinite, entry.ci95)) and value == entry.value
         ):  # another rule for failures gives another interval
             self.intervals[column.name] = (column.shown(entry.ci95[0]), column.shown(entry.ci95[1]))
+        self.beyond.pop(column.name, None)
+        if found.alone is not None:
+            self.beyond[column.name] = _beyond(found.alone, column)
         self.worded.pop(column.name, None)
         if spread := _over_wordings(entry, column):
             self.worded[column.name] = spread
@@ -226,7 +233,15 @@ def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules
         worded=values.worded,
         sources=values.sources,
         intervals=values.intervals,
+        beyond=values.beyond,
     )
+
+
+def _beyond(one: Controlled, column: Column) -> tuple[Decimal, tuple[Decimal, Decimal] | None]:
+    """What a value has beyond the text alone, in the unit of the column, more being better."""
+    sign = -1 if one.higher_is_better is False else 1
+    ends = None if one.ci95 is None else sorted(column.shown(sign * end) for end in one.ci95)
+    return column.shown(sign * (one.difference or 0.0)), None if ends is None else (ends[0], ends[1])
 
 
 def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, Decimal]:
@@ -292,12 +307,22 @@ def _values(
             if entry is None or entry.value is None or not _counts_all(entry):
                 continue
             judge = _judge_of(run, metric)
+            alone = None if subset is not None else _text_alone(summary, metric)
             source = Source(str(run.folder), system, metric, str(run.metrics[metric].get("protocol", "")))
             if judge is None or column.counts == "rating":
                 rated_by = judge and " ".join(filter(None, judge))
-                yield _Found((system, variant.name), column, entry, rated_by, source, asked[name])
+                yield _Found((system, variant.name), column, entry, rated_by, source, asked[name], alone)
             else:  # the judge read the answers, and did not rate them
-                yield _Found((system, variant.name, f"read by {judge[0]}"), column, entry, None, source, asked[name])
+                yield _Found(
+                    (system, variant.name, f"read by {judge[0]}"), column, entry, None, source, asked[name], alone
+                )
+
+
+def _text_alone(summary: Summary, metric: str) -> Controlled | None:
+    """What a metric has beyond the answers to the text alone; None if that is not known."""
+    text = Control(NONE).words
+    known = (one for one in summary.controls or () if one.control == text and one.metric == metric)
+    return next((one for one in known if one.difference is not None), None)
 
 
 def _counts_all(entry: MetricSummary | Subset) -> bool:

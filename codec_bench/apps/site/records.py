@@ -24,6 +24,7 @@ from codec_bench.benchmark import has_benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.errors import UserError
 from codec_bench.report import numbers
+from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.page.chosen_samples import worth_hearing
 from codec_bench.report.page.columns import Column
 from codec_bench.report.page.sound import choose_clips
@@ -98,7 +99,7 @@ def describe_run(run: Run) -> dict[str, Any]:
         },
         "failures": replace(summary.failures, reasons=summary.failures.reasons[:_MOST_REASONS]).as_dict(),
         "answers": {k: v for k, v in written.get("answers", {}).items() if k in ("served", "cut", "canary")},
-        "notes": [*numbers.rows_notes(summary.rows), *numbers.system_notes(summary.systems)],
+        "notes": [*control_notes(summary), *numbers.rows_notes(summary.rows), *numbers.system_notes(summary.systems)],
         "chunk": CHUNK,
         "summary": written,
     }
@@ -119,8 +120,8 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
     ours = load_benchmark(named) if isinstance(named, str) and has_benchmark(named) else None
     marks = other_than_defined(run, ours) if ours is not None else []
     identity = identity_of(run)
-    if ours is None and identity.precision:
-        marks = [identity.precision]
+    if ours is None:
+        marks = [*filter(None, (identity.precision, identity.control and f"control: {identity.control}"))]
     told = [
         named,
         sorted([s.id, s.text, s.language] for s in run.samples())

@@ -2,16 +2,12 @@
 
 Conventions
     The model is started once, and only if a question is left.
-    A run may be continued with a larger limit or with more draws; only the rest is asked. A limit takes the rows with the lowest
-    hashes of seed and key, so that a larger choice contains every smaller one. The number of a question is its place in the
-    choice. When the choice grows, the answers get the numbers that they have in it, in one transaction with the new limit, so
-    that the record is that of one run at the larger limit.
+    A run may be continued with a larger limit or with more draws; only the rest is asked (see `growing`).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -23,8 +19,10 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.batches import Batched, check_no_batches
 from codec_bench.benchmark.asking.canaries import Watch
+from codec_bench.benchmark.asking.controls import Wanted, check_control, controlled, given, without_question
 from codec_bench.benchmark.asking.estimate import Estimate, estimate_of
-from codec_bench.benchmark.asking.question_loop import Asking, check_length, plain_fields, shown
+from codec_bench.benchmark.asking.growing import as_begun, grow
+from codec_bench.benchmark.asking.question_loop import Asking, check_length, shown
 from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import Draws, arranged, check_drawn, with_seed
@@ -34,17 +32,17 @@ from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of,
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.running import Progress, kept_numbers
 from codec_bench.environment import machine, versions
-from codec_bench.errors import AnswersPending, MissingExtra, RunMismatch, UserError
+from codec_bench.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.models.endpoints.batches import BatchableModel
 from codec_bench.models.windows import window_of
 from codec_bench.registry import code_hash, is_own_code
-from codec_bench.store.answers import AnswerWriter, Place, content_of
+from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.controls import CONTROL, Control
 from codec_bench.store.draws import ALL_ROTATIONS, GIVEN
 from codec_bench.store.record import DATABASE, Run
-from codec_bench.store.tables import storable
 from codec_bench.types import Request
 
 if TYPE_CHECKING:
@@ -55,19 +53,19 @@ _SHOWN = 3
 
 
 async def ask(
-    wanted: Sequence[Benchmark], name: str, folder: Path, request: RunRequest, purse: Purse
-) -> dict[str, UserError]:
+    wanted: Sequence[Wanted], name: str, folder: Path, request: RunRequest, purse: Purse
+) -> dict[tuple[str, Control], UserError]:
     """Asks a model the questions of several benchmarks.
 
     Args:
-        wanted: the benchmarks.
+        wanted: the benchmarks, each with what is given in place of its sound or question.
         name: name of the model.
         folder: folder of all runs.
         request: what the command asked for.
         purse: what the command may spend.
 
     Returns:
-        The error of each benchmark that could not be finished, by its name. Its answers so far are kept.
+        The error of each that could not be finished, by the benchmark's name and its control. Its answers so far are kept.
     """
     model = load_model(name, request.options.get(name), device=request.running.device)
     # A user's own code may change without a change of its identity, so its answers are not cached for other runs.
@@ -84,15 +82,15 @@ async def ask(
             started = True
             await started_model(model)
 
-    async def through(left: Sequence[Benchmark]) -> dict[str, UserError]:
-        broken: dict[str, UserError] = {}
-        for one in left:
-            place = run_folder(folder, one.name, model.info.name)
+    async def through(left: Sequence[Wanted]) -> dict[tuple[str, Control], UserError]:
+        broken: dict[tuple[str, Control], UserError] = {}
+        for one, control in left:
+            place, mine = run_folder(folder, one.name, model.info.name, control), replace(request, control=control)
             try:
                 opened = partial(Answering, model, start, shared=terms.reuse_answers, spending=spending)
-                await _ask_one(one, model, partial(opened, cache=cache, identity=identity), identity, place, request)
+                await _ask_one(one, model, partial(opened, cache=cache, identity=identity), identity, place, mine)
             except UserError as error:  # other benchmarks may have their data
-                broken[one.name] = error
+                broken[one.name, control] = error
         return broken
 
     try:
@@ -107,20 +105,21 @@ async def ask(
     return broken
 
 
-async def _ended(wanted: Sequence[Benchmark], broken: dict[str, UserError]) -> list[Benchmark]:
+async def _ended(wanted: Sequence[Wanted], broken: dict[tuple[str, Control], UserError]) -> list[Wanted]:
     """Waits for the batches of benchmarks; returns the benchmarks whose batches have ended, and takes them out of `broken`."""
     ended = []
-    for one in wanted:
-        error = broken.get(one.name)
+    for one, control in wanted:
+        key = one.name, control
+        error = broken.get(key)
         if not isinstance(error, AnswersPending) or error.wait is None:
             continue
         try:
             await error.wait()
         except UserError as trouble:
-            broken[one.name] = trouble
+            broken[key] = trouble
         else:
-            del broken[one.name]
-            ended.append(one)
+            del broken[key]
+            ended.append((one, control))
     return ended
 
 
@@ -146,8 +145,10 @@ def _planned(one: Benchmark, model: Model, request: RunRequest) -> _Plan:
     prompt, decoding = _decoded(one, model, request)
     repeats, choices = _how_often(one, prompt, model, request)
     window_of(one.windows, model.info)
+    check_control(request.control, one, prompt, model.info.name)
     orders = partial(arranged, how=choices, seed=request.seed) if choices != GIVEN else None
-    drawn = Draws(questions, repeats, prompt.wording_of, orders, rotated=choices == ALL_ROTATIONS)
+    asked = controlled(questions, request.control, request.seed)
+    drawn = Draws(asked, repeats, prompt.wording_of, orders, rotated=choices == ALL_ROTATIONS)
     return _Plan(questions, prompt, decoding, repeats, choices, drawn)
 
 
@@ -188,7 +189,7 @@ def preview(one: Benchmark, name: str, request: RunRequest) -> Preview:
     if request.prompts == EACH:
         cost = f"each question in {_ways(plan.prompt.wordings)}; {cost}"
     first = tuple(shown(r) for r in islice(_renderable(one, model, plan, request, {}), _SHOWN))
-    return Preview(one.name, model.info.name, cost, first)
+    return Preview(one.name, request.control.beside(model.info.name), cost, first)
 
 
 def _estimate(
@@ -207,7 +208,7 @@ def _renderable(
     one: Benchmark, model: Model, plan: _Plan, request: RunRequest, answered: Mapping[int, str]
 ) -> Iterator[Request]:
     """The requests of the questions without an answer; those that cannot be asked are left out."""
-    render = _renders(one, plan.prompt, model, request.seed)
+    render = _renders(one, plan.prompt, model, request)
     for number, question in enumerate(plan.drawn):
         other = request.shard is not None and not request.shard.holds(question.draw_of or question.id)
         if number in answered or other or question.problem is not None:
@@ -232,7 +233,7 @@ async def _ask_one(
     rules = scored(one, scheme, request) if scheme is not None else begun.get("scored", {})
     asked = {
         **one.asked, "limit": request.limit, "repeats": repeats, "prompt": prompt.identity, "model": identity, "seed": request.seed, "revision": questions.revision, "decoding": decoding,
-        **({"choices": choices} if choices != GIVEN else {}),
+        **({"choices": choices} if choices != GIVEN else {}), **({CONTROL: request.control.told} if request.control else {}),
     }  # fmt: skip
     before = as_begun(asked, begun.get("asked", {}), folder)
     shard = None if request.shard is None else str(request.shard)
@@ -263,7 +264,7 @@ async def _ask_one(
         asking = Asking(
             model,
             answering.start,
-            _renders(one, prompt, model, request.seed),
+            _renders(one, prompt, model, request),
             writer,
             lambda number: keeps(number // repeats),
             answering.ask_all if batched is None else batched.ask_some,
@@ -304,11 +305,20 @@ def _ways(wordings: int) -> str:
     return f"{wordings} wordings" if wordings else "its only wording"
 
 
-def _renders(one: Benchmark, prompt: Prompt, model: Model, seed: int) -> Callable[[Question], Request]:
+def _renders(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest) -> Callable[[Question], Request]:
     """Makes the request of a question."""
+    seed, control = request.seed, request.control
+
+    def plain(question: Question) -> Request:
+        return prompt.render(question if control.question == GIVEN else without_question(question))
 
     def render(question: Question) -> Request:
-        made = replace(with_seed(prompt.render(question), seed, question.draw), windows=one.windows)
+        made = plain(question)
+        if control:
+            made = given(
+                made, control, seed, question.draw_of or question.id, lambda: plain(question.other or question)
+            )
+        made = replace(with_seed(made, seed, question.draw), windows=one.windows)
         return check_length(made, model.info) if one.spec.too_long == "refuse" else made
 
     return render
@@ -399,7 +409,7 @@ def _describe(
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
         **({"shard": str(request.shard)} if request.shard is not None else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
-        **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}),
+        **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}), **request.control.told,
     }  # fmt: skip
     writer.set_meta(
         config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),
@@ -417,64 +427,3 @@ def _keeps(save_audio: str | int | None, total: int | None, compares: bool) -> C
         return lambda number: save_audio == "all" or (save_audio != "none" and number < 24)
     kept = kept_numbers(save_audio, total)
     return lambda number: number in kept
-
-
-def as_begun(asked: Mapping[str, Any], begun: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """What is asked, in the size that the record in the folder was begun with; if there is none, what is asked.
-
-    Args:
-        asked: what is asked now. begun: what the record was begun with, or nothing.
-
-    Raises:
-        RunMismatch: fewer questions or fewer draws are asked for than the record was begun with.
-    """
-    if not begun:
-        return dict(asked)
-    limit, repeats = begun.get("limit"), begun.get("repeats")
-    smaller = {**asked, "limit": limit, "repeats": repeats}
-    if json.loads(json.dumps(smaller)) != begun:
-        return smaller  # something else differs, which the writer of the record tells
-    wanted, draws = asked["limit"], asked["repeats"]
-    if wanted is not None and (limit is None or wanted < limit):
-        size = "all questions" if limit is None else f"{limit:,} questions"
-        raise RunMismatch(
-            f"'{folder}' was begun with {size} and cannot be limited to {wanted:,}: a limit can be raised there, and not lowered",
-            hint=f"give another --out, or {'no --limit' if limit is None else f'--limit {limit} or more'}",
-        )
-    if draws < repeats:
-        raise RunMismatch(
-            f"'{folder}' was begun with {repeats} answers to each question, and {draws} would leave some out: their number can "
-            "be raised there, and not lowered",
-            hint=f"give another --out, or --repeats {repeats} or more",
-        )
-    return smaller
-
-
-def grow(writer: AnswerWriter, questions: Iterable[Question], asked: Mapping[str, Any]) -> None:
-    """Gives the answers of a record the numbers that they have among more questions or more draws.
-
-    Args:
-        writer: the record. questions: all questions of the larger choice, in order. asked: what is asked now.
-
-    Raises:
-        RunMismatch: the larger choice lacks a question of the record, or has another one in its place.
-    """
-    held, places = writer.questions(), {}
-    for number, question in enumerate(questions):
-        before = held.pop(storable(question.id) or "", None)
-        if before is None:
-            continue
-        if before[1] != content_of(plain_fields(question.fields), question.references):
-            raise _misfit(writer, f"holds another question under the id '{question.id}'")
-        places[before[0]] = Place(number, question.draw_of, question.draw)
-    if held:
-        raise _misfit(writer, f"does not hold the question '{next(iter(held))}'")
-    writer.renumber(places, asked)
-
-
-def _misfit(writer: AnswerWriter, why: str) -> RunMismatch:
-    return RunMismatch(
-        f"'{writer.folder}' cannot grow: the larger choice {why}, which was answered there",
-        hint="give another --out. Where a row of the data holds several questions, limits that are whole multiples of their "
-        "number contain each other",
-    )

@@ -25,6 +25,7 @@ class Question:
         problem: why the row cannot be asked, or None. Such a row is counted as a failure.
         draw_of, draw: where several answers are drawn to a question, its own id and which of them this one is, from 0; else
             None and 0.
+        other: under a control, the item whose sound is given in the place of its own, or None.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Question:
     problem: str | None = None
     draw_of: str | None = None
     draw: int = 0
+    other: Question | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ class Prompt:
                 f"the prompt '{self.name}' has no {self.reads}, and the model reads {self.reads}",
                 hint=f"the prompt is for models that read {other}",
             )
-        for part in self._parts():
+        for part in self.parts():
             for text in part.texts:
                 _compiled(text)
         check_wording(self.wording)
@@ -161,7 +161,7 @@ class Prompt:
     def columns(self) -> frozenset[str]:
         """The names of the columns that the prompt reads."""
         names: set[str] = set()
-        for part in self._parts():
+        for part in self.parts():
             names |= part_reads(part)
         return frozenset(names)
 
@@ -169,7 +169,7 @@ class Prompt:
     def demanded(self) -> frozenset[str]:
         """The columns that every question must have: those that the prompt reads in parts it never leaves out."""
         names: set[str] = set()
-        for part in self._parts():
+        for part in self.parts():
             names |= part_reads(part) - {part.when}
         return frozenset(names)
 
@@ -196,11 +196,12 @@ class Prompt:
         )
         return Request(question.id, messages, {}, self.wants, dict(self.parameters or {}))
 
-    def _parts(self) -> Iterator[Part]:
+    def parts(self, *, last: bool = False) -> Iterator[Part]:
+        """The texts and sounds that it consists of, or those of its last turn; fields are one turn."""
         if self.reads == "fields":
             yield from (self.template.fields or {}).values()
             return
-        for turn in self.template.messages or ():
+        for turn in (self.template.messages or ())[-1 if last else 0 :]:
             yield from turn.content
 
     def _fill(self, part: Part, question: Question, values: Mapping[str, Any]) -> str | Clip:

@@ -27,6 +27,7 @@ from codec_bench.store.record import Run
 
 MAX_ROWS = 20_000
 _BREAKDOWN, _ROBUSTNESS = "codec_bench.report.breakdown", "codec_bench.report.robustness"
+_CONTROLS = "codec_bench.report.controls"
 _STYLES = (
     (SHARED, "style.css"),
     (SHARED, "tables.css"),
@@ -58,7 +59,7 @@ _LAYOUT = Layout(
     (SHARED, "page.html.j2"),
     _STYLES,
     tuple((_BREAKDOWN if name == "breakdown.js" else SHARED, name) for name in _SCRIPTS),
-    ((_BREAKDOWN, "breakdown.html.j2"), (_ROBUSTNESS, "wordings.html.j2")),
+    ((_BREAKDOWN, "breakdown.html.j2"), (_ROBUSTNESS, "wordings.html.j2"), (_CONTROLS, "controls.html.j2")),
 )
 
 

@@ -9,6 +9,7 @@ from codec_bench.report import numbers
 from codec_bench.report.answers import answer_notes, judge_notes
 from codec_bench.report.breakdown.rows import page_tables
 from codec_bench.report.chance_level import beside_notes, chance_text
+from codec_bench.report.controls.rows import HEADS, beyond_notes, control_mark, control_rows
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
 from codec_bench.report.page.sound import Clip
@@ -77,6 +78,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         "breakdowns": page_tables(heads, entries),
         "published": published_rows(runs),
         **_robustness(tables),
+        **_controls(tables),
         "samples": len(samples),
         "shown_samples": rows,
         "heard_samples": len({clip.sample for clip in clips}),
@@ -90,8 +92,18 @@ def _of_questions(tables: Tables) -> list[str]:
     return [
         f"{name}: {note}" if several else note
         for name, summary in zip(tables.names, tables.summaries)
-        for note in (*numbers.rows_notes(summary.rows), *answer_notes(summary.answers))
+        for note in (*control_mark(summary), *numbers.rows_notes(summary.rows), *answer_notes(summary.answers))
     ]
+
+
+def _controls(tables: Tables) -> dict[str, Any]:
+    """What the answers have beyond those under controls, by the label of a system."""
+    told = {
+        system.label: {"rows": control_rows(found), "notes": beyond_notes(found)}
+        for system in tables.systems
+        if (found := tables.summaries[system.run].controls)
+    }
+    return {"controls": told, "control_heads": HEADS}
 
 
 def _robustness(tables: Tables) -> dict[str, Any]:

@@ -1,0 +1,270 @@
+"""What a control gives in place of a question's sound: nothing, silence, noise, the sound of another item, or its own in another order.
+
+Conventions
+    The question stays in the record as the data have it, with its sound, so that every score and every judge is about the same item
+    as without the control. Only the request changes, and answers in the cache are found by what was given.
+    Silence and noise have the length, rate and channels of the sound, and noise is Gaussian with an RMS of 0.05 (-26 dB of full
+    scale), so that it tells nothing but the length. What is random is drawn by seed and id.
+    The other item is one of the `BLOCK` to `2 * BLOCK` questions around this one, so that memory does not grow with the data. Of those
+    whose sound is another one and at most a quarter longer or shorter, seed and ids choose; if there is none, the nearest in length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.clip import Clip
+from codec_bench.audio.hash import content_hash
+from codec_bench.benchmark.definition.base import Question
+from codec_bench.benchmark.definition.benchmark import Benchmark
+from codec_bench.benchmark.definition.prompt import Prompt, part_reads
+from codec_bench.benchmark.run_request import RunRequest
+from codec_bench.errors import AudioError, UserError
+from codec_bench.models.base import ModelInfo
+from codec_bench.store.controls import ANOTHER, AS_GIVEN, CONTROL, NOISE, NONE, OTHER_SOUND, SHUFFLED, SILENCE, Control
+from codec_bench.store.draws import GIVEN
+from codec_bench.types import Audio, Request
+
+Wanted = tuple[Benchmark, Control]
+"""A benchmark, and what is given in place of its sound or question."""
+BLOCK = 128
+ALIKE = 1.25
+PIECE_S = 0.5
+NOISE_RMS = 0.05
+_LANGUAGE = {"language", "language_name"}
+
+
+def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) -> None:
+    """Checks that a control changes what is asked, and leaves something to ask.
+
+    Raises:
+        UserError: there is no sound to replace, no options to choose from without the question, or nothing left.
+    """
+    if control.sound != GIVEN and not _gives_sound(prompt):
+        raise UserError(
+            f"'{one.name}' gives '{model}' no sound, so that --sound {control.sound} would change nothing",
+            hint="leave out --sound and --controls",
+        )
+    if control.sound == NONE and not _text_reads(prompt):
+        raise UserError(
+            f"'{one.name}' gives '{model}' nothing but a sound, so that without it there is nothing to ask",
+            hint="--sound silence gives as much silence in its place",
+        )
+    if control.question != GIVEN and not _can_hide_question(one, prompt):
+        raise UserError(
+            f"'{one.name}' has no question beside its options, so that --question {control.question} would change nothing",
+            hint="leave out --question; options within the text of a question cannot be told from it",
+        )
+
+
+def useful_controls(one: Benchmark, info: ModelInfo) -> list[Control]:
+    """The controls that say the most of a benchmark: the text alone and the options alone where there are any, and another sound.
+
+    Where no text asks the question, silence stands in the place of the text alone.
+
+    Raises:
+        UserError: the benchmark gives such a model no sound.
+    """
+    prompt = one.prompt_for(info)
+    check_control(Control(ANOTHER), one, prompt, info.name)
+    asks = any(read - _LANGUAGE for read in _text_reads(prompt))
+    alone = [Control(NONE, NONE)] if asks and _can_hide_question(one, prompt) else []
+    return [Control(NONE if asks else SILENCE), Control(ANOTHER), *alone]
+
+
+def with_controls(
+    fitting: Sequence[Benchmark], info: ModelInfo, request: RunRequest
+) -> tuple[list[Wanted], dict[tuple[str, Control], UserError]]:
+    """The benchmarks, each with every control that it is asked under, and why benchmarks have none although they were wanted."""
+    mine: list[Wanted] = [(one, request.control) for one in fitting]
+    without: dict[tuple[str, Control], UserError] = {}
+    for one in fitting if request.controls else ():
+        try:
+            mine += [(one, control) for control in useful_controls(one, info)]
+        except UserError as error:
+            without[one.name, AS_GIVEN] = error
+    return [each for each in mine if (each[0].name, AS_GIVEN) not in without], without
+
+
+def _gives_sound(prompt: Prompt) -> bool:
+    return any(part.audio is not None for part in prompt.parts())
+
+
+def _text_reads(prompt: Prompt) -> list[set[str]]:
+    """The columns that each text reads that asks something: those of the last turn, or the fields that name no language."""
+    texts = [part for part in prompt.parts(last=True) if part.audio is None]
+    read = [part_reads(part) for part in texts]
+    return [names for names in read if names - _LANGUAGE] if prompt.reads == "fields" else read
+
+
+def _can_hide_question(one: Benchmark, prompt: Prompt) -> bool:
+    return one.offers and "question" in prompt.columns
+
+
+def controlled(questions: Iterable[Question], control: Control, seed: int) -> Iterable[Question]:
+    """Questions as a control asks them: marked as its own, each with the item whose sound is given where that is another one."""
+    return _Controlled(questions, control, seed) if control else questions
+
+
+@dataclass(frozen=True, slots=True)
+class _Controlled:
+    """Questions under a control; every iteration starts from the first."""
+
+    questions: Iterable[Question]
+    control: Control
+    seed: int
+
+    def __iter__(self) -> Iterator[Question]:
+        paired = _paired(self.questions, self.seed) if self.control.sound == ANOTHER else self.questions
+        for question in paired:
+            yield replace(question, subsets={**question.subsets, CONTROL: self.control.words})
+
+
+def _paired(questions: Iterable[Question], seed: int) -> Iterator[Question]:
+    """Each question with the one whose sound is given in the place of its own."""
+    for block in _blocks(questions):
+        heard: dict[str, tuple[float, str]] = {}
+        silent: dict[str, str] = {}
+        for question in block:
+            try:
+                heard |= _measured(question)
+            except AudioError as error:
+                silent[question.id] = error.message
+        by_id = {question.id: question for question in block}
+        for question in block:
+            if question.problem is not None or question.id not in heard:
+                yield replace(question, problem=question.problem or silent.get(question.id))
+                continue
+            other = _other(question.id, heard, seed)
+            if other is None:
+                yield replace(question, problem="there is no item with another sound that could be given in its place")
+            else:
+                yield replace(question, other=by_id[other], fields={**question.fields, OTHER_SOUND: other})
+
+
+def _blocks(questions: Iterable[Question]) -> Iterator[list[Question]]:
+    """Runs of questions, of which the last is not shorter than the others."""
+    held: list[Question] = []
+    for question in questions:
+        held.append(question)
+        if len(held) == 2 * BLOCK:
+            yield held[:BLOCK]
+            held = held[BLOCK:]
+    yield held
+
+
+def _measured(question: Question) -> dict[str, tuple[float, str]]:
+    """The length in seconds and the hash of a question's sound, by its id; empty if it has none."""
+    own = next((value for value in question.fields.values() if isinstance(value, Clip)), None)
+    clip = question.audio or own
+    if clip is None or question.problem is not None:
+        return {}
+    audio = clip.read()
+    return {question.id: (audio.duration_s, content_hash(audio.samples, audio.sample_rate_hz))}
+
+
+def _other(id: str, heard: dict[str, tuple[float, str]], seed: int) -> str | None:
+    """The item whose sound is given in the place of that of `id`."""
+    seconds, own = heard[id]
+    apart = {name: abs(log(s / seconds)) for name, (s, sound) in heard.items() if sound != own}
+    near = [name for name, distance in apart.items() if distance <= log(ALIKE)]
+    if near:
+        return min(near, key=lambda name: _digest(seed, id, name))
+    return min(apart, key=lambda name: (apart[name], name), default=None)
+
+
+def given(request: Request, control: Control, seed: int, id: str, other: Callable[[], Request]) -> Request:
+    """A request with its sounds replaced as a control says.
+
+    Args:
+        request: as the benchmark asks. control: the control. seed: of the run.
+        id: of the question, the same for all of its draws. other: gives the request of the other item.
+
+    Raises:
+        UserError: the other item cannot be asked about, or no text is left in the last turn.
+    """
+    others = _clips(other()) if control.sound == ANOTHER else []
+    count = 0
+
+    def instead(part: Any) -> Any:
+        nonlocal count
+        if not isinstance(part, Clip) or control.sound == GIVEN:
+            return part
+        count += 1
+        if control.sound == ANOTHER:
+            return others[(count - 1) % len(others)]
+        key = _digest(seed, id, str(count))
+        return None if control.sound == NONE else _Instead(b"", part.name, part, control.sound, key)
+
+    messages = tuple(
+        replace(turn, content=tuple(part for value in turn.content if (part := instead(value)) is not None))
+        for turn in request.messages
+    )
+    if messages and not messages[-1].content:
+        raise UserError("without its sound there is nothing to ask")
+    fields = {name: part for name, value in request.fields.items() if (part := instead(value)) is not None}
+    return replace(request, messages=tuple(turn for turn in messages if turn.content), fields=fields)
+
+
+def _clips(request: Request) -> list[Clip]:
+    from codec_bench.models.sound import clips_of
+
+    if clips := list(clips_of(request)):
+        return clips
+    raise UserError(f"the item '{request.id}', whose sound was to be given, has none")
+
+
+def without_question(question: Question) -> Question:
+    """A question whose text is empty; its options stay."""
+    return replace(question, fields={**question.fields, "question": ""})
+
+
+def _digest(seed: int, *names: str) -> bytes:
+    return hashlib.blake2b(":".join((str(seed), *names, CONTROL)).encode(), digest_size=16).digest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Instead(Clip):
+    """What stands in the place of a sound, made when it is read. The first arguments are those of `Clip`; there is no file.
+
+    Args:
+        of: the sound. how: `silence`, `noise` or `shuffled`. key: decides what is random.
+    """
+
+    of: Clip | None = None
+    how: str = SILENCE
+    key: bytes = b""
+
+    def _held(self) -> Audio:
+        assert self.of is not None
+        audio = self.of.read()
+        if self.how == SHUFFLED:
+            return _shuffled(audio, self.key)
+        samples = np.zeros_like(audio.samples)
+        if self.how == NOISE:
+            draw = np.random.default_rng(int.from_bytes(self.key, "big"))
+            samples = (NOISE_RMS * draw.standard_normal(samples.shape)).astype(np.float32)
+        return Audio(samples, audio.sample_rate_hz)
+
+
+def _shuffled(audio: Audio, key: bytes) -> Audio:
+    """The sound in pieces of 0.5 s in another order.
+
+    Raises:
+        AudioError: it has one piece alone.
+    """
+    step = max(1, round(PIECE_S * audio.sample_rate_hz))
+    pieces = [audio.samples[:, at : at + step] for at in range(0, audio.samples.shape[1], step)]
+    if len(pieces) < 2:
+        raise AudioError(f"the sound is {audio.duration_s:.2f} s long, so that it has no two pieces of {PIECE_S:g} s")
+    order: Sequence[int] = random.Random(key).sample(range(len(pieces)), len(pieces))
+    if list(order) == sorted(order):
+        order = [*order[1:], order[0]]
+    return Audio(np.concatenate([pieces[n] for n in order], axis=1), audio.sample_rate_hz)

@@ -1,0 +1,124 @@
+"""What a model's answers have beyond its answers under controls: rows of tables and sentences.
+
+Conventions
+    "Beyond" is the difference of the two values, with a sign that makes more better, also for error rates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from codec_bench.report.numbers import decimals, number, plain, shown_unit
+from codec_bench.stats.controls import Controlled
+from codec_bench.stats.summary_types import Estimate, Summary
+from codec_bench.store.controls import NONE
+from codec_bench.store.draws import GIVEN
+
+HEADS = (
+    "given instead",
+    "metric",
+    "value",
+    "under the control",
+    "beyond",
+    "95 %",
+    "items",
+    "right under the control",
+    "of these right",
+)
+"""The heads of the columns of `control_rows`."""
+
+
+class Row(NamedTuple):
+    """One control and metric, as texts in the order of `HEADS`; `shows` says whether the sound or question makes a difference."""
+
+    control: str
+    metric: str
+    given: str
+    value: str
+    beyond: str
+    interval: str
+    items: str
+    right: str
+    right_in_both: str
+    shows: bool
+
+
+def control_rows(controls: Sequence[Controlled]) -> list[Row]:
+    """The rows of a table of controls; those that could not be compared have a sentence and no row."""
+    rows = []
+    for one in controls:
+        if one.given is None and one.value is None:
+            continue
+        factor, unit = shown_unit(one.unit)
+        places = _places(one)
+        ends = "" if one.ci95 is None else " to ".join(number(factor * end, places) for end in _ends(one))
+        right, both = (f"{count:,}" if isinstance(count, int) else "" for count in (one.right, one.right_in_both))
+        rows.append(Row(
+            one.control, " ".join(filter(None, (one.metric, unit))), number(_times(one.given, factor), places),
+            number(_times(one.value, factor), places) + (f" (chance {number(one.chance, 2)})" if one.chance else ""),
+            number(_times(_signed(one), factor), places, sign=True), ends, f"{one.n:,}", right, both, bool(one.shows),
+        ))  # fmt: skip
+    return rows
+
+
+def control_mark(summary: Summary) -> list[str]:
+    """A sentence that says that a run is a control; none for other runs."""
+    return (
+        [f"this is a control and no result: the model was not given what the data have ({summary.control})"]
+        if summary.control
+        else []
+    )
+
+
+def control_notes(summary: Summary) -> list[str]:
+    """What is to be known of a control, or of a run that has controls beside it: one sentence each."""
+    return [*control_mark(summary), *beyond_notes(summary.controls or ())]
+
+
+def beyond_notes(controls: Sequence[Controlled]) -> list[str]:
+    """What controls show, one sentence for each control and metric."""
+    return [plain(_sentence(one)) for one in controls]
+
+
+def _sentence(one: Controlled) -> str:
+    against = f"beyond {_against(one)}"
+    if one.difference is None:
+        return f"{one.metric}: what there is {against} is not known: {one.note or 'no item has a value in both'}"
+    places = _places(one)
+    size = f"{number(_signed(one), places, sign=True)}"
+    lost = f"; {one.dropped:,} items lack a value in one of the two" if one.dropped else ""
+    if one.shows is False and one.ci95 is None:
+        return f"{one.metric}: nothing {against} was found: the two are equal over {one.n:,} items{lost}"
+    if one.shows is None:
+        return f"{one.metric}: {size} {against}, without an interval: {one.note}{lost}"
+    ends = " to ".join(number(end, places) for end in _ends(one))
+    if one.shows:
+        return f"{one.metric}: {size} {against} (95 % {ends}, {one.n:,} items){lost}"
+    least = f"; data like these show a difference of {number(one.detectable, places)}" if one.detectable else ""
+    return f"{one.metric}: nothing {against} was found: the difference is {size} (95 % {ends}, {one.n:,} items){least}{lost}"
+
+
+def _against(one: Controlled) -> str:
+    if one.sound == NONE:
+        return "the text" if one.question == GIVEN else "the options"
+    return one.control
+
+
+def _places(one: Controlled) -> int:
+    factor, _ = shown_unit(one.unit)
+    return max(2, decimals([Estimate(one.difference or one.given, one.ci95)], factor))
+
+
+def _signed(one: Controlled) -> float | None:
+    return one.difference if one.beyond is None else one.beyond
+
+
+def _ends(one: Controlled) -> tuple[float, float]:
+    assert one.ci95 is not None
+    low, high = one.ci95
+    return (low, high) if one.higher_is_better is not False else (-high, -low)
+
+
+def _times(value: float | None, factor: float) -> float | None:
+    return None if value is None else factor * value

@@ -1,0 +1,95 @@
+"""What a model is given in place of the sound or the question of a benchmark, as the record names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.store.draws import GIVEN
+from codec_bench.store.record import Run
+
+NONE, SILENCE, NOISE, ANOTHER, SHUFFLED = "none", "silence", "noise", "another", "shuffled"
+INSTEAD = {
+    "sound": (GIVEN, NONE, SILENCE, NOISE, ANOTHER, SHUFFLED),
+    "question": (GIVEN, NONE),
+}
+_WORDS = {
+    NONE: "text alone",
+    SILENCE: "silence",
+    NOISE: "noise",
+    ANOTHER: "another sound",
+    SHUFFLED: "shuffled sound",
+}
+CONTROL, OTHER_SOUND = "control", "other_sound_of"
+"""The subset that every question of a control has, and the field with the id of the item whose sound was given."""
+_MARK = "control: "
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """What a model is given; a control is everything but the sound and the question as the data have them.
+
+    Args:
+        sound: `given`, `none` (the text alone), `silence`, `noise`, `another` (that of another item of about the same length) or
+            `shuffled` (pieces of 0.5 s in another order). question: `given` or `none`.
+
+    Raises:
+        UserError: one of them is another word.
+    """
+
+    sound: str = GIVEN
+    question: str = GIVEN
+
+    def __post_init__(self) -> None:
+        for name, known in INSTEAD.items():
+            if (value := getattr(self, name)) not in known:
+                raise UserError(f"the {name} is to be '{value}'; expected {', '.join(known)}")
+
+    def __bool__(self) -> bool:
+        return (self.sound, self.question) != (GIVEN, GIVEN)
+
+    @property
+    def words(self) -> str:
+        """What the model is given, such as `text alone`; empty if it is given everything."""
+        if self.question == GIVEN:
+            return _WORDS.get(self.sound, "")
+        more = {GIVEN: "", NONE: ""}.get(self.sound, f", {_WORDS.get(self.sound)}")
+        return "options alone" if self.sound == NONE else f"without the question{more}"
+
+    @property
+    def told(self) -> dict[str, str]:
+        """What is not as given, as JSON values."""
+        return {name: value for name, value in asdict(self).items() if value != GIVEN}
+
+    @property
+    def suffix(self) -> str:
+        """What stands behind the name of the model in the folder of its run; empty if everything is given."""
+        return "".join(f"+{name}-{value}" for name, value in self.told.items())
+
+    def beside(self, model: str) -> str:
+        """What a model is called where it stands beside the same one without the control."""
+        return f"{model} ({self.words})" if self else model
+
+    @property
+    def column(self) -> str:
+        """The subset of a run's questions that says which of them were answered right under this control."""
+        return f"{_MARK}{self.words}"
+
+
+AS_GIVEN = Control()
+"""No control: the model is given what the data have."""
+
+
+def control_of(run: Run) -> Control | None:
+    """What the model was given in a run that asked it; None if the record does not hold what was asked."""
+    asked = (run.meta.get("fingerprint") or {}).get("asked")
+    if not isinstance(asked, Mapping):
+        return None
+    return Control(**asked.get(CONTROL, {}))
+
+
+def without_marks(subsets: Mapping[str, Any]) -> dict[str, Any]:
+    """Subsets without those that controls made."""
+    return {name: value for name, value in subsets.items() if not name.startswith(_MARK)}

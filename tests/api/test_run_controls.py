@@ -1,0 +1,276 @@
+"""Controls on benchmarks in their published layout: a model that reads only the text has nothing beyond it, one that hears has."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from contextlib import closing
+
+import miniature
+import numpy as np
+import pytest
+import soundfile
+import yaml
+from local_http import Connection, LocalServer
+
+from codec_bench import compare, open_run
+from codec_bench.api.merge import merge
+from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.apps.leaderboards.api import leaderboard
+from codec_bench.apps.site.records import describe_run
+from codec_bench.benchmark import load_benchmark
+from codec_bench.benchmark.run_request import run_folder
+from codec_bench.errors import UserError
+from codec_bench.report.controls.rows import beyond_notes
+from codec_bench.report.export_facts import results_of
+from codec_bench.stats.paired import paired_test
+from codec_bench.stats.summary import summarise
+from codec_bench.store.answers import exchanges
+from codec_bench.store.controls import Control, control_of
+
+THREE = ("mmau-test-mini", "voxceleb1", "audio-mnist")
+ROWS = 46
+OF_TEXT = {
+    "version": 1, "title": "Own", "summary": "Questions in text.", "category": "QA", "kind": "qa", "language": "en",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
+    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["accuracy[exact]"], "primary": "accuracy[exact]",
+}  # fmt: skip
+
+
+class Listener:
+    """What a local chat endpoint answers, by what it reads and, if it `hears`, by the pitch of the sound; `seen` holds what it got."""
+
+    def __init__(self):
+        self.hears, self.seen = False, []
+
+    def answer(self, parts):
+        text = " ".join(part["text"] for part in parts if part["type"] == "text")
+        sounds = [base64.b64decode(part["input_audio"]["data"]) for part in parts if part["type"] == "input_audio"]
+        samples = [soundfile.read(io.BytesIO(sound), always_2d=True)[0][:, 0] for sound in sounds]
+        self.seen.append((text, samples))
+        row = self.row(samples[0]) if samples and self.hears else None
+        named = re.search(r"recording (\d+)", text)
+        read = int(named[1]) if named and int(named[1]) % 2 else 0  # language alone tells the odd rows
+        at = read if row is None else row
+        if "one of [" in text:
+            labels = re.search(r"one of \[(.*?)\]", text)[1].split(", ")
+            return labels[at % len(labels)]
+        return miniature.OPTIONS[at % 4] if "guitar" in text else str(at % 10)
+
+    @staticmethod
+    def row(samples):
+        """The row whose tone this is; None for what is no tone."""
+        if len(samples) < 1000 or not samples.any():
+            return None
+        spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples)), 1 << 18))
+        if spectrum.max() < 20 * np.sqrt(np.mean(spectrum**2)):  # noise
+            return None
+        return round((spectrum.argmax() * 16_000 / (1 << 18) - 220) / 20)
+
+
+@pytest.fixture
+def served():
+    """A listener and its address."""
+    listener = Listener()
+
+    class Chat(Connection):
+        def do_POST(self):
+            body = json.loads(self.body())
+            content = body["messages"][-1]["content"]
+            parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
+            choice = {
+                "index": 0,
+                "message": {"role": "assistant", "content": listener.answer(parts)},
+                "finish_reason": "stop",
+            }
+            usage = {"prompt_tokens": 10, "completion_tokens": 5}
+            self.send_json(200, {"model": "m", "choices": [choice], "usage": usage})
+
+        def do_GET(self):
+            self.send_json(404, {})
+
+    with closing(LocalServer(Chat)) as http:
+        yield listener, f"{http.url}/v1"
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory):
+    """Three benchmarks with more rows than usual, so that intervals can tell something."""
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    folder, usual = tmp_path_factory.mktemp("mirror"), miniature.ROWS
+    miniature.ROWS = ROWS
+    try:
+        for name in (*THREE, "voice-bench-mmsu"):
+            miniature.build(name, folder)
+    finally:
+        miniature.ROWS = usual
+    return folder
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch, served, mirror):
+    """Runs benchmarks against the listener; returns the outcome."""
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+
+    def run(benchmark="mmau-test-mini", out="out", **how):
+        return run_benchmark(
+            benchmark=benchmark, model="openai-chat", out=tmp_path / out, data=mirror, workers=1,
+            options={"openai-chat": {"base_url": served[1], "model": "m"}}, **{"page": False, **how},
+        )  # fmt: skip
+
+    return run
+
+
+def controls(outcome, benchmark="mmau-test-mini"):
+    """What a run has beyond its controls by what was given instead, of the primary metric."""
+    run = outcome.runs[benchmark, "openai-chat"]
+    return {one.control: one for one in summarise(run).controls if one.metric == load_benchmark(benchmark).primary}
+
+
+def test_a_model_that_reads_only_the_text_has_nothing_beyond_it(ask):
+    outcome = ask(THREE, controls=True)
+    for name in THREE:
+        alone = controls(outcome, name)["text alone"]
+        assert alone.shows is False and alone.difference == 0 and alone.given == alone.value > 0, alone
+        assert alone.n == ROWS - 2  # a row has no sound, and another no right answer
+        assert "nothing beyond the text was found" in beyond_notes([alone])[0]
+
+
+def test_a_model_that_hears_has_what_its_sound_adds(ask, served):
+    served[0].hears = True
+    outcome = ask(THREE, controls=True)
+    for name in THREE:
+        found = controls(outcome, name)
+        alone = found["text alone"]
+        assert alone.given == 1.0 and alone.shows
+        # The row itself says what is right without sound: the rows that the text names, and those of option 0.
+        whole = outcome.runs[name, "openai-chat"]
+        values = {s.id: s.value for s in whole.scores("openai-chat", alone.metric) if s.value is not None}
+        blind = outcome.controls[name, "openai-chat", "text alone"]
+        others = {s.id: s.value for s in blind.scores("openai-chat", alone.metric) if s.value is not None}
+        ids = sorted(values.keys() & others.keys())
+        same = paired_test([values[id] for id in ids], [others[id] for id in ids], bounds=(0, 1))
+        assert (alone.difference, list(alone.ci95), alone.p) == (same.difference, [same.low, same.high], same.p)
+        assert alone.right == sum(others[id] for id in ids) == alone.right_in_both
+        assert found["another sound"].given - found["another sound"].value == pytest.approx(
+            found["another sound"].difference
+        )
+    mmau = controls(outcome)
+    assert mmau["text alone"].right == sum(n % 2 or n % 4 == 0 for n in range(ROWS) if n not in (4, 5))
+    assert mmau["options alone"].right < mmau["text alone"].right
+    assert "beyond the options (95 %" in beyond_notes([mmau["options alone"]])[0]
+
+
+def test_each_control_gives_what_it_says_and_the_same_again(ask, served):
+    listener = served[0]
+    heard = {}
+    for sound in ("given", "none", "silence", "noise", "another", "shuffled"):
+        for again in range(2):
+            listener.seen.clear()
+            ask("mmau-test-mini", out=f"{sound}-{again}", sound=sound, cache=False)
+            heard[sound, again] = {text: samples for text, samples in listener.seen}
+        first, second = heard[sound, 0], heard[sound, 1]
+        assert first.keys() == second.keys()
+        assert all(np.array_equal(a, b) for text in first for a, b in zip(first[text], second[text]))
+    given = {text: samples[0] for text, samples in heard["given", 0].items()}
+    assert not any(heard["none", 0].values()) and len(heard["none", 0]) == len(given)
+    for text, samples in given.items():
+        silence, noise, another = (heard[sound, 0][text][0] for sound in ("silence", "noise", "another"))
+        assert len(silence) == len(noise) == len(another) == len(samples)
+        assert not silence.any() and np.sqrt(np.mean(noise**2)) == pytest.approx(0.05, rel=0.1)
+        assert not np.array_equal(another, samples) and any(np.array_equal(another, other) for other in given.values())
+    # Tones of 0.1 s have no pieces, which is said of each.
+    assert not heard["shuffled", 0]
+
+
+def test_a_control_is_never_taken_for_a_result(ask, served, tmp_path):
+    served[0].hears = True
+    outcome = ask(controls=True)
+    whole, blind = (
+        outcome.runs["mmau-test-mini", "openai-chat"],
+        outcome.controls["mmau-test-mini", "openai-chat", "text alone"],
+    )
+    assert control_of(blind) == Control("none") and not control_of(whole)
+    assert "control: text alone" in describe_run(blind)["board"]["title"]
+    assert describe_run(blind)["board"]["key"] != describe_run(whole)["board"]["key"]
+    assert compare(runs=[whole, blind])[0].unlike == ("control: text alone",)
+    with pytest.raises(UserError, match=r"is a control \(text alone\)"):
+        results_of(blind, None, "model-index")
+    column = {"name": "MMAU", "benchmark": "mmau-test-mini", "metric": "accuracy[mmau]", "counts": "score"}
+    (tmp_path / "board.yaml").write_text(yaml.safe_dump({"version": 1, "summary": "one", "columns": [column]}))
+    board = leaderboard(str(tmp_path / "board.yaml"), [tmp_path / "out"])
+    rows = {row.name: row for row in board.rows if not row.published}
+    mine = next(row for row in rows.values() if not row.apart)
+    others = [row for row in rows.values() if row.apart]
+    assert {row.apart for row in others} == {
+        ("control: text alone",),
+        ("control: another sound",),
+        ("control: options alone",),
+    }
+    assert not any(row.compared for row in others)
+    ((value, ends),) = mine.beyond.values()
+    alone = controls(outcome)["text alone"]
+    assert float(value) == pytest.approx(100 * alone.difference, abs=0.01) and ends[0] > 0
+    assert mine.beyond_the_text.startswith(f"+{value} [")
+    rows = {(row.id, row.extra) for row in whole.rows()}
+    assert any(json.loads(extra)["control: text alone"] == "right" for _, extra in rows)
+    assert all(json.loads(row.extra)["control"] == "text alone" for row in blind.rows())
+
+
+def test_a_control_may_come_later_and_is_told_to_the_run_beside_it(ask, served, tmp_path):
+    ask()
+    before = open_run(run_folder(tmp_path / "out", "mmau-test-mini", "openai-chat"))
+    assert not summarise(before).controls
+    served[0].seen.clear()
+    ask(sound="noise", page=True)
+    asked = len(served[0].seen)
+    assert asked == ROWS - 1  # the answers to the given sound are not taken from the cache
+    folder = run_folder(tmp_path / "out", "mmau-test-mini", "openai-chat")
+    with closing(open_run(folder)) as run:
+        assert [one.control for one in summarise(run).controls] == ["noise"]
+        assert {
+            mark for e in exchanges(run) for name, mark in e.question.subsets.items() if name == "control: noise"
+        } == {"right", "wrong", "failed"}
+    assert "Beyond the controls" in (folder / "report.html").read_text("utf-8")
+    ask(sound="noise")
+    assert len(served[0].seen) == asked  # nothing is asked twice
+
+
+def test_shards_of_controls_are_merged_as_one_machine_has_them(ask, tmp_path):
+    whole = ask(out="whole", controls=True)
+    for part in ("1/2", "2/2"):
+        ask(out=f"part-{part[0]}", controls=True, shard=part)
+    merged = merge(parts=[tmp_path / "part-1", tmp_path / "part-2"], out=tmp_path / "merged", page=False)
+    assert len(merged.runs) == 4
+    run = merged.runs["mmau-test-mini", "openai-chat"]
+    assert summarise(run).controls == summarise(whole.runs["mmau-test-mini", "openai-chat"]).controls
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "how", "said"),
+    [
+        ("{own}", {"sound": "silence"}, "gives 'openai-chat' no sound, so that --sound silence would change nothing"),
+        ("{own}", {"controls": True}, "gives 'openai-chat' no sound"),
+        ("mmau-test-mini", {"sound": "loud"}, "the sound is to be 'loud'; expected given, none, silence"),
+        ("mmau-test-mini", {"question": "no"}, "the question is to be 'no'; expected given, none"),
+        ("mmau-test-mini", {"sound": "none", "controls": True}, "as well, which chooses controls itself"),
+        ("voxceleb1", {"question": "none"}, "has no question beside its options"),
+        ("voice-bench-mmsu", {"sound": "none"}, "nothing but a sound, so that without it there is nothing to ask"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_controlled_is_one_sentence(ask, tmp_path, benchmark, how, said):
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "benchmark.yaml").write_text(yaml.safe_dump(OF_TEXT))
+    (own / "rows.jsonl").write_text('{"id": "a", "q": "Of France?", "right": "Paris"}\n')
+    with pytest.raises(UserError) as error:
+        ask(benchmark.format(own=own), phase="answers", **how)
+    assert said in str(error.value) and "\n" not in error.value.message
+
+
+def test_the_number_of_questions_cannot_change_where_their_sounds_are_dealt_out(ask):
+    ask(sound="another", limit=10)
+    with pytest.raises(UserError, match="so that their number cannot change"):
+        ask(sound="another", limit=20)
