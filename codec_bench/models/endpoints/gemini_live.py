@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -16,9 +17,9 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.gemini import NAMES, ROLES
 from codec_bench.models.endpoints.openai_chat import Written
-from codec_bench.models.endpoints.persistence import Again
-from codec_bench.models.endpoints.sockets import SocketModel, Step
-from codec_bench.models.sound import pcm16_base64
+from codec_bench.models.endpoints.persistence import Again, GivenUp
+from codec_bench.models.endpoints.sockets import Heard, SocketModel, Step
+from codec_bench.models.sound import from_base64, pcm16_base64
 from codec_bench.types import Message, Request
 
 SERVICE = "google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"
@@ -55,18 +56,48 @@ class GeminiLive(SocketModel):
         """The messages of the session as JSON."""
         return [json.dumps(message) for message in [self._setup(request), *self._turns(request)]]
 
+    def conversation(self, instructions: str) -> list[str]:
+        """As `SocketModel.conversation`; the service's own detection of speech is on, as it is unless somebody switches it off."""
+        setup = self._session(self.parameters, [{"text": instructions}] if instructions else [])
+        return [json.dumps({"setup": setup})]
+
+    def frame(self, samples: bytes) -> str:
+        """As `SocketModel.frame`."""
+        data = b64encode(samples).decode("ascii")
+        return f'{{"realtimeInput":{{"audio":{{"mimeType":"audio/pcm;rate={RATE_HZ}","data":"{data}"}}}}}}'
+
+    def heard(self, event: Mapping[str, Any]) -> Heard:
+        """As `SocketModel.heard`. Answers have no names here."""
+        content = event.get("serverContent") or {}
+        parts = (content.get("modelTurn") or {}).get("parts") or ()
+        sounds = [part["inlineData"] for part in parts if part.get("inlineData")]
+        for sound in sounds:
+            _check_rate(str(sound.get("mimeType") or ""), self.heard_hz)
+        reported = event.get("usageMetadata")
+        return Heard(
+            ready="setupComplete" in event,
+            sound=b"".join(from_base64(sound["data"]) for sound in sounds),
+            text=(content.get("outputTranscription") or {}).get("text") or "",
+            stops=bool(content.get("interrupted")),
+            ended="cut" if content.get("interrupted") else "whole" if content.get("turnComplete") else "",
+            usage=gemini_usage(_as_usual(reported)) if reported else {},
+        )
+
     def _setup(self, request: Request) -> dict[str, Any]:
-        config = {"responseModalities": ["AUDIO"], **self.named_parameters(request)}
+        system = [{"text": p} for m in request.messages if m.role == "system" for p in m.content if isinstance(p, str)]
+        setup = self._session(self.named_parameters(request), system)
+        return {"setup": {**setup, "realtimeInputConfig": {"automaticActivityDetection": {"disabled": True}}}}
+
+    def _session(self, parameters: Mapping[str, Any], system: list[dict[str, str]]) -> dict[str, Any]:
+        config = {"responseModalities": ["AUDIO"], **parameters}
         if self.voice is not None:
             config["speechConfig"] = {"voiceConfig": {"prebuiltVoiceConfig": {"voiceName": self.voice}}}
         setup: dict[str, Any] = {
             "model": f"models/{self.model}", "generationConfig": config, "outputAudioTranscription": {},
-            "realtimeInputConfig": {"automaticActivityDetection": {"disabled": True}},
         }  # fmt: skip
-        system = [{"text": p} for m in request.messages if m.role == "system" for p in m.content if isinstance(p, str)]
         if system:
             setup["systemInstruction"] = {"parts": system}
-        return {"setup": setup}
+        return setup
 
     def _turns(self, request: Request) -> list[dict[str, Any]]:
         """The written turns, and then the sounds of the last one, which end it."""
@@ -109,6 +140,17 @@ class GeminiLive(SocketModel):
         filtered = reason is not None and any(word in str(reason) for word in FILTERED)
         written.finish = "content_filter" if filtered else "stop"
         return "done"
+
+
+def _check_rate(kind: str, rate_hz: int) -> None:
+    """Checks that the type of a sound states the rate that is expected, or none.
+
+    Raises:
+        GivenUp: it states another one.
+    """
+    stated = kind.partition("rate=")[2].partition(";")[0]
+    if stated and stated != str(rate_hz):
+        raise GivenUp(f"the service speaks at {stated} Hz; expected {rate_hz} Hz")
 
 
 def _written(message: Message) -> dict[str, Any] | None:

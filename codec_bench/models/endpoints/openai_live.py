@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -23,9 +24,9 @@ from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.openai_realtime import trouble_of
 from codec_bench.models.endpoints.persistence import Again
-from codec_bench.models.endpoints.sockets import NOT_TOLD, SocketModel, Step
+from codec_bench.models.endpoints.sockets import NOT_TOLD, Heard, SocketModel, Step
 from codec_bench.models.sound import from_base64, pcm16_base64, pcm16_pieces
-from codec_bench.types import Audio, Request
+from codec_bench.types import Audio, Message, Request
 
 if TYPE_CHECKING:
     from websockets.asyncio.client import ClientConnection
@@ -67,6 +68,11 @@ class OpenAiLive(SocketModel):
     def encode(self, request: Request) -> list[str]:
         """The start of the session, and then the sounds of the last turn in pieces, as JSON."""
         self.named_parameters(request)  # notes what cannot be told
+        sounds = [part for m in request.messages for part in m.content if not isinstance(part, str)]
+        pieces = [_append(piece) for sound in sounds for piece in pcm16_pieces(sound, PIECE_S)]
+        return [self._start(request), *pieces]
+
+    def _start(self, request: Request) -> str:
         words = [(m.role, "".join(p for p in m.content if isinstance(p, str))) for m in request.messages]
         system = "\n".join(text for role, text in words if role == "system" and text)
         history = [
@@ -79,9 +85,26 @@ class OpenAiLive(SocketModel):
         session: dict[str, Any] = {"model": self.model, "audio": audio, **({"instructions": system} if system else {})}
         if history:
             session["input"] = history
-        sounds = [part for m in request.messages for part in m.content if not isinstance(part, str)]
-        pieces = [_append(piece) for sound in sounds for piece in pcm16_pieces(sound, PIECE_S)]
-        return [json.dumps({"type": "session.start", "session": session}), *pieces]
+        return json.dumps({"type": "session.start", "session": session})
+
+    def conversation(self, instructions: str) -> list[str]:
+        """As `SocketModel.conversation`."""
+        return [self._start(Request("", (Message("system", (instructions,)),)))]
+
+    def frame(self, samples: bytes) -> str:
+        """As `SocketModel.frame`."""
+        return _append(b64encode(samples).decode("ascii"))
+
+    def heard(self, event: Mapping[str, Any]) -> Heard:
+        """As `SocketModel.heard`. The session is a stream without turns: the service itself stops when it is interrupted."""
+        kind = event["type"]
+        if kind == "error":
+            raise trouble_of(event["error"])
+        if kind == "session.started":
+            return Heard(ready=True, model=named(event["session"], "model"))
+        if kind == "session.output_audio.delta":
+            return Heard(sound=from_base64(event["delta"]))
+        return Heard(text=event["delta"]) if kind == "session.output_transcript.delta" else Heard()
 
     def enter(self, event: Mapping[str, Any], written: Written, began: float) -> Step:
         """As `SocketModel.enter`."""

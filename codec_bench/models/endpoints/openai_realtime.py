@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import time
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 from urllib.parse import quote
@@ -27,8 +28,8 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 from codec_bench.models.endpoints.remote import check_choice
-from codec_bench.models.endpoints.sockets import NOT_TOLD, SocketModel, Step
-from codec_bench.models.sound import pcm16_base64, pcm16_pieces
+from codec_bench.models.endpoints.sockets import NOT_TOLD, Heard, SocketModel, Step
+from codec_bench.models.sound import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.types import Message, Request
 
 RATE_HZ = 24_000
@@ -41,6 +42,8 @@ class OpenAiRealtime(SocketModel):
         info: the facts of the model; audio is asked for when a benchmark needs it.
         layout: the layout of sessions and events, `beta` or `ga`.
         voice: the voice of spoken answers.
+        turn_detection: how the service finds the ends of turns in a conversation in time, as it names it
+            (`{type: semantic_vad, eagerness: low}`). A request has no such turns.
         connection: as `RemoteModel`; `parameters` go into the session; `rate_hz` is always 24 kHz.
     """
 
@@ -55,10 +58,12 @@ class OpenAiRealtime(SocketModel):
         *,
         layout: Literal["beta", "ga"] = "ga",
         voice: str | None = "alloy",
+        turn_detection: Mapping[str, Any] | None = None,
         **connection: Any,
     ) -> None:
         check_choice(info, "layout", layout, ("beta", "ga"))
         self.layout, self.voice = layout, voice
+        self.turn_detection = dict(turn_detection or {"type": "server_vad"})
         rename = {"max_tokens": "max_response_output_tokens" if layout == "beta" else "max_output_tokens"}
         own = {"base_url": "wss://api.openai.com/v1/realtime", "key_env": "OPENAI_API_KEY", "rename": rename}
         super().__init__(info, **{**own, **connection, "rate_hz": RATE_HZ})
@@ -76,22 +81,29 @@ class OpenAiRealtime(SocketModel):
         return [json.dumps(event) for event in self._events(request)]
 
     def _events(self, request: Request) -> list[dict[str, Any]]:
-        kinds = ["audio"] if request.wants == "audio" else ["text"]
         system = "\n".join(p for m in request.messages if m.role == "system" for p in m.content if isinstance(p, str))
+        session = self._session(system, self.named_parameters(request), spoken=request.wants == "audio", turns=None)
+        items = [self._item(m) for m in request.messages if m.role != "system"]
+        creates = [{"type": "conversation.item.create", "item": item} for item in items]
+        return [session, *creates, {"type": "response.create"}]
+
+    def _session(
+        self, system: str, parameters: Mapping[str, Any], *, spoken: bool, turns: Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """The event that sets a session up; `turns` is how the service finds their ends, or None if the sender says them."""
+        kinds = ["audio"] if spoken else ["text"]
         session: dict[str, Any] = {"instructions": system} if system else {}
-        session |= self.named_parameters(request)
-        speaks = {"voice": self.voice} if self.voice and request.wants == "audio" else {}
+        session |= parameters
+        speaks = {"voice": self.voice} if self.voice and spoken else {}
         if self.layout == "beta":
-            modalities = ["text", *kinds] if kinds == ["audio"] else kinds
-            sound = {"input_audio_format": "pcm16", "output_audio_format": "pcm16", "turn_detection": None}
+            modalities = ["text", *kinds] if spoken else kinds
+            sound = {"input_audio_format": "pcm16", "output_audio_format": "pcm16", "turn_detection": turns}
             session |= {"modalities": modalities, **sound, **speaks}
         else:
             pcm = {"type": "audio/pcm", "rate": RATE_HZ}
-            audio = {"input": {"format": pcm, "turn_detection": None}, "output": {"format": pcm, **speaks}}
+            audio = {"input": {"format": pcm, "turn_detection": turns}, "output": {"format": pcm, **speaks}}
             session |= {"type": "realtime", "output_modalities": kinds, "audio": audio}
-        items = [self._item(m) for m in request.messages if m.role != "system"]
-        creates = [{"type": "conversation.item.create", "item": item} for item in items]
-        return [{"type": "session.update", "session": session}, *creates, {"type": "response.create"}]
+        return {"type": "session.update", "session": session}
 
     def _item(self, message: Message) -> dict[str, Any]:
         said = "output_text" if self.layout == "ga" else "text"
@@ -126,6 +138,45 @@ class OpenAiRealtime(SocketModel):
                 written.audio.append(event["delta"])
         return ""
 
+    def conversation(self, instructions: str) -> list[str]:
+        """As `SocketModel.conversation`."""
+        return [json.dumps(self._session(instructions, self.parameters, spoken=True, turns=self.turn_detection))]
+
+    def frame(self, samples: bytes) -> str:
+        """As `SocketModel.frame`."""
+        return f'{{"type":"input_audio_buffer.append","audio":"{b64encode(samples).decode("ascii")}"}}'
+
+    def heard(self, event: Mapping[str, Any]) -> Heard:
+        """As `SocketModel.heard`. What is played stops when the service hears speech, unless `turn_detection` says that nothing interrupts."""
+        kind = event["type"]
+        about: dict[str, Any] = {"answer": str(event.get("response_id") or ""), "item": str(event.get("item_id") or "")}
+        about["id"] = str(event.get("event_id") or "")
+        if kind == "error":
+            raise trouble_of(event["error"])
+        if kind == "session.updated":
+            _check_rate(event.get("session"))
+            return Heard(ready=True, model=named(event.get("session"), "model"))
+        if kind == "input_audio_buffer.speech_started":
+            return Heard(stops=self.turn_detection.get("interrupt_response") is not False, id=about["id"])
+        if kind in ("response.output_audio.delta", "response.audio.delta"):
+            return Heard(sound=from_base64(event["delta"]), **about)
+        if kind.startswith("response.") and kind.endswith(("text.delta", "transcript.delta")):
+            return Heard(text=event["delta"], **about)
+        if kind != "response.done":
+            return Heard(id=about["id"])
+        response, written = event["response"], Written()
+        cut = response.get("status") == "cancelled"
+        if not cut:
+            self._finish(response, written)
+        about["answer"] = about["answer"] or str(response.get("id") or "")
+        return Heard(ended="cut" if cut else "whole", usage=openai_usage(response.get("usage")), **about)
+
+    def cut_off(self, item: str, played_s: float) -> str | None:
+        """As `SocketModel.cut_off`."""
+        end_ms = int(1000 * played_s)
+        about = {"item_id": item, "content_index": 0, "audio_end_ms": end_ms}
+        return json.dumps({"type": "conversation.item.truncate", **about}) if item else None
+
     def _finish(self, response: Mapping[str, Any], written: Written) -> None:
         written.usage = openai_usage(response.get("usage"))
         details = response.get("status_details") or {}
@@ -136,6 +187,18 @@ class OpenAiRealtime(SocketModel):
             raise Again(f"the service cancelled its answer: {clean(str(details.get('reason')))}")
         reason = details.get("reason") if status == "incomplete" else None
         written.finish = {None: "stop", "max_output_tokens": "length"}.get(reason, reason)
+
+
+def _check_rate(session: Any) -> None:
+    """Checks that a session speaks at the rate that was asked for.
+
+    Raises:
+        GivenUp: it states another one.
+    """
+    for name in ("audio", "output", "format", "rate"):
+        session = session.get(name) if isinstance(session, Mapping) else None
+    if session not in (None, RATE_HZ):
+        raise GivenUp(f"the service speaks at {session} Hz; expected {RATE_HZ} Hz", said="")
 
 
 def trouble_of(error: Mapping[str, Any]) -> Exception:

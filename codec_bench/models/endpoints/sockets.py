@@ -1,9 +1,11 @@
-"""What all models behind a WebSocket share: one connection for each request, errors in words, repeated attempts.
+"""What all models behind a WebSocket share: one connection for each request or conversation, errors in words, repeated attempts.
 
 Conventions
     A request is a list of messages. The first `opening` of them are sent at once, and the others when the service has said
     that the session is ready.
     Audio that arrives is samples without a header.
+    A conversation in time (`conversation`, `frame`, `hear`) is a session to which sound is sent at the speed of speech, and in which
+    the service finds the ends of turns. `apps/conversation` holds its clock.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ from __future__ import annotations
 import logging
 import time
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from codec_bench.errors import MissingExtra
+from codec_bench.errors import MissingExtra, UserError
 from codec_bench.models.base import EMPTY
 from codec_bench.models.endpoints.bodies import understood
 from codec_bench.models.endpoints.error_texts import is_daily, wait_of
@@ -36,6 +40,31 @@ Step = Literal["", "ready", "done"]
 NOT_TOLD = ("reasoning_tokens", "temperature", "repetition_penalty", "top_p", "stop", "seed")
 # websockets logs the headers of its handshake, and the key is one of them. This logger writes nothing.
 _SILENT = logging.Logger("codec_bench.models.endpoints.sockets", logging.CRITICAL + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What one message of a service says in a conversation in time.
+
+    Args:
+        ready: whether sound may be sent from now on.
+        sound: 16-bit samples of the answer at `heard_hz`. text: words of it.
+        answer: what the service calls the answer, and `item` the turn of the conversation that holds it; empty if it has no names.
+        stops: whether what was sent and not yet played must not be played, because the user was heard to speak.
+        ended: `whole` or `cut` with the last message of an answer, else empty.
+        id: what the service calls the message. model: that answers. usage: of the answer.
+    """
+
+    ready: bool = False
+    sound: bytes = b""
+    text: str = ""
+    answer: str = ""
+    item: str = ""
+    stops: bool = False
+    ended: Literal["", "whole", "cut"] = ""
+    id: str = ""
+    model: str | None = None
+    usage: Mapping[str, Any] = field(default_factory=dict)
 
 
 class SocketModel(RemoteModel):
@@ -142,11 +171,16 @@ class SocketModel(RemoteModel):
                 rest = []
         raise Again("the connection was closed before the answer was complete")
 
-    async def _attempt(self, events: list[str]) -> Written:
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[ClientConnection]:
+        """An open connection, for as long as the `with` block lasts.
+
+        Raises:
+            Again, GivenUp, Denied: the service cannot be reached, turns the connection down or breaks it; without the key.
+        """
         from websockets import exceptions
         from websockets.asyncio.client import connect
 
-        began = time.monotonic()
         try:
             async with connect(
                 self.url(),
@@ -156,7 +190,7 @@ class SocketModel(RemoteModel):
                 logger=_SILENT,
                 user_agent_header="codec-bench",
             ) as socket:
-                return await self.talk(socket, events, began)
+                yield socket
         except exceptions.InvalidStatus as error:
             raise self._error(error.response.status_code, bytes(error.response.body or b"")) from None
         except exceptions.WebSocketException as error:
@@ -169,13 +203,57 @@ class SocketModel(RemoteModel):
             trouble.reason = clean(trouble.reason, self._secrets)
             raise
 
+    def conversation(self, instructions: str) -> list[str]:
+        """What is sent at the beginning of a conversation in time, in which the service finds the ends of turns.
+
+        Raises:
+            UserError: models of this kind do not converse in time.
+        """
+        raise UserError(
+            f"the model '{self.info.name}' does not converse in time",
+            hint="models of the kinds openai-realtime, openai-live and gemini-live do",
+        )
+
+    def frame(self, samples: bytes) -> str:
+        """The message that carries a frame of sound: 16-bit samples at `rate_hz`."""
+        raise NotImplementedError
+
+    def heard(self, event: Mapping[str, Any]) -> Heard:
+        """What a message of the service says during a conversation in time.
+
+        Raises:
+            Again, GivenUp, Denied: the message is an error.
+        """
+        raise NotImplementedError
+
+    def cut_off(self, item: str, played_s: float) -> str | None:
+        """The message that tells the service how much of an interrupted answer was played; None if it is not told.
+
+        Args:
+            item: what the service calls the answer. played_s: seconds of it that were heard.
+        """
+        return None
+
+    def hear(self, message: str | bytes) -> Heard:
+        """Reads one message of a conversation in time; as `heard`."""
+        return self._read(message, self.heard)
+
+    async def _attempt(self, events: list[str]) -> Written:
+        began = time.monotonic()
+        async with self.connected() as socket:
+            return await self.talk(socket, events, began)
+
     def step(self, message: str | bytes, written: Written, began: float) -> Step:
         """Reads one message; as `enter`."""
+        return self._read(message, lambda event: self.enter(event, written, began))
+
+    @staticmethod
+    def _read(message: str | bytes, read: Callable[[Mapping[str, Any]], Any]) -> Any:
         try:
             event = parse_json(message)
         except ValueError:
             raise Again(f"an event is not JSON: {clean(str(message))}") from None
-        return understood(lambda event: self.enter(event, written, began), event, "event")
+        return understood(read, event, "event")
 
     def _error(self, status: int, body: bytes) -> Exception:
         said = clean(error_of(body.decode("utf-8", "replace"))[0], self._secrets)

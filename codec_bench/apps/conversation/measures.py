@@ -1,0 +1,232 @@
+"""What two tracks on one clock show: turns taken, latencies, interruptions, pauses, backchannels, overlap, and how the sound came.
+
+Conventions
+    Speech is where the tracks have energy (`activity.py`). Times are in seconds of the session; both are exact to a window of 10 ms, and
+    what hangs on what the service hears to a frame.
+    A stretch of the model's speech of less than `BACKCHANNEL_S`, most of which lies while the user has the floor, is a backchannel;
+    the others are turns. The user has the floor from the first speech of an event to its last, pauses included.
+    An event is answered by turns that begin after its first speech and before the next event. `value` is None where there is
+    nothing to measure, and `reason` says why: a latency of an answer that never came is no number, and that it never came is
+    counted by `turn_taken`.
+
+Sources: the windows after which a model counts as not having yielded (`YIELDS_WITHIN_S`) or as having given way to a backchannel
+(`STOPS_WITHIN_S`) are those of tau-voice (sierra-research/tau2-bench, `voice_interaction_metrics.py`: `no_yield_window_sec`,
+`backchannel_yield_window_sec`); floor transfer as in Heldner and Edlund 2010, doi:10.1016/j.wocn.2010.08.002.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from codec_bench.apps.conversation.activity import PROTOCOL as ACTIVITY
+from codec_bench.apps.conversation.activity import Stretch, speech_of_model
+from codec_bench.apps.conversation.playback import Packet
+from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.user import SaidEvent
+
+BACKCHANNEL_S = 1.0
+YIELDS_WITHIN_S, STOPS_WITHIN_S = 2.0, 1.0
+STALL_S = 0.02
+PROTOCOL = f"conversation/1/{ACTIVITY}"
+
+
+class Measure(NamedTuple):
+    """A measure.
+
+    Args:
+        what: in words. unit: `s`, `share`, `1/min`, `count` or `×`. higher_is_better: None if neither way is.
+        of: what has a value: an `event`, a `pause`, an `answer` or a `session`.
+    """
+
+    what: str
+    unit: str
+    higher_is_better: bool | None
+    of: str
+
+
+MEASURES = {
+    "turn_taken": Measure("share of the user's turns and interruptions that were answered", "share", True, "event"),
+    "too_early": Measure("share of the user's turns and interruptions into which the answer began", "share", False, "event"),
+    "response_latency_s": Measure("from the last frame with speech to the first sound of the answer", "s", False, "event"),
+    "sent_latency_s": Measure("from the last frame of the turn that was sent, silence included, to the first sound of the answer", "s", False, "event"),
+    "floor_transfer_s": Measure("from the end of the user's speech to the answer; negative where both speak", "s", None, "event"),
+    "yielded": Measure(f"share of interruptions after which the model was silent within {YIELDS_WITHIN_S:g} s", "share", True, "event"),
+    "yield_latency_s": Measure("from the beginning of an interruption to the end of what the model was saying", "s", False, "event"),
+    "kept_talking": Measure(f"share of the user's backchannels through which the model went on for {STOPS_WITHIN_S:g} s", "share", True, "event"),
+    "false_turn": Measure("share of the pauses inside the user's turns that the model took for their end", "share", False, "pause"),
+    "silence_kept": Measure("share of sessions in which nobody spoke to the model and it said nothing", "share", True, "session"),
+    "overlap": Measure("share of the time with speech in which both speak", "share", None, "session"),
+    "backchannels_per_min": Measure("the model's backchannels in a minute of the user's turns", "1/min", None, "session"),
+    "real_time_factor": Measure("time that an answer took to come over the length of its sound", "×", False, "answer"),
+    "stalls": Measure("how often the sound of an answer ran out before more of it came", "count", False, "answer"),
+    "stall_s": Measure("for how long the sound of an answer ran out", "s", False, "answer"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of a measure.
+
+    Args:
+        session: the id of the session. place: the number of the event, pause or answer in it, from 0.
+        measure: its name. value: None if there is none, and `reason` says why. at_s: where in the session.
+    """
+
+    session: str
+    place: int
+    measure: str
+    value: float | None
+    at_s: float | None = None
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+
+def measure(session: Session) -> list[Value]:
+    """Every value of a session. A session that is not `ok` has none: its status says why."""
+    if session.status != "ok":
+        return []
+    return list(_Marks(session).values())
+
+
+def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
+    """The model's turns and its backchannels."""
+    floors = [(e.speech[0][0], e.speech[-1][1]) for e in session.events if e.speech and e.kind == "turn"]
+    turns: list[Stretch] = []
+    short: list[Stretch] = []
+    for begin, end in speech_of_model(session.heard, session.heard_hz):
+        shared = sum(_shared((begin, end), floor) for floor in floors)
+        is_short = end - begin < BACKCHANNEL_S and shared > (end - begin) / 2
+        (short if is_short else turns).append((begin, end))
+    return turns, short
+
+
+class _Marks:
+    """A session with its turns found."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.turns, self.short = turns_of(session)
+        self.said = [(n, event) for n, event in enumerate(session.events) if event.speech]
+
+    def values(self) -> Iterator[Value]:
+        """Every value."""
+        pauses = 0
+        for order, (number, event) in enumerate(self.said):
+            until_s = self.said[order + 1][1].speech[0][0] if order + 1 < len(self.said) else self.session.duration_s
+            if event.kind == "backchannel":
+                yield self._kept_talking(number, event)
+            else:
+                if event.kind == "interruption":
+                    yield from self._yield(number, event)
+                yield from self._answer(number, event, until_s)
+            for pause in event.pauses:
+                false = any(pause[0] <= begin < pause[1] for begin, _ in self.turns)
+                yield self._value(pauses, "false_turn", float(false), pause[0])
+                pauses += 1
+        for number, event in enumerate(self.session.events):
+            if not event.speech and event.kind == "interruption":
+                for name in ("yielded", "yield_latency_s"):
+                    yield self._value(number, name, None, None, event.reason)
+        yield from self._whole()
+        yield from self._sound()
+
+    def _value(
+        self, place: int, name: str, value: float | None, at_s: float | None = None, reason: str = ""
+    ) -> Value:
+        return Value(self.session.id, place, name, None if value is None else round(value, 6), at_s, reason)
+
+    def _answer(self, number: int, event: SaidEvent, until_s: float) -> Iterator[Value]:
+        first_s, last_s = event.speech[0][0], event.speech[-1][1]
+        inside = [turn for turn in self.turns if first_s < turn[0] < last_s]
+        after = [turn for turn in self.turns if last_s <= turn[0] < until_s]
+        # What began in a pause and has ended before the user's last word was a false turn, and no answer.
+        early = [turn for turn in inside if turn[1] > last_s or not any(a <= turn[0] < b for a, b in event.pauses)]
+        yield self._value(number, "turn_taken", float(bool(after) or any(end > last_s for _, end in inside)), last_s)
+        yield self._value(number, "too_early", float(bool(early)), last_s)
+        begin_s = early[0][0] if early else after[0][0] if after else None
+        reason = "the model did not answer" if begin_s is None else "the answer began before the user had ended"
+        late = None if early or begin_s is None else begin_s
+        end_s = last_s if event.end_s is None else event.end_s
+        yield self._value(number, "response_latency_s", None if late is None else late - last_s, last_s, reason if late is None else "")
+        yield self._value(number, "sent_latency_s", None if late is None else late - end_s, end_s, reason if late is None else "")  # fmt: skip
+        transfer = None if begin_s is None else begin_s - last_s
+        yield self._value(number, "floor_transfer_s", transfer, last_s, reason if transfer is None else "")
+
+    def _spoken_at(self, at_s: float) -> Stretch | None:
+        """What the model is saying at a time."""
+        return next((turn for turn in self.turns if turn[0] <= at_s < turn[1]), None)
+
+    def _yield(self, number: int, event: SaidEvent) -> Iterator[Value]:
+        begin_s = event.speech[0][0]
+        turn = self._spoken_at(begin_s)
+        if turn is None:
+            for name in ("yielded", "yield_latency_s"):
+                yield self._value(number, name, None, begin_s, "the model was not speaking when it was interrupted")
+            return
+        took_s = turn[1] - begin_s
+        yielded = took_s <= YIELDS_WITHIN_S
+        why = "" if yielded else f"the model spoke on for more than {YIELDS_WITHIN_S:g} s"
+        yield self._value(number, "yielded", float(yielded), begin_s)
+        yield self._value(number, "yield_latency_s", took_s if yielded else None, begin_s, why)
+
+    def _kept_talking(self, number: int, event: SaidEvent) -> Value:
+        begin_s = event.speech[0][0]
+        turn = self._spoken_at(begin_s)
+        if turn is None:
+            return self._value(number, "kept_talking", None, begin_s, "the model was not speaking at the backchannel")
+        cut = any(begin_s <= at_s <= begin_s + STOPS_WITHIN_S for at_s, _ in self.session.stops)
+        if turn[1] - begin_s < STOPS_WITHIN_S and not cut and self._was_whole(turn[1]):
+            return self._value(number, "kept_talking", None, begin_s, "the answer ended by itself so soon after")
+        return self._value(number, "kept_talking", float(turn[1] - begin_s >= STOPS_WITHIN_S), begin_s)
+
+    def _was_whole(self, at_s: float) -> bool:
+        """Whether the sound that ends at a time was played to its end, as far as the service's own messages tell."""
+        ends = [(p.begin + p.samples) / self.session.heard_hz for p in self.session.packets]
+        return any(abs(end - at_s) <= 2 * STALL_S for end in ends)
+
+    def _whole(self) -> Iterator[Value]:
+        floors = [(event.speech[0][0], event.speech[-1][1]) for _, event in self.said]
+        user = [part for _, event in self.said for part in event.speech]
+        model = sorted([*self.turns, *self.short])
+        if not self.said:
+            yield self._value(0, "silence_kept", float(not model), 0.0)
+            return
+        both = sum(_shared(one, other) for one in user for other in model)
+        spoken = sum(end - begin for begin, end in (*user, *model)) - both
+        yield self._value(0, "overlap", both / spoken if spoken else None, 0.0)
+        minutes = sum(end - begin for begin, end in floors) / 60
+        yield self._value(0, "backchannels_per_min", len(self.short) / minutes, 0.0)
+
+    def _sound(self) -> Iterator[Value]:
+        rate_hz = self.session.heard_hz
+        answers: dict[str, list[Packet]] = {}
+        for packet in self.session.packets:
+            answers.setdefault(packet.answer, []).append(packet)
+        for number, packets in enumerate(answers.values()):
+            took_s = packets[-1].at_s - packets[0].at_s
+            # The last packet is there when it comes: its own length takes no time.
+            length_s = sum(packet.samples for packet in packets[:-1]) / rate_hz
+            why = "" if length_s else "the answer came at once"
+            yield self._value(number, "real_time_factor", took_s / length_s if length_s else None, packets[0].at_s, why)
+            waits = list(_stalls(packets, rate_hz, [at_s for at_s, _ in self.session.stops]))
+            yield self._value(number, "stalls", float(len(waits)), packets[0].at_s)
+            yield self._value(number, "stall_s", sum(waits), packets[0].at_s)
+
+
+def _stalls(packets: Sequence[Packet], rate_hz: int, stops: Sequence[float]) -> Iterator[float]:
+    for before, after in zip(packets, packets[1:]):
+        end_s = (before.begin + before.samples) / rate_hz
+        wait_s = after.begin / rate_hz - end_s
+        if wait_s >= STALL_S and not any(before.at_s <= at_s <= after.at_s for at_s in stops):
+            yield wait_s
+
+
+def _shared(one: Stretch, other: Stretch) -> float:
+    return max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
+
+

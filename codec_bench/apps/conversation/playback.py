@@ -1,0 +1,123 @@
+"""What a person hears of a model: what came is played at once or, if earlier sound is still playing, after it.
+
+A service sends an answer faster than it is spoken. What has not been played when the service says that the user interrupts is never
+heard. There is no buffer against jitter: sound that comes late leaves a gap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from codec_bench.apps.conversation.activity import THRESHOLD_DBFS, WINDOW_S, levels_dbfs
+
+
+class TooMuch(Exception):
+    """More sound came than a session may hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """Sound that came.
+
+    Args:
+        at_s: when. begin: where it is played, in samples of the track. samples: how many. answer: of which answer it is.
+    """
+
+    at_s: float
+    begin: int
+    samples: int
+    answer: str
+
+
+@dataclass(slots=True)
+class Playback:
+    """The model's track as it grows.
+
+    Args:
+        rate_hz: of the track. most_s: the most that it holds.
+
+    Attributes:
+        packets: what came. stops: when the rest was not played, and up to which time something was waiting. end: of all that was played
+            or waits, in samples.
+        complete: whether the service said that the last answer has ended. answers: how many answers have ended.
+    """
+
+    rate_hz: int
+    most_s: float
+    packets: list[Packet] = field(default_factory=list)
+    stops: list[tuple[float, float]] = field(default_factory=list)
+    end: int = 0
+    complete: bool = False
+    answers: int = 0
+    _track: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    _items: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
+    _listened: int = 0
+    _active: list[int] = field(default_factory=list)
+
+    def add(self, at_s: float, samples: np.ndarray, answer: str, item: str) -> None:
+        """Takes sound that came at a time: 16-bit samples.
+
+        Raises:
+            TooMuch: the track would grow beyond `most_s`.
+        """
+        begin = max(self.end, round(at_s * self.rate_hz))
+        end = begin + samples.size
+        if end > self.most_s * self.rate_hz:
+            raise TooMuch
+        if end > self._track.size:
+            grown = np.zeros(max(end, 2 * self._track.size), np.int16)
+            grown[: self._track.size] = self._track
+            self._track = grown
+        self._track[begin:end] = samples
+        self.end, self.complete = end, False
+        self.packets.append(Packet(at_s, begin, samples.size, answer or str(self.answers)))
+        self._items.setdefault(item, []).append((begin, end))
+
+    def stop(self, at_s: float) -> tuple[str, float] | None:
+        """Plays nothing of what waits; gives the item that was playing, and how many seconds of it were heard."""
+        now = round(at_s * self.rate_hz)
+        if now >= self.end:
+            return None
+        self.stops.append((at_s, self.end / self.rate_hz))
+        item, parts = next((name, parts) for name, parts in reversed(self._items.items()) if parts)
+        played = sum(max(0, min(end, now) - begin) for begin, end in parts)
+        self._track[now : self.end] = 0
+        self.end = now
+        self._items.clear()
+        return item, played / self.rate_hz
+
+    def finish(self) -> None:
+        """Notes that the service has ended an answer."""
+        self.complete, self.answers = True, self.answers + 1
+
+    def listen(self, until_s: float) -> None:
+        """Takes in what was played up to a time, for `spoke_after_s` and `quiet_since_s`."""
+        size, ready = round(WINDOW_S * self.rate_hz), int(until_s / WINDOW_S + 1e-6)
+        if ready > self._listened:
+            levels = levels_dbfs(self.track(ready * size, self._listened * size), self.rate_hz)
+            self._active += (np.flatnonzero(levels > THRESHOLD_DBFS) + self._listened).tolist()
+            self._listened = ready
+
+    def spoke_after_s(self, since_s: float) -> float | None:
+        """When speech was first heard from a time on; None if none was."""
+        place = bisect_left(self._active, round(since_s / WINDOW_S))
+        return self._active[place] * WINDOW_S if place < len(self._active) else None
+
+    def quiet_since_s(self) -> float:
+        """When speech was last heard; 0 if none was."""
+        return (self._active[-1] + 1) * WINDOW_S if self._active else 0.0
+
+    def has_ended(self, now_s: float, ends_s: float) -> bool:
+        """Whether what was being said has ended: as the service says, or by silence."""
+        said_so = self.complete and now_s * self.rate_hz >= self.end
+        return said_so or now_s - self.quiet_since_s() >= ends_s
+
+    def track(self, end: int, begin: int = 0) -> np.ndarray:
+        """A part of the track, 16 bits `(samples,)`; silence where nothing has come."""
+        out = np.zeros(end - begin, np.int16)
+        part = self._track[begin:end]
+        out[: part.size] = part
+        return out

@@ -1,0 +1,266 @@
+"""One conversation on one clock: the user's frames go out at the speed of speech, and what the model says is placed when it comes.
+
+Conventions
+    Time is the event loop's monotonic clock, in seconds from the first sample that the user speaks. A frame holds what was spoken in
+    the `FRAME_S` before it is sent, as with a microphone, so frame n is due at (n + 1) frames. Sound that comes is played at once
+    (`playback.py`). Both tracks are 16 bits and begin at 0.
+    A frame's lateness is when it was sent less when it was due. A session is slower than real time if the 99th percentile of
+    lateness is more than a frame, or one frame is later than `STALLED_S`: it is refused, as its times are those of this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
+from codec_bench.apps.conversation.user import SaidEvent, User
+from codec_bench.errors import AudioError, UserError
+from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
+from codec_bench.models.endpoints.sockets import Heard, SocketModel
+
+if TYPE_CHECKING:
+    from websockets.asyncio.client import ClientConnection
+
+FRAME_S = 0.02
+STALLED_S = 0.2
+READY_S = 15.0
+"""How long a service may take until sound may be sent."""
+Status = Literal["ok", "refused", "failed"]
+
+
+@dataclass(slots=True)
+class Session:
+    """A conversation that was held.
+
+    Args:
+        id: of the conversation. status, reason: `ok`; `failed` if there is no whole conversation; `refused` if this machine was too slow.
+        rate_hz, heard_hz: of the user's and the model's track. frame_s: of the frames that were sent.
+        events: what the user said. sent_s: when each frame was sent. packets: what came, and when. stops: when what waited was
+            thrown away, and until when it would have been played. text: the service's own transcript.
+        model: what the service calls the model that answered. usage: the sum of what it counted.
+        opening: what the service was told before the conversation.
+        user, clean, heard: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
+    """
+
+    id: str
+    rate_hz: int
+    heard_hz: int
+    frame_s: float = FRAME_S
+    status: Status = "ok"
+    reason: str = ""
+    events: list[SaidEvent] = field(default_factory=list)
+    sent_s: list[float] = field(default_factory=list)
+    packets: list[Packet] = field(default_factory=list)
+    stops: list[tuple[float, float]] = field(default_factory=list)
+    text: str = ""
+    model: str | None = None
+    usage: dict[str, float] = field(default_factory=dict)
+    opening: tuple[str, ...] = ()
+    user: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    clean: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    heard: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+
+    @property
+    def late_s(self) -> np.ndarray:
+        """By how much each frame was sent later than it was due `(frames,)`."""
+        return np.asarray(self.sent_s) - self.frame_s * (np.arange(len(self.sent_s)) + 1)
+
+    @property
+    def duration_s(self) -> float:
+        """Length of both tracks."""
+        return self.user.size / self.rate_hz
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values, without the tracks."""
+        tracks = ("user", "clean", "heard")
+        facts = {name: getattr(self, name) for name in self.__slots__ if name not in (*tracks, "events", "packets")}
+        packets = [[p.at_s, p.begin, p.samples, p.answer] for p in self.packets]
+        return {**facts, "events": [asdict(event) for event in self.events], "packets": packets}
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any], **tracks: np.ndarray) -> Session:
+        """From what `as_dict` gives, with the tracks."""
+        made = cls(**{name: facts[name] for name in cls.__slots__ if name in facts}, **tracks)
+        made.events, made.packets = events_of(facts["events"]), [Packet(*one) for one in facts["packets"]]
+        return made
+
+
+def events_of(listed: Sequence[Mapping[str, Any]]) -> list[SaidEvent]:
+    """The events that were kept as JSON."""
+    events = [SaidEvent(**event) for event in listed]
+    for event in events:
+        event.speech, event.pauses = ([(a, b) for a, b in spans] for spans in (event.speech, event.pauses))
+    return events
+
+
+class _Over(Exception):
+    """A session cannot go on."""
+
+
+async def hold(
+    model: SocketModel, user: User, name: str, *, instructions: str, longest_s: float, frame_s: float = FRAME_S
+) -> Session:
+    """Holds a conversation.
+
+    Args:
+        model: a started model that converses in time. user: the user's side. name: id of the conversation.
+        instructions: for the model. longest_s: a session that lasts longer has failed. frame_s: length of a frame.
+
+    Raises:
+        UserError: the service denies access, or the model does not converse in time. Every other session would fail too.
+    """
+    opening = tuple(model.conversation(instructions))
+    held = Session(name, model.rate_hz, model.heard_hz, frame_s, events=user.events, opening=opening)
+    playback = Playback(model.heard_hz, longest_s)
+    try:
+        async with model.connected() as socket:
+            await _converse(_Line(model, socket, held, playback), user, longest_s)
+    except _Over as end:
+        held.status, held.reason = "failed", str(end)
+    except Denied as denied:
+        raise UserError(denied.reason, hint=denied.hint) from None
+    except (Again, GivenUp) as trouble:
+        held.status, held.reason = "failed", trouble.reason
+    except AudioError as error:
+        held.status, held.reason = "failed", error.message
+    except TimeoutError:
+        held.status, held.reason = "failed", "the service did not open the connection in time"
+    _close(held, playback, user)
+    return held
+
+
+def _close(held: Session, playback: Playback, user: User) -> None:
+    """Fills in what is known once a session is over, and refuses one that was too slow."""
+    held.user, held.clean = user.tracks()
+    held.user, held.clean = (track[: _length(held)] for track in (held.user, held.clean))
+    held.packets, held.stops = playback.packets, playback.stops
+    held.heard = playback.track(round(held.duration_s * held.heard_hz))
+    if held.status == "ok" and held.text and not playback.packets:
+        held.status, held.reason = "failed", "the service answered in words and sent no sound"
+    if held.status == "ok" and (reason := too_slow(held.late_s, held.frame_s)):
+        held.status, held.reason = "refused", reason
+
+
+def _length(held: Session) -> int:
+    return len(held.sent_s) * round(held.frame_s * held.rate_hz)
+
+
+def too_slow(late_s: np.ndarray, frame_s: float) -> str:
+    """Why frames with this lateness `(frames,)` are no conversation in time; empty if they are."""
+    if not late_s.size:
+        return ""
+    p99, most = float(np.quantile(late_s, 0.99)), float(late_s.max())
+    if p99 <= frame_s and most <= STALLED_S:
+        return ""
+    return (
+        f"slower than real time: the 99th percentile of the frames' lateness is {1000 * p99:.0f} ms and the most is {1000 * most:.0f} ms; "
+        f"expected at most {1000 * frame_s:.0f} and {1000 * STALLED_S:.0f} ms"
+    )
+
+
+class _Line:
+    """An open connection with what came over it."""
+
+    def __init__(self, model: SocketModel, socket: ClientConnection, held: Session, playback: Playback) -> None:
+        self.model, self.socket, self.held, self.playback = model, socket, held, playback
+        self.ready, self.loop = asyncio.Event(), asyncio.get_running_loop()
+        self.start_s: float | None = None
+        self._ids: set[str] = set()
+        self._done: set[str] = set()
+
+    def now_s(self) -> float:
+        """Seconds since the user's first sample; negative before it."""
+        return self.loop.time() - (math.inf if self.start_s is None else self.start_s)
+
+    async def listen(self) -> None:
+        """Takes what comes until the connection is closed."""
+        async for message in self.socket:
+            at_s = max(0.0, self.now_s())
+            heard = self.model.hear(message)
+            self._check(heard)
+            if heard.ready:
+                self.ready.set()
+            self.held.model = heard.model or self.held.model
+            self.held.text += heard.text
+            if heard.sound:
+                self._play(heard, at_s)
+            if heard.stops and (cut := self.playback.stop(at_s)) is not None:
+                if (told := self.model.cut_off(*cut)) is not None:
+                    await self.socket.send(told)
+            if heard.ended:
+                self.playback.finish()
+                self._done.add(heard.answer)
+            for name, count in heard.usage.items():
+                self.held.usage[name] = self.held.usage.get(name, 0.0) + count
+        raise _Over(f"the service closed the connection after {max(0.0, self.now_s()):.2f} s of the session")
+
+    def _play(self, heard: Heard, at_s: float) -> None:
+        if len(heard.sound) % 2:
+            raise _Over(f"a message holds {len(heard.sound)} bytes of sound, which are no 16-bit samples")
+        try:
+            self.playback.add(at_s, np.frombuffer(heard.sound, "<i2"), heard.answer, heard.item)
+        except TooMuch:
+            raise _Over(f"more sound came than the {self.playback.most_s:g} s of the longest session hold") from None
+
+    def _check(self, heard: Heard) -> None:
+        """Raises `_Over` for a message that came twice, or after the end of its answer."""
+        if heard.id and heard.id in self._ids:
+            raise _Over(f"the message '{heard.id}' came twice")
+        self._ids.add(heard.id)
+        if heard.sound and heard.answer and heard.answer in self._done:
+            raise _Over(f"sound of the answer '{heard.answer}' came after the service had ended that answer")
+
+
+async def _converse(line: _Line, user: User, longest_s: float) -> None:
+    """Sends the user's frames until the session is over."""
+    listener = asyncio.create_task(line.listen())
+    try:
+        for message in line.held.opening:
+            await line.socket.send(message)
+        waiting = asyncio.create_task(line.ready.wait())
+        await asyncio.wait({listener, waiting}, timeout=READY_S, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        if listener.done():
+            await listener
+        if not line.ready.is_set():
+            raise _Over(f"the service did not begin the session within {READY_S:g} s")
+        await _send(line, user, listener, longest_s)
+    finally:
+        listener.cancel()
+        with suppress(asyncio.CancelledError, Exception):
+            await listener
+
+
+async def _send(line: _Line, user: User, listener: asyncio.Task[None], longest_s: float) -> None:
+    from websockets.exceptions import ConnectionClosed
+
+    frame_s, number = line.held.frame_s, 0
+    line.start_s = line.loop.time()
+    before_s = 0.0
+    while True:
+        now_s = number * frame_s
+        await asyncio.sleep(now_s + frame_s - line.now_s())
+        if listener.done():
+            await listener  # raises what went wrong
+        line.playback.listen(now_s)
+        samples = user.frame(number, line.playback)
+        if samples is None:
+            return
+        if now_s >= longest_s:
+            raise _Over(f"the session was not over after {longest_s:g} s, the longest that the script allows")
+        try:
+            await line.socket.send(line.model.frame(samples.tobytes()))
+        except ConnectionClosed:
+            await listener
+        sent_s = line.now_s()
+        if sent_s < before_s:
+            raise _Over(f"the clock went back by {before_s - sent_s:.3f} s")
+        line.held.sent_s.append(round(sent_s, 5))
+        before_s, number = sent_s, number + 1

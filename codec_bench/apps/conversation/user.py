@@ -1,0 +1,262 @@
+"""The user's side of a session, frame by frame: what the script says, at the time that the answers so far give."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from codec_bench.apps.conversation.activity import Stretch, levels_dbfs, speech_of_user, user_threshold_dbfs
+from codec_bench.apps.conversation.playback import Playback
+from codec_bench.apps.conversation.script import Conversation, Event, Script, random_of
+from codec_bench.audio.resample import to_signal
+from codec_bench.data.source import Source
+from codec_bench.errors import AudioError, UserError
+from codec_bench.types import Audio
+
+LEAST_LEFT_S = 0.3
+"""How long ago the model may have spoken last for the user still to speak into its answer."""
+
+
+@dataclass(slots=True)
+class SaidEvent:
+    """An event of the script as it came about.
+
+    Args:
+        kind: of the event. begin_s, end_s: where its sound lies in the user's track; None if it was not said.
+        speech: its stretches of speech. pauses: the pauses inside it, from speech to speech. reason: why it was not said.
+    """
+
+    kind: str
+    begin_s: float | None = None
+    end_s: float | None = None
+    speech: list[Stretch] = field(default_factory=list)
+    pauses: list[Stretch] = field(default_factory=list)
+    reason: str = ""
+
+
+class User(Protocol):
+    """The user's side. `track` is what was sent, `clean` the same without background, 16 bits `(samples,)`."""
+
+    events: list[SaidEvent]
+
+    def frame(self, number: int, heard: Playback) -> np.ndarray | None:
+        """The samples of a frame, 16 bits; None once the session is over."""
+
+    def tracks(self) -> tuple[np.ndarray, np.ndarray]:
+        """What was sent, and the same without background, 16 bits `(samples,)`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """The sound of an event: float32 `(samples,)`, and where it has speech and pauses, in seconds of it."""
+
+    samples: np.ndarray
+    speech: list[Stretch]
+    pauses: list[Stretch]
+
+
+class Sounds:
+    """The sounds of a script at one rate.
+
+    Args:
+        source: of the sounds with ids. folder: of those with paths. rate_hz: at which they are wanted.
+    """
+
+    def __init__(self, source: Source | None, folder: Path, rate_hz: int) -> None:
+        self.folder, self.rate_hz = folder, rate_hz
+        self._ids: Mapping[str, Any] = {sample.id: sample for sample in source or ()}
+        self._read: dict[str, np.ndarray] = {}
+
+    def get(self, name: str) -> np.ndarray:
+        """A sound, one channel of float32.
+
+        Raises:
+            UserError: there is no such sound, or it cannot be read.
+        """
+        if name not in self._read:
+            try:
+                audio = Audio.read(self._ids[name].audio if name in self._ids else self._path(name))
+            except AudioError as error:
+                raise UserError(f"the sound '{name}' of the script cannot be read: {error.message}") from None
+            self._read[name] = to_signal(audio, self.rate_hz)
+        return self._read[name]
+
+    def _path(self, name: str) -> str:
+        path = self.folder / os.path.expanduser(name)
+        if not path.is_file():
+            known = ", ".join(sorted(self._ids)[:4])
+            raise UserError(
+                f"the script says '{name}', which is neither an id of its data nor a file in '{self.folder}'",
+                hint=f"ids of the data: {known}, ..." if known else "the script names no data",
+            )
+        return str(path)
+
+    def utterance(self, event: Event) -> Utterance:
+        """The sound of an event, with its speech and pauses. Raises as `get`, and if the sound has no speech."""
+        parts, speech, gaps, at = [], [], [], 0
+        for said in event.say:
+            if said.pause_s is not None:
+                gaps.append(at / self.rate_hz)
+                part = np.zeros(round(said.pause_s * self.rate_hz), np.float32)
+            else:
+                part = self.get(said.sound or "")
+                part = part[: round(said.most_s * self.rate_hz)] if said.most_s else part
+                offset = at / self.rate_hz
+                speech += [(offset + a, offset + b) for a, b in speech_of_user(part, self.rate_hz)]
+            parts.append(part)
+            at += part.size
+        if not speech:
+            raise UserError(f"the sound '{event.say[0].sound}' of the script has no speech in it")
+        around = [(max((b for _, b in speech if b <= gap + 1e-6), default=None), min((a for a, _ in speech if a >= gap), default=None)) for gap in gaps]  # fmt: skip
+        pauses = [(a, b) for a, b in around if a is not None and b is not None]
+        return Utterance(np.concatenate(parts), speech, pauses)
+
+
+class ScriptedUser:
+    """A user who follows a script.
+
+    Args:
+        script: with the times of waiting. talk: the conversation. sounds: at the rate at which is sent. frame_samples: of a frame.
+
+    Raises:
+        UserError: a sound cannot be read.
+    """
+
+    def __init__(self, script: Script, talk: Conversation, sounds: Sounds, frame_samples: int) -> None:
+        self.script, self.rate_hz, self.size = script, sounds.rate_hz, frame_samples
+        self.talk = talk
+        self.said = [sounds.utterance(event) for event in talk.turns]
+        self.events = [SaidEvent(event.kind) for event in talk.turns]
+        self._background = _background(script, talk, sounds, self.said)
+        self._clean: list[np.ndarray] = []
+        self._sent: list[np.ndarray] = []
+        self._next, self._playing = 0, -1
+
+    def frame(self, number: int, heard: Playback) -> np.ndarray | None:
+        """As `User.frame`."""
+        now_s = number * self.size / self.rate_hz
+        if self._over(now_s, heard):
+            return None
+        while self._next < len(self.events) and self._begins(now_s, heard):
+            self._next += 1
+        clean = self._part(number * self.size)
+        behind = self._background(number * self.size, self.size)
+        self._clean.append(_int16(clean))
+        self._sent.append(_int16(clean + behind))
+        return self._sent[-1]
+
+    def tracks(self) -> tuple[np.ndarray, np.ndarray]:
+        """As `User.tracks`."""
+        nothing = [np.zeros(0, np.int16)]
+        return np.concatenate(self._sent or nothing), np.concatenate(self._clean or nothing)
+
+    def _last_end_s(self) -> float:
+        """When the user ended what was said last."""
+        return max((event.speech[-1][1] for event in self.events if event.speech), default=0.0)
+
+    def _begins(self, now_s: float, heard: Playback) -> bool:
+        """Whether the next event is done with: it begins now, or is left out. It never begins while another one is said."""
+        event, before_s = self.talk.turns[self._next], self._last_end_s()
+        if event.at_s is not None:
+            return now_s >= max(event.at_s, self._sound_end_s()) - 1e-9 and self._say(now_s)
+        if now_s < self._sound_end_s():
+            return False
+        answered_s = heard.spoke_after_s(before_s)
+        if answered_s is None:
+            return now_s - before_s >= self.script.patience_s and self._go_on(event, now_s)
+        if event.into_answer_s is not None:
+            if now_s < answered_s + event.into_answer_s - 1e-9:
+                return False
+            if now_s - heard.quiet_since_s() > LEAST_LEFT_S:
+                return self._leave_out("the answer had ended before this moment of it")
+            return self._say(now_s)
+        after_s = heard.quiet_since_s() + (event.after_answer_s or 0.0)
+        return heard.has_ended(now_s, self.script.ends_s) and now_s >= after_s - 1e-9 and self._say(now_s)
+
+    def _sound_end_s(self) -> float:
+        return max((event.end_s for event in self.events if event.end_s is not None), default=0.0)
+
+    def _go_on(self, event: Event, now_s: float) -> bool:
+        if event.into_answer_s is not None:
+            return self._leave_out(f"there was no answer within {self.script.patience_s:g} s")
+        return self._say(now_s)
+
+    def _leave_out(self, reason: str) -> bool:
+        self.events[self._next].reason = reason
+        return True
+
+    def _say(self, now_s: float) -> bool:
+        said, event = self.said[self._next], self.events[self._next]
+        event.begin_s, event.end_s = now_s, now_s + said.samples.size / self.rate_hz
+        event.speech = [(round(now_s + a, 6), round(now_s + b, 6)) for a, b in said.speech]
+        event.pauses = [(round(now_s + a, 6), round(now_s + b, 6)) for a, b in said.pauses]
+        self._playing = self._next
+        return True
+
+    def _part(self, at: int) -> np.ndarray:
+        """The clean samples of a frame."""
+        out = np.zeros(self.size, np.float32)
+        begin_s = self.events[self._playing].begin_s if self._playing >= 0 else None
+        if begin_s is not None:
+            offset = at - round(begin_s * self.rate_hz)
+            part = self.said[self._playing].samples[offset : offset + self.size]
+            out[: part.size] = part
+        return out
+
+    def _over(self, now_s: float, heard: Playback) -> bool:
+        if self.talk.silence_s is not None:
+            return now_s >= self.talk.silence_s
+        if self._next < len(self.events) or now_s < self._sound_end_s():
+            return False
+        end_s = self._last_end_s()
+        if self.events[self._playing].kind != "backchannel" and heard.spoke_after_s(end_s) is None:
+            return now_s - end_s >= self.script.patience_s
+        quiet_s = max(heard.quiet_since_s(), end_s)
+        return now_s - quiet_s >= self.script.ends_s
+
+
+class KeptUser:
+    """A user whose track was kept: the same samples at the same times, whatever the model says. Arguments as `ScriptedUser` has them."""
+
+    def __init__(self, track: np.ndarray, clean: np.ndarray, events: list[SaidEvent], frame_samples: int) -> None:
+        self.events, self.size = events, frame_samples
+        self._track, self._clean = track, clean
+
+    def frame(self, number: int, heard: Playback) -> np.ndarray | None:
+        """As `User.frame`."""
+        part = self._track[number * self.size : (number + 1) * self.size]
+        return part if part.size == self.size else None
+
+    def tracks(self) -> tuple[np.ndarray, np.ndarray]:
+        """As `User.tracks`."""
+        return self._track, self._clean
+
+
+def _background(script: Script, talk: Conversation, sounds: Sounds, said: list[Utterance]) -> Any:
+    """A function of (begin, length) that gives the background's samples."""
+    asked = talk.background
+    if asked is None:
+        return lambda begin, length: np.float32(0.0)
+    if asked.sound == "white":
+        loop = random_of(script.seed, talk.id, "white").standard_normal(20 * sounds.rate_hz).astype(np.float32)
+    else:
+        loop = sounds.get(asked.sound)
+    speech_db = _active_dbfs(np.concatenate([one.samples for one in said]) if said else np.zeros(1), sounds.rate_hz)
+    own_db = 10 * np.log10(float(np.mean(loop.astype(np.float64) ** 2)) + 1e-12)
+    loop = loop * np.float32(10 ** ((speech_db - asked.snr_db - own_db) / 20))
+    return lambda begin, length: np.take(loop, np.arange(begin, begin + length), mode="wrap")
+
+
+def _active_dbfs(samples: np.ndarray, rate_hz: int) -> float:
+    levels = levels_dbfs(samples, rate_hz)
+    active = levels[levels > user_threshold_dbfs(levels)]
+    return float(10 * np.log10(np.mean(10 ** (active / 10)))) if active.size else -26.0
+
+
+def _int16(samples: np.ndarray) -> np.ndarray:
+    return np.clip(np.rint(samples * 32768.0), -32768, 32767).astype(np.int16)

@@ -1,0 +1,134 @@
+"""The clocked session against the scripted server, over a real WebSocket."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+import pytest
+
+from .server import Plan, tone
+
+TURN = {"say": "short.wav", "at_s": 0.5}
+SHORT = {"id": "a", "turns": [TURN]}
+
+
+def test_both_tracks_on_one_clock(talk):
+    """The user's tone begins at 0.5 s and lasts 0.8 s; the answer begins 0.6 s after the last frame with speech came."""
+    held, logs = talk.hold([SHORT], {"": Plan()})
+    session = held["a"]
+    assert (session.status, session.reason, session.model) == ("ok", "", "scripted-1")
+    assert session.user.size == 480 * len(session.sent_s) and logs["a"].frames == len(session.sent_s)
+    assert bytes(logs["a"].sound) == session.user.tobytes()
+    begin = round(0.5 * 24_000)
+    assert np.abs(session.user[begin : begin + 19_200].astype(int) - tone(0.8, 200.0)).max() <= 1
+    assert not session.user[:begin].any() and np.abs(session.late_s).max() < 1e-4
+    begin = round(1.9 * 24_000)
+    assert not session.heard[:begin].any() and np.array_equal(session.heard[begin : begin + 48_000], tone(2.0))
+    assert session.heard.size == session.user.size and session.usage == {"input_tokens": 10, "output_tokens": 20}
+    # The answer ends at 3.9 s, and the service has said that it is whole. The user waits for `ends_s`.
+    assert session.duration_s == pytest.approx(4.9, abs=0.03)
+
+
+def test_an_interruption_is_heard_up_to_where_it_was_played(talk):
+    """2 s of answer come in 0.4 s; what was not played when the service stops is never heard, and the service is told."""
+    cut = {"kind": "interruption", "say": "short.wav", "into_answer_s": 0.6}
+    held, logs = talk.hold([{"id": "a", "turns": [TURN, cut]}], {"": Plan(yields_after_s=0.3)})
+    session, log = held["a"], logs["a"]
+    begins = session.events[1].speech[0][0]
+    assert begins == pytest.approx(1.9 + 0.6, abs=0.02)
+    (stop, waiting) = session.stops[0]
+    assert stop == pytest.approx(begins + 0.02 + 0.3, abs=1e-3) and waiting == pytest.approx(3.9, abs=1e-3)
+    at = round(stop * 24_000)
+    assert session.heard[at - 480 : at].any() and not session.heard[at + 1 : at + 480].any()
+    assert log.told[0]["type"] == "conversation.item.truncate" and log.told[0]["item_id"] == "item_r1"
+    assert log.told[0]["audio_end_ms"] == pytest.approx(1000 * (stop - 1.9), abs=1)
+
+
+def test_a_turn_after_the_answer(talk):
+    second = {"say": "hm.wav", "after_answer_s": 0.5}
+    held, _ = talk.hold([{"id": "a", "turns": [TURN, second]}], {"": Plan()})
+    assert held["a"].events[1].begin_s == pytest.approx(3.9 + 0.5, abs=0.02)
+
+
+def test_nobody_answers(talk):
+    """The user waits for `patience_s` and goes on; an interruption of no answer is left out and says so."""
+    turns = [TURN, {"kind": "interruption", "say": "hm.wav", "into_answer_s": 1}, {"say": "hm.wav", "after_answer_s": 0.5}]
+    held, _ = talk.hold([{"id": "a", "turns": turns}], {"": Plan(answer_after_s=None)}, patience_s=2.0)
+    session = held["a"]
+    assert session.status == "ok" and not session.heard.any()
+    assert session.events[1].begin_s is None and "no answer within 2 s" in session.events[1].reason
+    assert session.events[2].begin_s == pytest.approx(1.3 + 2.0, abs=0.03)
+
+
+@pytest.mark.parametrize(
+    "plan, status, said",
+    [
+        (Plan(odd="mute"), "failed", "did not begin the session within 15 s"),
+        (Plan(drops_at_s=1.5), "failed", "closed the connection after 1.5"),
+        (Plan(odd="rate"), "failed", "8000 Hz; expected 24000 Hz"),
+        (Plan(odd="words"), "failed", "in words and sent no sound"),
+        (Plan(odd="hour"), "failed", "more sound came than the 15 s"),
+        (Plan(odd="twice"), "failed", "'event_1' came twice"),
+        (Plan(odd="late"), "failed", "after the service had ended that answer"),
+        (Plan(odd="odd"), "failed", "no 16-bit samples"),
+        (Plan(answer_s=20.0, speed=100.0), "failed", "more sound came than the 15 s"),
+        (Plan(answer_s=12.8), "failed", "not over after 15 s"),
+    ],
+)  # fmt: skip
+def test_what_a_service_does_wrong_is_said_of_that_session(talk, plan, status, said):
+    held, _ = talk.hold([SHORT, {**SHORT, "id": "b"}], {"a": plan, "b": Plan()}, longest_s=15)
+    assert held["b"].status == "ok", held["b"].reason
+    assert held["a"].status == status and said in held["a"].reason
+
+
+def test_a_machine_that_is_too_slow(talk, monkeypatch):
+    """Each frame is made 25 ms late on the test's clock, so that its times are refused."""
+    from codec_bench.apps.conversation import session
+
+    sleep = asyncio.sleep
+
+    async def slow(seconds):
+        await sleep(seconds + 0.025)
+
+    monkeypatch.setattr(session.asyncio, "sleep", slow)
+    held, _ = talk.hold([SHORT], {"": Plan()})
+    assert held["a"].status == "refused" and "slower than real time" in held["a"].reason
+
+
+def test_a_clock_that_goes_back(talk):
+    class User:
+        events = []
+
+        def frame(self, number, heard):
+            if number == 5:
+                asyncio.get_running_loop().now -= 0.5
+            return np.zeros(480, np.int16)
+
+        def tracks(self):
+            return np.zeros(480 * 9, np.int16), np.zeros(480 * 9, np.int16)
+
+    held, _ = talk.hold([SHORT], {"": Plan()}, users={"a": User()})
+    assert held["a"].status == "failed" and "the clock went back by" in held["a"].reason
+
+
+def test_in_real_time(talk):
+    """The same on the machine's clock: 2 s of conversation take 2 s, whatever their lateness is."""
+    began, ended = [], []
+
+    def run(main):
+        async def timed():
+            began.append(asyncio.get_running_loop().time())
+            try:
+                return await main
+            finally:
+                ended.append(asyncio.get_running_loop().time())
+
+        return asyncio.run(timed())
+
+    hm = {"id": "a", "turns": [{"say": "hm.wav", "at_s": 0.1}]}
+    held, _ = talk.hold([hm], {"": Plan(answer_s=0.5, answer_after_s=0.3)}, run=run, ends_s=0.3)
+    session = held["a"]
+    assert session.status in ("ok", "refused") and session.heard.any()
+    assert ended[0] - began[0] >= session.duration_s >= 1.2
+    assert min(session.late_s) > -0.001  # no frame is sent before it has been spoken
