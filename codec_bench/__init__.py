@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from codec_bench.apps.agreement.api import agreement
     from codec_bench.apps.agreement.metrics_api import metric_agreement
     from codec_bench.apps.building.api import build
+    from codec_bench.apps.conversation.api import converse
     from codec_bench.apps.leaderboards.api import leaderboard
     from codec_bench.apps.listening.api import export_listening, import_listening
     from codec_bench.apps.profiling.api import profile
@@ -56,6 +57,7 @@ __all__ = [
     "agreement",
     "build",
     "compare",
+    "converse",
     "doctor",
     "error_rate",
     "evaluate",
@@ -101,6 +103,7 @@ _HOMES = {
     "codec_bench.apps.agreement.api": ("agreement",),
     "codec_bench.apps.building.api": ("build",),
     "codec_bench.api.compare": ("compare",),
+    "codec_bench.apps.conversation.api": ("converse",),
     "codec_bench.api.verify_batching": ("verify_batching",),
     "codec_bench.apps.leaderboards.api": ("leaderboard",),
     "codec_bench.apps.listening.api": ("export_listening", "import_listening"),

@@ -16,8 +16,9 @@ Sources: the windows after which a model counts as not having yielded (`YIELDS_W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from codec_bench.apps.conversation.activity import PROTOCOL as ACTIVITY
@@ -135,9 +136,7 @@ class _Marks:
         yield from self._whole()
         yield from self._sound()
 
-    def _value(
-        self, place: int, name: str, value: float | None, at_s: float | None = None, reason: str = ""
-    ) -> Value:
+    def _value(self, place: int, name: str, value: float | None, at_s: float | None = None, reason: str = "") -> Value:
         return Value(self.session.id, place, name, None if value is None else round(value, 6), at_s, reason)
 
     def _answer(self, number: int, event: SaidEvent, until_s: float) -> Iterator[Value]:
@@ -152,7 +151,13 @@ class _Marks:
         reason = "the model did not answer" if begin_s is None else "the answer began before the user had ended"
         late = None if early or begin_s is None else begin_s
         end_s = last_s if event.end_s is None else event.end_s
-        yield self._value(number, "response_latency_s", None if late is None else late - last_s, last_s, reason if late is None else "")
+        yield self._value(
+            number,
+            "response_latency_s",
+            None if late is None else late - last_s,
+            last_s,
+            reason if late is None else "",
+        )
         yield self._value(number, "sent_latency_s", None if late is None else late - end_s, end_s, reason if late is None else "")  # fmt: skip
         transfer = None if begin_s is None else begin_s - last_s
         yield self._value(number, "floor_transfer_s", transfer, last_s, reason if transfer is None else "")
@@ -219,7 +224,7 @@ class _Marks:
 
 
 def _stalls(packets: Sequence[Packet], rate_hz: int, stops: Sequence[float]) -> Iterator[float]:
-    for before, after in zip(packets, packets[1:]):
+    for before, after in pairwise(packets):
         end_s = (before.begin + before.samples) / rate_hz
         wait_s = after.begin / rate_hz - end_s
         if wait_s >= STALL_S and not any(before.at_s <= at_s <= after.at_s for at_s in stops):
@@ -228,5 +233,3 @@ def _stalls(packets: Sequence[Packet], rate_hz: int, stops: Sequence[float]) -> 
 
 def _shared(one: Stretch, other: Stretch) -> float:
     return max(0.0, min(one[1], other[1]) - max(one[0], other[0]))
-
-

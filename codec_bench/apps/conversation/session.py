@@ -87,8 +87,10 @@ class Session:
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any], **tracks: np.ndarray) -> Session:
         """From what `as_dict` gives, with the tracks."""
-        made = cls(**{name: facts[name] for name in cls.__slots__ if name in facts}, **tracks)
+        given: dict[str, Any] = {name: facts[name] for name in cls.__slots__ if name in facts}
+        made = cls(**{**given, **tracks})
         made.events, made.packets = events_of(facts["events"]), [Packet(*one) for one in facts["packets"]]
+        made.stops = [(at_s, end_s) for at_s, end_s in made.stops]
         return made
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from types import SimpleNamespace
 
 import pytest
@@ -62,3 +63,27 @@ def held(folder, conversations, plans, *, users=None, run=virtual.run, **changed
                 await model.close()
 
     return {session.id: session for session in run(main())}, logs
+
+
+@pytest.fixture
+def service(monkeypatch):
+    """`service(plans)` puts a scripted server behind the next commands, on the virtual clock; gives its options and its logs."""
+    virtual.patched(monkeypatch)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def put(plans):
+        logs = {}
+
+        def run(main):
+            async def both():
+                async with server.serving(plans, logs, port):
+                    return await main
+
+            return virtual.run(both())
+
+        monkeypatch.setattr("codec_bench.apps.conversation.api.asyncio.run", run)
+        return {"base_url": f"ws://127.0.0.1:{port}/v1/realtime", "key_env": None}, logs
+
+    return put

@@ -43,7 +43,9 @@ def answered(latency_s):
 
 
 def plain(draw, name):
-    plan = Plan(answer_after_s=draw.uniform(0.3, 1.5), jitter_s=draw.choice([0.0, 0.08]), seed=draw.randrange(99), speed=5.0)
+    plan = Plan(
+        answer_after_s=draw.uniform(0.3, 1.5), jitter_s=draw.choice([0.0, 0.08]), seed=draw.randrange(99), speed=5.0
+    )
     latency_s = plan.answer_after_s + jitter(plan, name)
     return {"turns": [turn("short", draw.uniform(0.2, 1.0))]}, plan, {
         **answered(latency_s),

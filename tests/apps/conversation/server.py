@@ -76,7 +76,7 @@ class Talk:
         self.answering = self.waiting = None
         self.first = self.speech_since = None
         self.number = self.replies = 0
-        self.ended_s = 0.0
+        self.ended_s, self.quietest = 0.0, 1.0
         self.jobs = set()
 
     def now(self):
@@ -124,7 +124,9 @@ class Talk:
         self.log.frames += 1
         self.log.sound += data
         samples = np.frombuffer(data, "<i2").astype(np.float64) / 32768
-        if np.sqrt(np.mean(samples**2)) > 0.005:
+        level = np.sqrt(np.mean(samples**2))
+        self.quietest = min(self.quietest, level)  # the background, which is there before the user speaks
+        if level > max(0.005, 1.5 * self.quietest):
             await self.speech()
         elif self.speech_since is not None:
             self.speech_since = None
@@ -212,14 +214,12 @@ class Talk:
 
 
 @asynccontextmanager
-async def serving(plans, logs=None):
+async def serving(plans, logs=None, port=0):
     """The address of a server with these plans, by the instructions of a session."""
     logs = {} if logs is None else logs
-    open_ends = set()
 
     async def handle(socket):
-        open_ends.add(socket)
         await Talk(socket, plans, logs).run()
 
-    async with serve(handle, "127.0.0.1", 0, compression=None) as server:
+    async with serve(handle, "127.0.0.1", port, compression=None) as server:
         yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/realtime"

@@ -53,7 +53,11 @@ def test_a_turn_after_the_answer(talk):
 
 def test_nobody_answers(talk):
     """The user waits for `patience_s` and goes on; an interruption of no answer is left out and says so."""
-    turns = [TURN, {"kind": "interruption", "say": "hm.wav", "into_answer_s": 1}, {"say": "hm.wav", "after_answer_s": 0.5}]
+    turns = [
+        TURN,
+        {"kind": "interruption", "say": "hm.wav", "into_answer_s": 1},
+        {"say": "hm.wav", "after_answer_s": 0.5},
+    ]
     held, _ = talk.hold([{"id": "a", "turns": turns}], {"": Plan(answer_after_s=None)}, patience_s=2.0)
     session = held["a"]
     assert session.status == "ok" and not session.heard.any()
@@ -98,7 +102,7 @@ def test_a_machine_that_is_too_slow(talk, monkeypatch):
 
 def test_a_clock_that_goes_back(talk):
     class User:
-        events = []
+        events = ()
 
         def frame(self, number, heard):
             if number == 5:

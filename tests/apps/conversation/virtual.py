@@ -74,7 +74,7 @@ def patched(monkeypatch):
 
     def forgotten(self, error):
         if isinstance(self.loop, VirtualLoop):
-            for key in (self.ways if hasattr(self, "ways") else ()):
+            for key in self.ways if hasattr(self, "ways") else ():
                 self.loop.messages.pop(key, None)
         lost(self, error)
 
@@ -101,6 +101,7 @@ def patched(monkeypatch):
     monkeypatch.setattr(Connection, "connection_lost", forgotten)
     monkeypatch.setattr(Connection, "connection_made", noted)
     monkeypatch.setattr(connect, "__aenter__", changing(enter))
+
     async def left(self, *args):
         loop = asyncio.get_running_loop()
         if isinstance(loop, VirtualLoop):  # nobody reads what still comes

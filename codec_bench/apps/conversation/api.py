@@ -1,0 +1,304 @@
+"""Conversations in time: the function behind `codec-bench converse`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.conversation.distributions import summarise
+from codec_bench.apps.conversation.kept import folder_of, read_session, write_session
+from codec_bench.apps.conversation.measures import PROTOCOL, Value, measure, turns_of
+from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
+from codec_bench.apps.conversation.session import FRAME_S, Session, hold
+from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User
+from codec_bench.data import open_source
+from codec_bench.environment import machine, versions
+from codec_bench.errors import UserError
+from codec_bench.models import check_served, load_model, own_name
+from codec_bench.models.endpoints.sockets import SocketModel
+from codec_bench.registry import names
+from codec_bench.store.files import read_json, write_json, write_text
+from codec_bench.store.folders import mark_finished, named_folder, own_folder
+
+SCHEMA = 1
+AT_ONCE = 8
+Tell = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Conversations:
+    """What was held.
+
+    Args:
+        folder: of the run. sessions: by system, in the order of the script. values: every value, by system.
+        summary: the content of `summary.json`.
+    """
+
+    folder: Path
+    sessions: Mapping[str, Sequence[Session]]
+    values: Mapping[str, Sequence[Value]]
+    summary: Mapping[str, Any]
+
+    @property
+    def page(self) -> Path:
+        """Path of the HTML page."""
+        return self.folder / "report.html"
+
+    @property
+    def faults(self) -> dict[str, str]:
+        """The reasons of sessions that are not `ok`, by system and id."""
+        return {f"{name}/{one.id}": one.reason for name, held in self.sessions.items() for one in held if one.reason}
+
+
+def converse(
+    *,
+    model: str | Sequence[str] = (),
+    scripts: str | os.PathLike[str] = "embedded",
+    out: str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+    limit: int | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    at_once: int = AT_ONCE,
+    replay: str | os.PathLike[str] | None = None,
+    remark: bool = False,
+    anyway: bool = False,
+    page: bool = True,
+    on_folder: Callable[[Path, str], None] = lambda folder, words: None,
+    progress: Tell = lambda done, total: None,
+) -> Conversations:
+    """Talks with models at the speed of speech and measures how they take turns.
+
+    A call with the same arguments goes on where one was stopped: sessions that were kept whole are not held again.
+
+    Args:
+        model: models that converse in time, by name; their sessions stand beside each other.
+        scripts: `embedded`, or the path of a script.
+        out: the run folder; None makes one under `runs`.
+        seed: in place of the script's. limit: hold at most this many conversations.
+        options: of the models, by name.
+        at_once: sessions that are held at the same time.
+        replay: a run whose users are repeated: the same samples at the same times, whatever the model says.
+        remark: marks the sessions that the run folder `out` holds again, and asks nothing.
+        anyway: whether to ask a model that its service has shut down, as far as is known.
+        page: whether to write `report.html`.
+        on_folder: gets the folder and a sentence on it. progress: gets the sessions done and all.
+
+    Returns:
+        The sessions, their values and the summary.
+
+    Raises:
+        UserError: an argument is wrong, the script or a sound cannot be read, or a service denies access.
+    """
+    if remark:
+        if out is None:
+            raise UserError("nothing says which run is to be marked again", hint="--out DIR names its folder")
+        read_json(Path(out) / "run.json", hint="it is no run of `codec-bench converse`")
+        with named_folder(out) as place:
+            on_folder(place.path, place.words)
+            return _marked(place.path, page)
+    systems = [own_name(name) for name in names(model)]
+    if not systems:
+        raise UserError("no model was given", hint="--model NAME, such as gpt-realtime-2.1")
+    if at_once < 1:
+        raise UserError(f"at_once is {at_once}; expected at least 1")
+    script, folder = read_script(scripts, seed)
+    source = open_source(script.data) if script.data else None
+    talks = conversations_of(script, [sample.id for sample in source or ()])[:limit]
+    loaded = {}
+    for name, system in zip(names(model), systems):
+        given = (options or {}).get(name) or (options or {}).get(system) or {}
+        if not anyway:
+            check_served(name, given)
+        loaded[system] = _conversing(load_model(name, given), script)
+    asked = {
+        "command": "converse",
+        "script": json.loads(script.model_dump_json()),
+        "conversations": [talk.id for talk in talks],
+        "replay": None if replay is None else os.fspath(replay),
+        "frame_s": FRAME_S,
+        "systems": {name: json.loads(json.dumps(dict(one.identity), default=str)) for name, one in loaded.items()},
+    }
+    held_by = _users_of(Path(replay)) if replay is not None else None
+    with own_folder("converse", asked) if out is None else named_folder(out) as place:
+        _same(place.path, asked)
+        on_folder(place.path, place.words)
+        write_json(place.path / "run.json", {**asked, "machine": machine(), "versions": versions()})
+        work = [_Asked(place.path, name, one, script, folder, talks, held_by, source) for name, one in loaded.items()]
+        asyncio.run(_all(work, at_once, progress))
+        made = _marked(place.path, page)
+        mark_finished(place.path)
+        return made
+
+
+def _conversing(model: Any, script: Script) -> SocketModel:
+    """A model that converses in time.
+
+    Raises:
+        UserError: the model does not.
+    """
+    if not isinstance(model, SocketModel):
+        raise UserError(
+            f"the model '{model.info.name}' does not converse in time",
+            hint="models of the kinds openai-realtime, openai-live and gemini-live do",
+        )
+    model.conversation(script.instructions)
+    return model
+
+
+def _same(folder: Path, asked: Mapping[str, Any]) -> None:
+    """Refuses to go on with a run that asked something else; another limit and further systems may be added."""
+    if not (folder / "run.json").exists():
+        return
+    before = read_json(folder / "run.json")
+    differs = [key for key in ("command", "script", "replay", "frame_s") if before.get(key) != asked[key]]
+    known = before.get("systems") or {}
+    differs += [f"the model {name}" for name, one in asked["systems"].items() if known.get(name, one) != one]
+    if differs:
+        raise UserError(f"'{folder}' holds another run: {', '.join(differs)} differs", hint="give another --out")
+
+
+def _users_of(run: Path) -> dict[str, Session]:
+    """The sessions of a run whose users can be repeated, by the id of the conversation; those of its first system."""
+    known = read_json(run / "run.json", hint="it is no run of `codec-bench converse`")
+    found: dict[str, Session] = {}
+    for system in known.get("systems", {}):
+        for name in known.get("conversations", ()):
+            session = read_session(folder_of(run, system, name))
+            if name not in found and session is not None and session.status == "ok":
+                found[name] = session
+    if not found:
+        raise UserError(f"'{run}' holds no whole session whose user could be repeated")
+    return found
+
+
+@dataclass(slots=True)
+class _Asked:
+    """One system of a run, and what it is asked."""
+
+    run: Path
+    system: str
+    model: SocketModel
+    script: Script
+    folder: Path
+    talks: Sequence[Conversation]
+    replayed: Mapping[str, Session] | None
+    source: Any
+    sounds: Sounds | None = None
+
+    def about(self, talk: Conversation) -> dict[str, Any]:
+        """What a session hangs on, beside the model."""
+        told = {**json.loads(self.script.model_dump_json(exclude={"conversations", "draw", "title"})), "talk": talk.model_dump_json()}  # fmt: skip
+        if self.replayed is not None and talk.id in self.replayed:
+            told["user"] = hashlib.sha256(self.replayed[talk.id].user.tobytes()).hexdigest()
+        told["opening"] = self.model.conversation(self.script.instructions)
+        return told
+
+    def user(self, talk: Conversation) -> User:
+        """The user's side of a conversation."""
+        size = round(FRAME_S * self.model.rate_hz)
+        if self.replayed is not None:
+            kept = self.replayed[talk.id]
+            if kept.rate_hz != self.model.rate_hz:
+                raise UserError(
+                    f"the run that is replayed sent {kept.rate_hz} Hz, and '{self.system}' takes {self.model.rate_hz} Hz",
+                    hint="samples are repeated as they are; replay against a model that takes the same rate",
+                )
+            return KeptUser(kept.user, kept.clean, kept.events, size)
+        if self.sounds is None:
+            self.sounds = Sounds(self.source, self.folder, self.model.rate_hz)
+        return ScriptedUser(self.script, talk, self.sounds, size)
+
+
+async def _all(work: Sequence[_Asked], at_once: int, progress: Tell) -> None:
+    """Holds the sessions of all systems that are not kept whole."""
+    places, done = asyncio.Semaphore(at_once), 0
+    jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
+    for one, talk in jobs:
+        one.user(talk)  # what is wrong in a sound is said before anything is asked
+    for one in work:
+        await one.model.start()
+    progress(0, len(jobs))
+
+    async def held(one: _Asked, talk: Conversation) -> None:
+        nonlocal done
+        folder, about = folder_of(one.run, one.system, talk.id), one.about(talk)
+        before = read_session(folder, about)
+        if before is None or before.status == "failed":
+            async with places:
+                session = await hold(
+                    one.model,
+                    one.user(talk),
+                    talk.id,
+                    instructions=one.script.instructions,
+                    longest_s=one.script.longest_s,
+                )
+            # Both tracks of a session are coded in a thread, so that other sessions are not late by it.
+            await asyncio.to_thread(write_session, folder, session, about)
+        done += 1
+        progress(done, len(jobs))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one, talk in jobs:
+                group.create_task(held(one, talk))
+    except BaseExceptionGroup as several:
+        raise _first(several) from None
+    finally:
+        for one in work:
+            await one.model.close()
+
+
+def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What ended the sessions."""
+    first = several.exceptions[0]
+    return _first(first) if isinstance(first, BaseExceptionGroup) else first
+
+
+def _marked(run: Path, page: bool) -> Conversations:
+    """Measures the sessions that a run folder holds, and writes the summary, the lines and the page."""
+    facts = read_json(run / "run.json")
+    sessions: dict[str, list[Session]] = {}
+    values: dict[str, list[Value]] = {}
+    lost = 0
+    for system in facts["systems"]:
+        found = [read_session(folder_of(run, system, name)) for name in facts["conversations"]]
+        sessions[system] = [one for one in found if one is not None]
+        lost += len(found) - len(sessions[system])
+        values[system] = [value for one in sessions[system] for value in measure(one)]
+    summary = {
+        "schema": SCHEMA,
+        "protocol": PROTOCOL,
+        "title": facts["script"]["title"],
+        "missing": lost,
+        "systems": {name: summarise(sessions[name], values[name]) for name in sessions},
+    }
+    write_json(run / "summary.json", summary)
+    lines = (json.dumps(line, ensure_ascii=False) for name in sessions for line in _lines(name, sessions[name], values[name]))  # fmt: skip
+    write_text(run / "events.jsonl", "".join(f"{line}\n" for line in lines))
+    made = Conversations(run, sessions, values, summary)
+    if page:
+        from codec_bench.apps.conversation.page import write_conversation_page
+
+        write_conversation_page(made.page, run, sessions, values, summary)
+    return made
+
+
+def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) -> Iterator[dict[str, Any]]:
+    """The events and values of a system, one JSON object each."""
+    for session in sessions:
+        about = {"system": system, "session": session.id}
+        yield {**about, "event": "session", "status": session.status, "reason": session.reason, "end_s": session.duration_s}  # fmt: skip
+        for event in session.events:
+            yield {**about, "event": f"user {event.kind}", "begin_s": event.begin_s, "end_s": event.end_s, "speech": event.speech, "reason": event.reason}  # fmt: skip
+        turns, short = turns_of(session)
+        for what, found in (("model turn", turns), ("model backchannel", short)):
+            yield from ({**about, "event": what, "begin_s": begin, "end_s": end} for begin, end in found)
+        yield from ({**about, "event": "stop", "begin_s": at_s, "end_s": end_s} for at_s, end_s in session.stops)
+    for value in values:
+        yield {"system": system, "event": "value", **value.as_dict()}

@@ -1,0 +1,66 @@
+"""`codec-bench converse`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from codec_bench.terminal.options import Json, Limit, Out, Set
+from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.request import parse_settings
+
+
+def converse(
+    model: Annotated[str, typer.Option("--model", help="Models that converse in time, by name, separated by commas.")] = "",
+    scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, or a script as YAML.")] = "embedded",
+    out: Out = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of what the script draws. Default: the script's.")] = None,
+    limit: Limit = None,
+    at_once: Annotated[int, typer.Option("--at-once", min=1, help="Sessions that are held at the same time.")] = 8,
+    replay: Annotated[Path | None, typer.Option("--replay", help="A run of this command whose users are repeated sample by sample.")] = None,
+    remark: Annotated[bool, typer.Option("--remark", help="Mark the sessions in --out again and ask nothing.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Also ask a model that its service is known to have shut down.")] = False,
+    set_: Set = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Talk with models at the speed of speech and measure turn-taking, latency, interruptions and pauses."""
+    from codec_bench.apps.conversation.api import converse as converse_with
+    from codec_bench.apps.conversation.words import rows, sentences
+    from codec_bench.terminal.progress import progress_line
+    from codec_bench.terminal.stopping import stopping
+
+    with stopping(_held) as stop, progress_line("sessions", estimates=False) as progress:
+        made = converse_with(
+            model=model,
+            scripts=scripts,
+            out=out,
+            seed=seed,
+            limit=limit,
+            options=parse_settings(set_ or []),
+            at_once=at_once,
+            replay=replay,
+            remark=remark,
+            anyway=anyway,
+            on_folder=stop.on_folder,
+            progress=lambda done, total: progress.tell("sessions", done, total, 0, 0.0),
+        )
+    if as_json:
+        sys.stdout.write(json.dumps(made.summary, ensure_ascii=False) + "\n")
+    else:
+        shown = table(("measure", "unit", *made.summary["systems"]), rows(made.summary))
+        console().print(shown)
+    for sentence in sentences(made.summary):
+        talk(sentence)
+    talk(f"page: {made.page}\nevents: {made.folder / 'events.jsonl'}")
+    if made.faults or made.summary["missing"]:
+        raise typer.Exit(3)
+
+
+def _held(folder: Path) -> str:
+    """What an unfinished run keeps."""
+    kept = len(list(folder.glob("sessions/*/*/session.json")))
+    return f"{kept} sessions are kept in {folder}"

@@ -1,0 +1,72 @@
+"""What the values of all sessions of a system come to: shares with an interval, and the median and higher quantiles of the others.
+
+The sessions are the independent units: several turns of one session are not. A value that is missing is counted with its reason, and so
+is a session that gave none.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.conversation.measures import MEASURES, Value
+from codec_bench.apps.conversation.session import Session
+from codec_bench.stats.intervals import interval
+from codec_bench.stats.quantiles import quantile
+
+QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
+MEANS = ("share", "count")
+"""Units of measures whose mean is told; the others have quantiles."""
+
+
+def summarise(sessions: Sequence[Session], values: Sequence[Value]) -> dict[str, Any]:
+    """The summary of one system as JSON values: its sessions by status, how late its frames were sent, and every measure."""
+    return {
+        "sessions": dict(Counter(session.status for session in sessions)),
+        "reasons": dict(Counter(f"{one.status}: {one.reason}" for one in sessions if one.reason)),
+        "models": sorted({session.model for session in sessions if session.model}),
+        "usage": _usage(sessions),
+        "lateness": _lateness(sessions),
+        "measures": {name: _measure(name, [v for v in values if v.measure == name]) for name in MEASURES},
+    }
+
+
+def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
+    measure = MEASURES[name]
+    there = [value for value in values if value.value is not None]
+    numbers, clusters = [float(v.value or 0.0) for v in there], [v.session for v in there]
+    out: dict[str, Any] = {
+        "unit": measure.unit,
+        "higher_is_better": measure.higher_is_better,
+        "n": len(there),
+        "undefined": len(values) - len(there),
+        "reasons": dict(Counter(value.reason for value in values if value.reason)),
+    }
+    if not there:
+        return out
+    if measure.unit in MEANS:
+        bounds = (0.0, 1.0) if measure.unit == "share" else (0.0, None)
+        found = interval(numbers, clusters=clusters, bounds=bounds)
+        return {**out, "value": float(np.mean(numbers)), "ci95": found.ends, "note": found.note}
+    quantiles = {label: quantile(numbers, share, clusters=clusters) for label, share in QUANTILES.items()}
+    return {**out, **{label: one.as_dict() for label, one in quantiles.items() if one is not None}}
+
+
+def _lateness(sessions: Sequence[Session]) -> dict[str, Any]:
+    """How late frames were sent, in milliseconds, over all sessions that sent some."""
+    late = [session.late_s for session in sessions if session.sent_s]
+    if not late:
+        return {"frames": 0}
+    together = 1000 * np.concatenate(late)
+    p50, p99 = np.quantile(together, [0.5, 0.99])
+    return {"frames": together.size, "p50_ms": float(p50), "p99_ms": float(p99), "most_ms": float(together.max())}
+
+
+def _usage(sessions: Sequence[Session]) -> dict[str, float]:
+    total: Counter[str] = Counter()
+    for session in sessions:
+        total.update(session.usage)
+    return {name: float(count) for name, count in total.items()}

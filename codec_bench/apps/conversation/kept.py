@@ -1,0 +1,80 @@
+"""Sessions on disk: a folder each, with both tracks as FLAC and `session.json`, which is written last and holds the tracks' hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.conversation.session import Session
+from codec_bench.errors import UserError
+from codec_bench.store.files import read_json, write_json
+
+VERSION = 1
+TRACKS = ("user", "clean", "heard")
+
+
+def folder_of(run: Path, system: str, name: str) -> Path:
+    """The folder of a session."""
+    return run / "sessions" / system / name
+
+
+def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> None:
+    """Keeps a session in place of one that was there; `about` says what was asked. It is whole once this returns.
+
+    Raises:
+        UserError: the folder cannot be written.
+    """
+    import soundfile
+
+    try:
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir(parents=True)
+        hashes = {}
+        for name in TRACKS:
+            track = getattr(session, name)
+            if name == "clean" and np.array_equal(track, session.user):
+                continue
+            rate_hz = session.heard_hz if name == "heard" else session.rate_hz
+            if track.size:
+                soundfile.write(folder / f"{name}.flac", track, rate_hz, subtype="PCM_16")
+            hashes[name] = _hash(track)
+    except OSError as error:
+        raise UserError(f"the session '{folder}' cannot be written: {error.strerror or error}") from error
+    write_json(folder / "session.json", {"version": VERSION, "about": dict(about), "hashes": hashes, **session.as_dict()})  # fmt: skip
+
+
+def read_session(folder: Path, about: Mapping[str, Any] | None = None) -> Session | None:
+    """A session that was kept; None if there is none, it is not whole, or it was asked otherwise than `about` says."""
+    try:
+        facts = read_json(folder / "session.json")
+        if facts["version"] != VERSION or (about is not None and facts["about"] != dict(about)):
+            return None
+        tracks = {name: _track(folder, name) for name in facts["hashes"]}
+        if any(_hash(tracks[name]) != known for name, known in facts["hashes"].items()):
+            return None
+        tracks.setdefault("clean", tracks["user"])
+        return Session.from_dict(facts, **tracks)
+    except (UserError, KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def _track(folder: Path, name: str) -> np.ndarray:
+    import soundfile
+
+    path = folder / f"{name}.flac"
+    if not path.exists():
+        return np.zeros(0, np.int16)
+    try:
+        return soundfile.read(path, dtype="int16")[0]
+    except (soundfile.SoundFileError, RuntimeError) as error:
+        raise ValueError(str(error)) from None
+
+
+def _hash(track: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(track, "<i2").tobytes()).hexdigest()

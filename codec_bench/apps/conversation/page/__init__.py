@@ -1,0 +1,130 @@
+"""The page of conversations: the table, a strip of values for each latency, and sessions with both tracks to look at and listen to.
+
+Conventions
+    The file can be opened from disk and loads nothing, as a run's page. The two tracks of a session are the two channels of one sound, so
+    that they cannot come apart. Pictures are drawn here; the script only plays.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+from codec_bench.apps.conversation.measures import MEASURES, Value, turns_of
+from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.words import rows, sentences
+from codec_bench.audio.resample import resample
+from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+
+RATE_HZ = 16_000
+WIDTH, HEIGHT, HALF = 1000, 190, 40
+"""Of the picture of a session, and of half a waveform, in units of the picture."""
+USER_Y, MODEL_Y = 62, 148
+_COLUMNS = 500
+_LAYOUT = Layout(
+    (__package__, "conversation.html.j2"),
+    ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "conversation.css")),
+    ((SHARED, "data.js"), (SHARED, "elements.js"), (SHARED, "frames.js"), (SHARED, "player.js"), (__package__, "conversation.js")),
+)  # fmt: skip
+
+
+def write_conversation_page(
+    path: Path,
+    run: Path,
+    sessions: Mapping[str, Sequence[Session]],
+    values: Mapping[str, Sequence[Value]],
+    summary: Mapping[str, Any],
+    audio_mb: float = 25.0,
+) -> None:
+    """Writes the page whole or not at all.
+
+    Args:
+        path: of the page. run: the folder of the run. sessions, values: by system. summary: the content of `summary.json`.
+        audio_mb: how many megabytes of the page may be sound; the sessions that do not fit are only drawn.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        shown, files, left = [], list[Path](), audio_mb * 1e6
+        for system, held in sessions.items():
+            for session in held:
+                picture = _picture(session, [v for v in values[system] if v.session == session.id])
+                file = Path(folder, f"{len(files)}.flac")
+                soundfile.write(file, _both(session), RATE_HZ, format="FLAC")
+                size = 4 * file.stat().st_size / 3
+                fits = session.user.size > 0 and size <= left
+                left -= size if fits else 0
+                files += [file] if fits else []
+                shown.append({**picture, "system": system, "sound": len(files) - 1 if fits else None})
+        page = {
+            "title": summary["title"], "protocol": summary["protocol"], "systems": list(summary["systems"]), "rows": rows(summary),
+            "sentences": sentences(summary), "strips": _strips(values), "sessions": shown, "width": WIDTH, "height": HEIGHT,
+            "folder": run.name,
+        }  # fmt: skip
+        write_whole(path, render(_LAYOUT, page, {"clips": [], "kept": []}, files))
+
+
+def _both(session: Session) -> np.ndarray:
+    """The user and the model as two channels at `RATE_HZ`, float32 `(samples, 2)`."""
+    tracks = [
+        resample(track.astype(np.float32)[None] / 32768, rate_hz, RATE_HZ)[0] if track.size else np.zeros(1, np.float32)
+        for track, rate_hz in ((session.user, session.rate_hz), (session.heard, session.heard_hz))
+    ]
+    length = min(track.size for track in tracks)
+    return np.stack([track[:length] for track in tracks], axis=1)
+
+
+def _picture(session: Session, values: Sequence[Value]) -> dict[str, Any]:
+    """What is drawn of a session; x is in units of the picture."""
+    scale = WIDTH / max(session.duration_s, 1e-3)
+    turns, short = turns_of(session)
+    user = [(part, event.kind) for event in session.events for part in event.speech]
+    boxes = [
+        {"x": round(begin * scale, 1), "w": round((end - begin) * scale, 1), "y": y - HALF, "h": 2 * HALF, "kind": kind}
+        for spans, y in ((user, USER_Y), ([*((t, "answer") for t in turns), *((t, "sign") for t in short)], MODEL_Y))
+        for (begin, end), kind in spans
+    ]
+    spans = [
+        {"x": round(v.at_s * scale, 1), "w": round(v.value * scale, 1), "kind": v.measure, "text": f"{MEASURES[v.measure].what}: {1000 * v.value:.0f} ms", "label": f"{1000 * v.value:.0f} ms"}
+        for v in values
+        if v.measure in ("response_latency_s", "yield_latency_s") and v.value is not None and v.at_s is not None
+    ]  # fmt: skip
+    step = next((s for s in (1, 2, 5, 10, 30, 60) if session.duration_s / s <= 14), 300)
+    return {
+        "id": session.id, "status": session.status, "reason": session.reason, "boxes": boxes, "spans": spans,
+        "waves": [_wave(session.user, USER_Y), _wave(session.heard, MODEL_Y)],
+        "ticks": [(round(s * scale, 1), s) for s in range(0, int(session.duration_s) + 1, step)],
+        "duration": round(session.duration_s, 2), "text": session.text[:400],
+        "values": [(v.measure.removesuffix("_s"), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit, "–" if v.at_s is None else f"{v.at_s:.2f}", v.reason) for v in values],
+    }  # fmt: skip
+
+
+def _wave(samples: np.ndarray, middle: int) -> str:
+    """The waveform as a path around `middle`: the loudest samples of each column, where full scale has the height of half a track."""
+    if not samples.size:
+        return ""
+    size = -(-samples.size // _COLUMNS)
+    columns = np.pad(np.abs(samples.astype(np.int32)), (0, -samples.size % size)).reshape(-1, size).max(axis=1)
+    tall = np.sqrt(columns / 32768) * HALF
+    xs = np.arange(tall.size) * WIDTH * size / samples.size
+    upper = [f"{x:.1f},{middle - y:.1f}" for x, y in zip(xs, tall)]
+    lower = [f"{x:.1f},{middle + y:.1f}" for x, y in zip(xs[::-1], tall[::-1])]
+    return f"M{' L'.join([*upper, *lower])}Z"
+
+
+def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
+    """The values in seconds of each measure, one strip for each system, all on one scale for a measure."""
+    out = []
+    for name, measure in MEASURES.items():
+        found = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system, held in values.items()}  # fmt: skip
+        every = [value for held in found.values() for value in held]
+        if measure.unit != "s" or not every or max(every) == min(every):
+            continue
+        low, high = min(0.0, *every), max(every)
+        place = [(system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held)) for system, held in found.items()]  # fmt: skip
+        ends = [(20, f"{low:.2f} s"), (980, f"{high:.2f} s")]
+        out.append({"name": name.removesuffix("_s").replace("_", " "), "what": measure.what, "systems": place, "ends": ends})  # fmt: skip
+    return out

@@ -1,0 +1,54 @@
+"""How the summary of conversations is written: the rows of a table, and the sentences below it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codec_bench.apps.conversation.distributions import QUANTILES
+from codec_bench.apps.conversation.measures import MEASURES
+
+ARROWS = {True: " ↑", False: " ↓", None: ""}
+
+
+def rows(summary: Mapping[str, Any]) -> list[list[str]]:
+    """The rows of the table: measure, unit, and then for each system its value or quantiles and on how many they rest."""
+    out = []
+    for name, measure in MEASURES.items():
+        found = [one["measures"][name] for one in summary["systems"].values()]
+        if any(entry["n"] or entry["undefined"] for entry in found):
+            out.append(
+                [f"{name.removesuffix('_s')}{ARROWS[measure.higher_is_better]}", measure.unit, *map(cell, found)]
+            )
+    return out
+
+
+def cell(entry: Mapping[str, Any]) -> str:
+    """A value with its interval, or the median and the higher quantiles, with the number of values."""
+    if not entry["n"]:
+        return "–"
+    if "value" in entry:
+        text = _with_ends(entry, 2)
+    else:
+        text = " / ".join(_with_ends(entry[label], 3) for label in QUANTILES)
+    return f"{text} (n={entry['n']})"
+
+
+def _with_ends(one: Mapping[str, Any], places: int) -> str:
+    ends = one["ci95"]
+    return f"{one['value']:.{places}f}" + (f" [{ends[0]:.{places}f}, {ends[1]:.{places}f}]" if ends else "")
+
+
+def sentences(summary: Mapping[str, Any]) -> list[str]:
+    """What is to be known beside the table."""
+    out = [
+        "Latencies are counted in seconds from the last frame with speech; a cell with three numbers holds the median, the 90th and the "
+        "99th percentile, with 95 % intervals over sessions where there are values enough."
+    ]
+    for name, system in summary["systems"].items():
+        count = ", ".join(f"{number} {status}" for status, number in sorted(system["sessions"].items()))
+        late = system["lateness"]
+        said = f"; frames were sent late by {late['p99_ms']:.1f} ms at the 99th percentile" if late["frames"] else ""
+        out.append(f"{name}: sessions: {count or 'none'}{said}")
+        out += [f"{name}: {number} × {reason}" for reason, number in system["reasons"].items()]
+    return out

@@ -1,0 +1,138 @@
+"""The verb and the command over whole runs: what is kept, resumed, marked again, replayed and refused."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import soundfile
+import yaml
+
+from codec_bench import converse
+from codec_bench.apps.conversation.kept import read_session
+from codec_bench.errors import UserError
+
+from .conftest import MODEL
+from .server import RATE_HZ, Plan, tone
+
+OTHER = "gpt-realtime-2.1-mini"
+
+
+@pytest.fixture
+def script(tmp_path):
+    """The path of a script of three conversations, and a function that writes another one."""
+
+    def write(**changed):
+        soundfile.write(tmp_path / "tone.wav", np.concatenate([tone(0.6, 200.0), tone(0.2, 1.0, level=0.0)]), RATE_HZ)
+        turn = {"say": "tone.wav", "at_s": 0.3}
+        cut = {"kind": "interruption", "say": "tone.wav", "into_answer_s": 0.5}
+        talks = [
+            {"id": "plain", "turns": [turn]},
+            {"id": "cut", "turns": [turn, cut], "background": {"snr_db": 20}},
+            {"id": "nobody", "silence_s": 1.0},
+        ]
+        document = {"version": 1, "title": "Three", "data": "", "ends_s": 0.5, "conversations": talks, **changed}
+        (tmp_path / "script.yaml").write_text(yaml.safe_dump(document))
+        return tmp_path / "script.yaml"
+
+    return write
+
+
+def test_a_run_is_kept_resumed_and_marked_again(script, service, tmp_path):
+    options, logs = service({"": Plan(jitter_s=0.02)})
+    asked = {"model": MODEL, "scripts": script(), "out": tmp_path / "run", "options": {MODEL: options}, "page": False}
+    first = converse(**asked)
+    assert not first.faults and [one.id for one in first.sessions[MODEL]] == ["plain", "cut", "nobody"]
+    frames = logs[""].frames
+    written = {file: file.read_bytes() for file in first.folder.glob("*.json*") if file.name != "run.json"}
+    # One track is damaged: that session is held again, and the two others are not.
+    damaged = first.folder / "sessions" / MODEL / "plain" / "heard.flac"
+    damaged.write_bytes(damaged.read_bytes()[:-200])
+    assert read_session(damaged.parent) is None
+    again = converse(**asked)
+    assert logs[""].frames - frames == len(again.sessions[MODEL][0].sent_s) < frames
+    marked = converse(remark=True, out=tmp_path / "run", page=False)
+    assert marked.summary == again.summary
+    assert {file: file.read_bytes() for file in written} == written  # the same seed gives the same numbers
+    lines = [json.loads(line) for line in (first.folder / "events.jsonl").read_text().splitlines()]
+    assert {"user turn", "user interruption", "model turn", "stop", "session", "value"} == {
+        one["event"] for one in lines
+    }
+    with pytest.raises(UserError, match="holds another run: script differs"):
+        converse(**{**asked, "seed": 7})
+
+
+def test_the_user_is_repeated_sample_by_sample(script, service, tmp_path):
+    """The other model answers late and never stops; the user of the replay interrupts at the same samples all the same."""
+    options, _ = service({"": Plan()})
+    run = converse(model=MODEL, scripts=script(), out=tmp_path / "a", options={MODEL: options}, page=False)
+    options, _ = service({"": Plan(answer_after_s=1.5, yields_after_s=None)})
+    other = converse(
+        model=OTHER, scripts=script(), out=tmp_path / "b", options={OTHER: options}, replay=run.folder, page=False
+    )
+    for before, after in zip(run.sessions[MODEL], other.sessions[OTHER]):
+        assert before.user.tobytes() == after.user.tobytes() and before.events == after.events
+        assert before.user.any() or before.id == "nobody"
+    assert not np.array_equal(run.sessions[MODEL][1].heard, other.sessions[OTHER][1].heard)
+
+
+def test_noise_lies_under_the_user_at_its_snr(script, service, tmp_path):
+    options, _ = service({"": Plan()})
+    run = converse(model=MODEL, scripts=script(), out=tmp_path / "a", options={MODEL: options}, page=False)
+    session = run.sessions[MODEL][1]
+    noise = session.user.astype(float) - session.clean
+    speech = session.clean[round(0.3 * RATE_HZ) : round(0.9 * RATE_HZ)].astype(float)
+    assert 10 * np.log10(np.mean(speech**2) / np.mean(noise**2)) == pytest.approx(20, abs=0.2)
+
+
+def test_the_embedded_scripts(service, tmp_path, command):
+    """Thirty sessions without a network, against the scripted server: the command, its table, and the same script for the same seed."""
+    options, _ = service({"": Plan(answer_after_s=1.0, jitter_s=0.04)})
+    typed = [f"--set={MODEL}.{name}={'null' if value is None else value}" for name, value in options.items()]
+    code, out, err = command("converse", "--model", MODEL, "--out", tmp_path / "run", "--at-once", 30, *typed)
+    assert code == 0, err
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())["systems"][MODEL]
+    assert summary["sessions"] == {"ok": 30} and summary["lateness"]["p99_ms"] < 1
+    measures = summary["measures"]
+    assert measures["turn_taken"]["value"] == 1 and measures["silence_kept"]["value"] == 1
+    assert measures["yielded"]["n"] == 6 and measures["kept_talking"]["n"] == 6 and measures["false_turn"]["n"] == 6
+    # The server answers 1.0 to 1.06 s after the last frame that is louder than its own threshold, which is near the end of speech.
+    assert 0.7 <= measures["response_latency_s"]["median"]["value"] <= 1.1
+    assert "response_latency" in out and "turn_taken" in out and MODEL in out and "30 ok" in err
+
+
+def test_a_wrong_script_is_said_with_its_field(script, tmp_path):
+    for changed, said in (
+        ({"conversations": [{"id": "a", "turns": [{"say": "none.wav", "at_s": 0}]}]}, "neither an id of its data nor a file"),
+        ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav", "after_answer_s": 0}]}]}, "has no answer before it"),
+        ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav"}]}]}, "expected one of 'at_s'"),
+        ({"conversations": [{"id": "a"}]}, "either 'turns' or 'silence_s'"),
+        ({"conversations": []}, "expected 'conversations' or 'draw'"),
+        ({"version": 2}, "version"),
+    ):  # fmt: skip
+        with pytest.raises(UserError) as caught:
+            converse(model=MODEL, scripts=script(**changed), out=tmp_path / "out", page=False)
+        assert said in str(caught.value), said
+
+
+def test_what_does_not_converse(script, tmp_path):
+    with pytest.raises(UserError, match="does not converse in time"):
+        converse(model="gpt-audio-1.5", scripts=script(), out=tmp_path / "out")
+    with pytest.raises(UserError, match="no model was given"):
+        converse(scripts=script())
+    with pytest.raises(UserError, match="cannot be read"):
+        converse(remark=True, out=tmp_path / "nothing")
+
+
+def test_a_session_that_failed_is_held_again(script, service, tmp_path):
+    options, _ = service({"": Plan(drops_at_s=0.7)})
+    asked = {"model": MODEL, "scripts": script(), "out": tmp_path / "run", "options": {MODEL: options}, "page": False}
+    broken = converse(**asked)
+    assert len(broken.faults) == 3 and "closed the connection" in broken.faults[f"{MODEL}/plain"]
+    assert broken.summary["systems"][MODEL]["measures"]["response_latency_s"]["n"] == 0
+    service({"": Plan()})
+    assert not converse(**asked).faults
+    shutil.rmtree(tmp_path / "run" / "sessions" / MODEL / "cut")
+    assert converse(remark=True, out=tmp_path / "run", page=False).summary["missing"] == 1
