@@ -94,6 +94,16 @@ def converse(
 
     Raises:
         UserError: an argument is wrong, the script or a sound cannot be read, or a service denies access.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from codec_bench import converse
+        >>> talk = "{version: 1, title: Nobody speaks, data: '', conversations: [{id: quiet, silence_s: 2}]}"
+        >>> written = Path("talk.yaml").write_text(talk)
+        >>> nowhere = {"gpt-realtime-2.1": {"base_url": "ws://127.0.0.1:9", "key_env": None}}
+        >>> held = converse(model="gpt-realtime-2.1", scripts="talk.yaml", out="talk", options=nowhere, page=False)
+        >>> held.faults["gpt-realtime-2.1/quiet"].partition(": ")[0]
+        'nothing answers at ws://127.0.0.1:9'
     """
     if remark:
         if out is None:

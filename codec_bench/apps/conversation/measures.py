@@ -3,8 +3,8 @@
 Conventions
     Speech is where the tracks have energy (`activity.py`). Times are in seconds of the session; both are exact to a window of 10 ms, and
     what hangs on what the service hears to a frame.
-    A stretch of the model's speech of less than `BACKCHANNEL_S`, most of which lies while the user has the floor, is a backchannel;
-    the others are turns. The user has the floor from the first speech of an event to its last, pauses included.
+    A stretch of the model's speech of less than `BACKCHANNEL_S`, most of which lies while the user has the floor, is a backchannel,
+    unless it was cut off; the others are turns. The user has the floor from the first speech of a turn to its last, pauses included.
     An event is answered by turns that begin after its first speech and before the next event. `value` is None where there is
     nothing to measure, and `reason` says why: a latency of an answer that never came is no number, and that it never came is
     counted by `turn_taken`.
@@ -101,7 +101,8 @@ def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
     short: list[Stretch] = []
     for begin, end in speech_of_model(session.heard, session.heard_hz):
         shared = sum(_shared((begin, end), floor) for floor in floors)
-        is_short = end - begin < BACKCHANNEL_S and shared > (end - begin) / 2
+        cut = any(abs(at_s - end) <= STALL_S for at_s, _ in session.stops)
+        is_short = end - begin < BACKCHANNEL_S and shared > (end - begin) / 2 and not cut
         (short if is_short else turns).append((begin, end))
     return turns, short
 

@@ -105,7 +105,7 @@ def listening(draw, name):
 
 def pausing(draw, name):
     """Whether it takes a pause for the end depends on how long it waits."""
-    pause_s, after_s = draw.choice([(0.5, 0.9), (1.2, 0.4), (0.6, 1.4), (1.4, 0.7)])
+    pause_s, after_s = draw.choice([(0.5, 0.9), (1.2, 0.4), (0.6, 0.4), (1.4, 0.7)])
     plan = Plan(answer_after_s=after_s, answer_s=2.0, yields_after_s=0.1)
     false = after_s < pause_s + TAIL_S
     said = ["short.wav", {"pause_s": pause_s}, "hm.wav"]

@@ -74,6 +74,14 @@ def test_a_short_answer_is_a_turn_and_a_short_sound_in_between_is_none():
     assert values_of(session, "response_latency_s") == [pytest.approx(0.2, abs=0.01)]
 
 
+def test_a_false_turn_that_was_cut_off_is_no_backchannel():
+    """0.6 s of the model in a pause, which the service then stops as the user goes on."""
+    events = [event("turn", (1.0, 2.0), (3.0, 4.0), pauses=[(2.0, 3.0)])]
+    heard, answer = (2.5, 3.1), (4.5, 6.0)
+    assert values_of(written([heard, answer], events, stops=[(3.1, 4.5)]), "false_turn") == [1]
+    assert values_of(written([heard, answer], events), "false_turn") == [0]
+
+
 def test_a_false_turn_that_ends_in_its_pause_does_not_make_the_answer_early():
     """1.2 s of the model in a pause of 1.5 s: false turn, and then an answer in time."""
     session = written([(2.1, 3.3), (5.0, 6.5)], [event("turn", (1.0, 2.0), (3.5, 4.5), pauses=[(2.0, 3.5)])])
