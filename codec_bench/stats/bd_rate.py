@@ -25,13 +25,10 @@ from codec_bench.stats.intervals import (
     LEVEL,
     ONE_UNIT,
     Interval,
-    degrees_of_freedom,
-    effective_units,
-    left_out_error,
-    t_quantile,
     too_few,
 )
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS
+from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, t_quantile
 
 MIN_POINTS = 4
 

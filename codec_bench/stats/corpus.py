@@ -16,6 +16,7 @@ import numpy as np
 ORDERS = 4
 _TINY, _SMALL = 1e-15, 1e-9
 _END = 1e-6
+_MOST_ODDS = 700.0
 
 
 def bleu(counts: np.ndarray, *, smooth_no_match: bool = False) -> np.ndarray:
@@ -92,8 +93,8 @@ class CorpusFold:
         return np.log(share) - np.log1p(-share)
 
     def of_log_odds(self, odds: float) -> float:
-        """A value from its log odds."""
-        return self.most / (1 + math.exp(-odds))
+        """A value from its log odds, which may be infinite."""
+        return self.most / (1 + math.exp(min(-odds, _MOST_ODDS)))
 
 
 _LONGEST = 1 + ORDERS

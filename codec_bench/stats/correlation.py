@@ -25,7 +25,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from codec_bench.stats.intervals import LEVEL, t_quantile
+from codec_bench.stats.intervals import LEVEL
+from codec_bench.stats.spread import t_quantile
 
 FEWEST_ROWS = 10
 STRONGEST_TAU = 0.8

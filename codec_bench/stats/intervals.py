@@ -14,7 +14,8 @@ How an interval is made
     A share of items, whose values are all 0 or 1, gets Wilson's interval with as many effective items as that error stands
     for. The error says little where few units hold any of the rarer items, so it is then drawn towards one item a unit.
     BLEU, and other values of a corpus that lie between 0 and a best value, have Student's t on the scale of log odds, on which they
-    scatter alike to both sides, also where units are unequal.
+    scatter alike to both sides. The lower end allows for the luck of having enough matches (`stats.luck`), and over speakers an end
+    reaches as far as that of flipped signs, if that is farther.
     Scores with declared bounds that crowd at one of them, or are skewed, get an interval that allows for one more item at the far
     bound (`stats.unseen`), and so do error rates, of which rare items are entirely lost.
     An item may add to the numerator alone: words heard in silence are errors among no words. A unit that adds nothing at
@@ -47,7 +48,9 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.stats.corpus import CorpusFold
+from codec_bench.stats.luck import cut, passing_end
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
+from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, t_quantile
 from codec_bench.stats.unseen import unseen_end
 
 LEVEL = 0.95
@@ -62,8 +65,8 @@ AT_BOUND = 0.001
 SKEWED = 0.25
 """How large the skewness over the square root of the number of items may be before bounded scores count as skewed."""
 FEW_RARE = 5.0
-FEWEST_MATCHES, FEWEST_EVEN = 10, 6.0
-"""Of values of a corpus: matches of the longest n-grams, and effective units where units are unequal."""
+FEWEST_MATCHES = 10
+"""Of the longest n-grams, for a value of a corpus."""
 SHORT = (
     f"fewer than {FEW_ITEMS:,} items do not show whether one in a thousand is lost or looped many times over, "
     "which would move an error rate"
@@ -71,7 +74,6 @@ SHORT = (
 FEW_MATCHES = (
     f"fewer than {FEWEST_MATCHES} of the longest n-grams match, so one more or less would move the value too far"
 )
-UNEVEN = "a few units have most of the items, and no method holds then for a value of a whole corpus"
 EXTREME = "with or without one of the units the value is the best or the least there is, so the spread is unknown"
 CROWDED = "half of the values are equal, at one end of all, and how far others may lie is not declared"
 EQUAL = "all values are equal, so the spread is unknown"
@@ -293,7 +295,7 @@ def interval_of(
         why = NOTHING_BELOW if fold is ratios and len(table) else "there is no value"
         return Interval(None, None, every, "", why, level)
     if isinstance(fold, CorpusFold):
-        return _of_corpus(fold, table, codes, level)
+        return _of_corpus(fold, table, codes, level, seed)
     units = unit_sums(table, codes)
     # A unit that adds nothing to any sum, such as silence in which nothing was heard, does not make the value surer.
     units = units[units.any(axis=1)]
@@ -333,31 +335,72 @@ def interval_of(
     return Interval(low, high, found, method, LONE if lone else None, level)
 
 
-def _of_corpus(fold: CorpusFold, table: np.ndarray, codes: np.ndarray | None, level: float) -> Interval:
-    """The interval of a value of a corpus such as BLEU: Student's t of its log odds, on which it scatters alike to both sides."""
+def _of_corpus(fold: CorpusFold, table: np.ndarray, codes: np.ndarray | None, level: float, seed: int) -> Interval:
+    """The interval of a value of a corpus such as BLEU."""
     units = unit_sums(table, codes)
     units = units[units.any(axis=1)]
-    found, sizes = len(units), units[:, 1]
-    none = lambda note: Interval(None, None, found, "", note, level)  # noqa: E731
+    found = len(units)
     if found < FEWEST_UNITS:
-        return none(too_few(found, FEWEST_UNITS, "an interval"))
+        return Interval(None, None, found, "", too_few(found, FEWEST_UNITS, "an interval"), level)
+    ends = corpus_ends(fold, units, level, together=found < len(table), seed=seed)
+    return (
+        Interval(None, None, found, "", ends, level)
+        if isinstance(ends, str)
+        else Interval(*ends, found, "t", None, level)
+    )
+
+
+def corpus_ends(
+    fold: CorpusFold, units: np.ndarray, level: float, *, together: bool, seed: int
+) -> tuple[float, float] | str:
+    """The ends of the interval of a value of a corpus, or why there is none.
+
+    They are those of Student's t of its log odds, on which it scatters alike to both sides. The lower end allows for the luck of having
+    enough matches. If units are of several items, the ends reach as far as those that flipped signs give, if these are farther.
+
+    Args:
+        units: their sums, `(units, k)`, at least `FEWEST_UNITS`. together: whether units are of several items. seed: of random flips.
+    """
     if (doubt := corpus_doubt(fold, units)) is not None:
-        return none(doubt)
-    value, left_out = float(fold.log_odds(units.sum(axis=0))), fold.log_odds(units.sum(axis=0) - units)
+        return doubt
+    sizes, whole = units[:, 1], units.sum(axis=0)
+    value, left_out = float(fold.log_odds(whole)), fold.log_odds(whole - units)
     error = left_out_error(left_out, value, sizes) if math.isfinite(value) else None
     if error is None:
-        return none(EXTREME)
+        return EXTREME
     if error == 0:
-        return none(EQUAL)
-    reach = t_quantile(level, degrees_of_freedom(sizes)) * error
-    return Interval(fold.of_log_odds(value - reach), fold.of_log_odds(value + reach), found, "t", None, level)
+        return EQUAL
+    freedom = degrees_of_freedom(sizes)
+    reach = t_quantile(level, freedom) * error
+    low, high = value - reach, value + reach
+    above = matches_cut(fold, units, value, error, left_out)
+    if above < value:
+        low = min(low, passing_end(value, error, above, freedom, level))
+    flipped = flip_interval(linear_parts(fold.log_odds, units, value), level, seed) if together else None
+    low, high = (low, high) if flipped is None else (min(low, flipped[0]), max(high, flipped[1]))
+    return fold.of_log_odds(low), fold.of_log_odds(high)
+
+
+def matches_cut(fold: CorpusFold, units: np.ndarray, value: float, error: float, left_out: np.ndarray) -> float:
+    """Beyond which value there would have been enough matches in these units `(units, k)`; it is above the value if fewer matches go with more.
+
+    Args:
+        value, error: what was found and its standard error. left_out: the value without each unit, `(units,)`.
+    """
+    matches, shares = units[:, fold.longest], units[:, 1] / units[:, 1].sum()
+    logs = np.log1p(-matches / matches.sum())
+    return cut(
+        value, error, float(matches.sum()), FEWEST_MATCHES, float(((1 - shares) * logs * (left_out - value)).sum())
+    )
 
 
 def corpus_doubt(fold: CorpusFold, units: np.ndarray) -> str | None:
     """Why no method holds for a value of a corpus over these units `(units, k)`; None if one does."""
-    if float(units[:, fold.longest].sum()) < FEWEST_MATCHES:
+    matches = units[:, fold.longest]
+    if float(matches.sum()) < FEWEST_MATCHES:
         return FEW_MATCHES
-    return UNEVEN if effective_units(units[:, 1]) < min(FEWEST_EVEN, len(units) / 2) else None
+    alone = len(units) < FEWEST_FOR_FLIPS and effective_units(units[:, 1]) < FEWEST_EFFECTIVE
+    return ONE_UNIT if alone or float(matches.max()) == float(matches.sum()) else None
 
 
 def _unequal(
@@ -440,47 +483,6 @@ def too_few(units: int, fewest: int, what: str) -> str:
         units, f"there are {units} independent units"
     )
     return f"{have} (speakers, or items of unknown speaker); {what} needs at least {fewest}"
-
-
-def left_out_error(left_out: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
-    """The standard error CR2 from the values with each unit left out, `(units,)`; None if one is not defined.
-
-    Args:
-        left_out: the values. value: of all units. sizes: of the units, such as their words, `(units,)`.
-    """
-    if not np.isfinite(left_out).all():
-        return None
-    shares = sizes / sizes.sum() if sizes.any() else np.zeros(len(sizes))
-    error = math.sqrt(float(((1 - shares) * np.square(left_out - value)).sum()))
-    # Units that are all equal differ by rounding alone.
-    return error if error > 1e-12 * abs(value) else 0.0
-
-
-def effective_units(sizes: np.ndarray) -> float:
-    """How many units of equal size say as much as these, if the items of a unit all say the same (Kish)."""
-    return float(sizes.sum()) ** 2 / float(np.square(sizes).sum()) if sizes.any() else float(len(sizes))
-
-
-def degrees_of_freedom(sizes: np.ndarray) -> float:
-    """The degrees of freedom of Bell and McCaffrey of the error CR2, for a mean or ratio over units of these sizes.
-
-    They are (units - 1) for equal sizes, and tend to 1 where one unit is nearly everything, with many small ones beside.
-    """
-    shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), 1 / len(sizes))
-    if (shares >= 1).any():
-        return 0.0
-    # The variance is a quadratic form in the units' residuals. Of independent items its matrix has the diagonal `shares`
-    # and, beside it, minus the products of these: the weights are those of CR2.
-    beside = shares**2 / (1 - shares)
-    others = float(beside.sum()) ** 2 - float(np.square(beside).sum())
-    return 1 / (float(np.square(shares).sum()) + max(0.0, others))
-
-
-def t_quantile(level: float, freedom: float) -> float:
-    """How many standard errors an interval of this level reaches to each side."""
-    from scipy.special import stdtrit
-
-    return float(stdtrit(freedom, (1 + level) / 2))
 
 
 def is_share(table: np.ndarray) -> bool:

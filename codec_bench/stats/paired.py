@@ -42,22 +42,22 @@ from codec_bench.stats.intervals import (
     check_bounds,
     check_level,
     corpus_doubt,
-    degrees_of_freedom,
-    effective_units,
+    corpus_ends,
     folded,
     is_rate,
     item_table,
-    left_out_error,
     linear_parts,
+    matches_cut,
     ratios,
     supposed_bounds,
-    t_quantile,
     too_few,
     unit_codes,
     unit_sums,
     unseen_item,
 )
+from codec_bench.stats.luck import passing_end
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval, flip_p, flipped_together, flips
+from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, t_quantile
 from codec_bench.stats.unseen import unseen_end
 
 FEWEST_FOR_P = FEWEST_FOR_FLIPS
@@ -241,6 +241,17 @@ def paired_parts(
         reach = t_quantile(level, freedom) * error
         detectable = reach + t_quantile(2 * POWER - 1, freedom) * error
         ends = flip_interval(apart, level, seed) or (difference - reach, difference + reach)
+        if isinstance(fold, CorpusFold):
+            ends = _of_corpora(
+                fold,
+                (units_a, units_b),
+                (difference, error, freedom),
+                left_out,
+                ends,
+                level,
+                seed=seed,
+                together=count < len(a),
+            )
         both = np.concatenate([a, b])
         rate = fold is ratios and is_rate(bounds)
         if rate and len(a) < FEW_ITEMS:
@@ -264,6 +275,39 @@ def paired_parts(
     if low is not None and high is not None and (low > 0 or high < 0) != (p <= 1 - level):
         notes.insert(0, DISAGREE if allowed is None else UNSEEN)
     return PairedTest(difference, low, high, p, count, "; ".join(notes) or None, detectable, level)
+
+
+def _of_corpora(
+    fold: CorpusFold,
+    sides: tuple[np.ndarray, np.ndarray],
+    found: tuple[float, float, float],
+    left_out: np.ndarray,
+    ends: tuple[float, float],
+    level: float,
+    *,
+    together: bool,
+    seed: int,
+) -> tuple[float, float]:
+    """The ends of a difference of two values of a corpus, which allow for the luck that each had enough matches.
+
+    They reach as far as those of Student's t, at least, and beyond these no farther than the ends of the two values are apart.
+
+    Args:
+        sides: the units of A and of B. found: the difference, its standard error, its degrees of freedom. left_out: the difference
+            without each unit. ends: from exchanges. together: whether units are of several items. seed: of random flips.
+    """
+    difference, error, freedom = found
+    reach = t_quantile(level, freedom) * error
+    low, high = min(ends[0], difference - reach), max(ends[1], difference + reach)
+    of_a, of_b = (corpus_ends(fold, side, level, together=together, seed=seed) for side in sides)
+    (least_a, most_a), (least_b, most_b) = ((0.0, fold.most) if isinstance(of, str) else of for of in (of_a, of_b))
+    for side in sides:
+        beyond = matches_cut(fold, side, difference, error, left_out)
+        if beyond < difference:
+            low = min(low, max(least_a - most_b, passing_end(difference, error, beyond, freedom, level)))
+        else:
+            high = max(high, min(most_a - least_b, -passing_end(-difference, error, -beyond, freedom, level)))
+    return low, high
 
 
 def exchange_p(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None, *, seed: int) -> float | None:

@@ -18,15 +18,14 @@ from codec_bench.stats.intervals import (
     ONE_UNIT,
     SHORT,
     declared_bounds,
-    degrees_of_freedom,
     interval_of,
-    left_out_error,
     ratios,
     unit_codes,
     unit_sums,
 )
 from codec_bench.stats.paired import paired_parts
 from codec_bench.stats.sign_flips import flip_interval
+from codec_bench.stats.spread import degrees_of_freedom, left_out_error
 from codec_bench.stats.unseen import unseen_end
 
 

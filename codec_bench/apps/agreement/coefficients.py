@@ -42,9 +42,9 @@ from codec_bench.stats.intervals import (
     folded,
     interval_of,
     ratios,
-    t_quantile,
     too_few,
 )
+from codec_bench.stats.spread import t_quantile
 
 FEWEST_UNITS = 30
 FEW_UNITS = 60

@@ -1,0 +1,51 @@
+"""How far a value of a corpus scatters: the standard error CR2 over units, and its degrees of freedom.
+
+References: those of `stats.intervals`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+
+def left_out_error(left_out: np.ndarray, value: float, sizes: np.ndarray) -> float | None:
+    """The standard error CR2 from the values with each unit left out, `(units,)`; None if one is not defined.
+
+    Args:
+        left_out: the values. value: of all units. sizes: of the units, such as their words, `(units,)`.
+    """
+    if not np.isfinite(left_out).all():
+        return None
+    shares = sizes / sizes.sum() if sizes.any() else np.zeros(len(sizes))
+    error = math.sqrt(float(((1 - shares) * np.square(left_out - value)).sum()))
+    # Units that are all equal differ by rounding alone.
+    return error if error > 1e-12 * abs(value) else 0.0
+
+
+def effective_units(sizes: np.ndarray) -> float:
+    """How many units of equal size say as much as these, if the items of a unit all say the same (Kish)."""
+    return float(sizes.sum()) ** 2 / float(np.square(sizes).sum()) if sizes.any() else float(len(sizes))
+
+
+def degrees_of_freedom(sizes: np.ndarray) -> float:
+    """The degrees of freedom of Bell and McCaffrey of the error CR2, for a mean or ratio over units of these sizes.
+
+    They are (units - 1) for equal sizes, and tend to 1 where one unit is nearly everything, with many small ones beside.
+    """
+    shares = sizes / sizes.sum() if sizes.any() else np.full(len(sizes), 1 / len(sizes))
+    if (shares >= 1).any():
+        return 0.0
+    # The variance is a quadratic form in the units' residuals. Of independent items its matrix has the diagonal `shares`
+    # and, beside it, minus the products of these: the weights are those of CR2.
+    beside = shares**2 / (1 - shares)
+    others = float(beside.sum()) ** 2 - float(np.square(beside).sum())
+    return 1 / (float(np.square(shares).sum()) + max(0.0, others))
+
+
+def t_quantile(level: float, freedom: float) -> float:
+    """How many standard errors an interval of this level reaches to each side."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, (1 + level) / 2))
