@@ -1,6 +1,6 @@
 """Counts how often intervals contain the truth and tests cry wolf, over simulated runs whose truth is known.
 
-    python bench/bench_intervals.py [--repetitions 1000] [--recorded 200] [--only WORD]
+    python bench/bench_intervals.py [--repetitions 1000] [--parts equal ordinary recorded crossed] [--only WORD]
 
 The first study draws speakers with as many items each, of equal variance, and two systems that do not differ. Drawn are
     mean          one number per item, normal
@@ -14,11 +14,14 @@ the sign test over items.
 
 The second study draws what is ordinary and unequal (`ORDINARY`): few speakers with most of the items, scores at a ceiling, error
 rates of which rare items are lost or looped, the mean of such rates, differences where one system alone fails,
-shares of speakers of unequal size, and BLEU of answers of which few or most words are right. Counted is in how many runs there is an
+shares of speakers of unequal size, BLEU of answers of which few or most words are right, and these together: ceilings and losses of
+unequal speakers, systems that lack items, three to eight items, ratings of which most are equal. Counted is in how many runs there is an
 interval, and how many of these hold the truth.
 
 The third study (`RECORDED`) takes some of these designs the whole way: the scores are written into a record, one system for each repetition,
 and the intervals are read from `summary.json` and from the page.
+
+The fourth study (`CROSSED`) draws listening tests: every rater rates every sound, and both are drawn from more of their kind.
 """
 
 from __future__ import annotations
@@ -27,17 +30,18 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import append_rows, asked
+from interval_designs import CORPUS, ORDINARY, fold_of, spoken
 from scipy import stats
 
 from codec_bench.report.results import write_results
-from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.crossed import crossed_test
 from codec_bench.stats.intervals import interval_of, ratios, unit_sums
 from codec_bench.stats.paired import paired_parts
 from codec_bench.store.record import Run
@@ -68,8 +72,8 @@ class Case:
         self.bounds: tuple[float, float | None] | None = None
         if kind in ("mean", "ratio", "difference"):
             below = ones if kind == "mean" else words
-            self.a = self._table(_spoken(speakers, each, rng) * below, below)
-            self.b = self._table(_spoken(speakers, each, rng) * below, below)
+            self.a = self._table(spoken(speakers, each, rng) * below, below)
+            self.b = self._table(spoken(speakers, each, rng) * below, below)
         elif kind == "bounded mean":
             self.a = self._table(_bounded(0.9, speakers, each, rng), ones)
             self.truth = 0.9
@@ -86,12 +90,6 @@ class Case:
     @staticmethod
     def _table(above: np.ndarray, below: np.ndarray) -> np.ndarray:
         return np.stack([above.ravel(), below.ravel()], axis=1)
-
-
-def _spoken(speakers: int, each: int, rng: np.random.Generator) -> np.ndarray:
-    """Numbers of one system: speakers and items of equal variance; independent items if a speaker has one."""
-    speaker = rng.normal(size=(speakers, 1)) if each > 1 else np.zeros((speakers, 1))
-    return speaker + rng.normal(size=(speakers, each))
 
 
 def _errors(words: np.ndarray, speakers: int, rng: np.random.Generator, each: int) -> np.ndarray:
@@ -205,220 +203,6 @@ def _alone(case: Case) -> Case:
     return other
 
 
-Drawn = tuple[np.ndarray, np.ndarray | None, np.ndarray | None, float]
-"""The parts of one or two systems' items, the units, and the truth."""
-
-
-def _unequal(sizes: Sequence[int], alike: float, *, two: bool = False) -> Callable[[np.random.Generator], Drawn]:
-    """Speakers with these numbers of items, of whose variance a share is between speakers; one system, or two that are equal."""
-    codes = np.repeat(np.arange(len(sizes)), sizes)
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        sides = [
-            rng.normal(0, alike**0.5, len(sizes))[codes] + rng.normal(0, (1 - alike) ** 0.5, len(codes))
-            for _ in range(1 + two)
-        ]
-        tables = [np.stack([side, np.ones(len(codes))], axis=1) for side in sides]
-        return tables[0], tables[1] if two else None, codes, 0.0
-
-    return draw
-
-
-def _ceiling(items: int, below: float) -> Callable[[np.random.Generator], Drawn]:
-    """PESQ of 4.644, but for a share of items between 1.5 and 4.5."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        values = np.where(rng.random(items) < below, rng.uniform(1.5, 4.5, items), 4.644)
-        return np.stack([values, np.ones(items)], axis=1), None, None, 4.644 - below * 1.644
-
-    return draw
-
-
-def _deficit(items: int, spread: float) -> Callable[[np.random.Generator], Drawn]:
-    """STOI near 1: what is missing is lognormal, 0.01 in the middle."""
-    grid = stats.norm.ppf((np.arange(200_000) + 0.5) / 200_000)
-    truth = float((1 - np.minimum(1, 0.01 * np.exp(spread * grid))).mean())
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        values = 1 - np.minimum(1, 0.01 * np.exp(spread * rng.normal(size=items)))
-        return np.stack([values, np.ones(items)], axis=1), None, None, truth
-
-    return draw
-
-
-def _rare(
-    items: int, usual: float, rare: float, times: float, *, macro: bool = False, two: bool = False
-) -> Callable[[np.random.Generator], Drawn]:
-    """Error rates of which rare items have as many errors as words, or many times as many; of two systems the first alone."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        words = rng.integers(3, 41, items).astype(float)
-        usually = [np.minimum(rng.poisson(usual * words), words).astype(float) for _ in range(1 + two)]
-        errors = np.where(rng.random(items) < rare, times * words, usually[0])
-        below = np.ones(items) if macro else words
-        tables = [np.stack([side / words if macro else side, below], axis=1) for side in (errors, *usually[1:])]
-        truth = rare * (times - usual) + (0 if two else usual)
-        return tables[0], tables[1] if two else None, None, truth
-
-    return draw
-
-
-def _unequal_shares(speakers: int, most: int, right: float, alike: float) -> Callable[[np.random.Generator], Drawn]:
-    """Answers of speakers with 1 to `most` questions each, whose chances to be right differ."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        codes = np.repeat(np.arange(speakers), rng.integers(1, most + 1, speakers))
-        apart = 1 / alike - 1
-        chance = rng.beta(right * apart, (1 - right) * apart, speakers)[codes]
-        return (
-            np.stack([rng.random(len(codes)) < chance, np.ones(len(codes))], axis=1).astype(float),
-            None,
-            codes,
-            right,
-        )
-
-    return draw
-
-
-_MOST_WORDS = 34
-"""More than any simulated answer has."""
-
-
-def _counts(right: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The counts that BLEU adds up, `(items, 10)`, of answers whose words are right with these chances, in runs of words."""
-    items = len(right)
-    expected = rng.integers(5, 31, items)
-    said = np.maximum(1, expected + rng.integers(-3, 3, items))
-    matched = np.zeros((items, _MOST_WORDS), bool)
-    matched[:, 0] = rng.random(items) < right
-    for word in range(1, _MOST_WORDS):  # every second word goes as the one before
-        goes = rng.random(items) < 0.5
-        matched[:, word] = np.where(goes, matched[:, word - 1], rng.random(items) < right)
-    matched &= np.arange(_MOST_WORDS) < said[:, None]
-    grams, found = matched, [matched.sum(axis=1)]
-    for order in range(1, 4):
-        grams = grams[:, :-1] & matched[:, order:]
-        found.append(grams.sum(axis=1))
-    return np.stack([said, expected, *found, *(np.maximum(said - n, 0) for n in range(4))], axis=1).astype(float)
-
-
-def _answers(sizes: Sequence[int], right: float, rng: np.random.Generator) -> np.ndarray:
-    """The counts of answers about questions of speakers with so many each, who are understood unequally well."""
-    if max(sizes) == 1:
-        return _counts(rng.beta(4 * right, 4 * (1 - right), len(sizes)), rng)
-    speaker = rng.beta(8 * right, 8 * (1 - right), len(sizes)).clip(0.01, 0.99)[np.repeat(np.arange(len(sizes)), sizes)]
-    return _counts(rng.beta(8 * speaker, 8 * (1 - speaker)), rng)
-
-
-@cache
-def _true(fold: str, clustered: bool, right: float) -> float:
-    """The value of a corpus of 120,000 answers."""
-    sizes = (2,) * 60_000 if clustered else (1,) * 120_000
-    return float(FOLDS[fold](_answers(sizes, right, np.random.default_rng(99)).sum(axis=0)))
-
-
-def _corpus(fold: str, sizes: Sequence[int], *right: float) -> Callable[[np.random.Generator], Drawn]:
-    """A value of a corpus such as BLEU, of one system or of two of which so many words are right."""
-    clustered = max(sizes) > 1
-    codes = np.repeat(np.arange(len(sizes)), sizes) if clustered else None
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        sides = [_answers(sizes, of, rng) for of in right]
-        truth = [_true(fold, clustered, of) for of in right]
-        return sides[0], sides[1] if sides[1:] else None, codes, truth[0] - sum(truth[1:])
-
-    return draw
-
-
-def _fold_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
-    """The fold of a design."""
-    kind = name.partition(",")[0].removeprefix("difference of ")
-    return FOLDS[_CORPUS[kind]] if kind in _CORPUS else ratios
-
-
-_CORPUS = {"BLEU": "bleu", "caption BLEU-4": "coco-bleu-4"}
-_RATE, _LOST = (0.0, None), (0.0, 1.0)
-_SPEAKERS = {
-    "2 x 40, 8 x 2": (40,) * 2 + (2,) * 8,
-    "1 x 40, 7 x 1": (40,) + (1,) * 7,
-    "3 x 40, 12 x 2": (40,) * 3 + (2,) * 12,
-    "4 x 40, 16 x 2": (40,) * 4 + (2,) * 16,
-    "1 x 40, 39 x 1": (40,) + (1,) * 39,
-    "32, 16, 8, 4, 2, 1": (32, 16, 8, 4, 2, 1),
-    "40, 20, 10, 5": (40, 20, 10, 5),
-}
-ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, float | None] | None]] = {
-    **{
-        f"{'difference' if two else 'mean'}, speakers {name}, {alike:g} between them": (_unequal(sizes, alike, two=two), None)
-        for two in (False, True)
-        for name, sizes in _SPEAKERS.items()
-        for alike in (0.1, 0.5, 0.95)
-        if not two or len(sizes) >= 6
-    },
-    **{
-        f"PESQ at the ceiling, {below:.0%} below, {items} items": (_ceiling(items, below), (1.0, 4.65))
-        for below in (0.01, 0.05, 0.2)
-        for items in (8, 20, 50, 100, 300, 1000)
-    },
-    **{
-        f"STOI near 1, spread {spread:g}, {items} items": (_deficit(items, spread), (-1.0, 1.0))
-        for spread in (1.0, 1.5)
-        for items in (20, 50, 100, 300)
-    },
-    **{
-        f"error rate, {usual:.1%}, {rare:.1%} {'lost' if times == 1 else f'looping {times:g}x'}, {items} items": (
-            _rare(items, usual, rare, times),
-            bounds,
-        )
-        for usual, rare, times, bounds in (
-            (0.02, 0.002, 1, _LOST), (0.005, 0.001, 1, _LOST), (0.03, 0.002, 20, _RATE), (0.03, 0.005, 5, _RATE), (0.02, 0.001, 10, _RATE),
-        )
-        for items in (20, 50, 100, 300, 500, 1000, 2000, 3000, 5000)
-    },
-    **{
-        f"mean of error rates, 2.0%, 0.2% lost, {items} items": (_rare(items, 0.02, 0.002, 1, macro=True), _LOST)
-        for items in (20, 100, 300, 1000)
-    },
-    **{
-        f"difference of error rates, one system {rare:.1%} {'lost' if times == 1 else f'looping {times:g}x'}, {items} items": (
-            _rare(items, 0.03, rare, times, two=True),
-            bounds,
-        )
-        for rare, times, bounds in ((0.01, 1, _LOST), (0.003, 10, _RATE))
-        for items in (50, 100, 300, 500, 1000, 3000)
-    },
-    **{
-        f"share, {speakers} speakers with 1 to {most} questions, {right:g} right, {alike:g} alike": (
-            _unequal_shares(speakers, most, right, alike),
-            None,
-        )
-        for speakers, most, right, alike in (
-            (10, 80, 0.9, 0.8), (20, 39, 0.98, 0.3), (10, 80, 0.9, 0.3), (20, 80, 0.9, 0.8), (40, 80, 0.95, 0.5), (6, 80, 0.7, 0.3),
-        )
-    },
-    **{
-        f"{kind}, {right:.0%} of words right, {items} items": (_corpus(fold, (1,) * items, right), None)
-        for kind, fold in _CORPUS.items()
-        for right in (0.05, 0.2, 0.5, 0.9)
-        for items in (20, 50, 100, 300)
-    },
-    **{
-        f"BLEU, {right:.0%} of words right, speakers {name}": (_corpus("bleu", sizes, right), None)
-        for right in (0.05, 0.2, 0.9)
-        for name, sizes in {"10 x 10": (10,) * 10, **_SPEAKERS}.items()
-    },
-    **{
-        f"difference of BLEU, {a:.0%} and {b:.0%} of words right, {name}": (_corpus("bleu", sizes, a, b), None)
-        for a, b in ((0.05, 0.05), (0.05, 0.15), (0.2, 0.3), (0.7, 0.75))
-        for name, sizes in {
-            "20 items": (1,) * 20, "50 items": (1,) * 50, "200 items": (1,) * 200, "speakers 10 x 10": (10,) * 10,
-            "speakers 2 x 40, 8 x 2": (40,) * 2 + (2,) * 8,
-        }.items()
-    },
-}  # fmt: skip
-"""The designs of the second study: what draws a run, and the bounds that are declared."""
-
-
 def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict[str, object]]:
     """One row per design: in how many runs there is an interval, how many of these hold the truth, and how many are marked."""
     for name in names:
@@ -428,10 +212,10 @@ def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict
         for _ in range(repetitions):
             a, b, codes, truth = draw(rng)
             if b is None:
-                found = interval_of(_fold_of(name), a, codes, share=name.startswith("share"), bounds=bounds)
+                found = interval_of(fold_of(name), a, codes, share=name.startswith("share"), bounds=bounds)
                 ends, noted = found.ends, found.note is not None
             else:
-                test = paired_parts(_fold_of(name), a, b, codes, seed=1, bounds=bounds)
+                test = paired_parts(fold_of(name), a, b, codes, seed=1, bounds=bounds)
                 ends, noted = (None if test.low is None else [test.low, test.high]), False
             if ends is not None:
                 given, marked = given + 1, marked + noted
@@ -480,12 +264,12 @@ def recorded(repetitions: int, names: Iterable[str] = RECORDED) -> Iterator[dict
 def _through_a_record(name: str, seed: int, several: int, folder: Path) -> tuple[float, dict[str, list[Ends]]]:
     """The truth of a design, and the ends of the intervals of some runs of it as they are told in each place."""
     draw, bounds = ORDINARY[name]
-    fold = _fold_of(name)
+    fold = fold_of(name)
     systems = [f"system-{n}" for n in range(several)]
     drawn = [draw(np.random.default_rng([seed, n, *name.encode()])) for n in range(several)]
     facts: dict[str, Any] = {
         "protocol": "simulated/1", "unit": "", "higher_is_better": True, "kind": "answer" if name.startswith("share") else "single",
-        "aggregate": _CORPUS[name.partition(",")[0]] if fold is not ratios else "ratio",
+        "aggregate": CORPUS[name.partition(",")[0]] if fold is not ratios else "ratio",
         **({} if bounds is None else {"bounds": list(bounds)}),
     }  # fmt: skip
     codes = drawn[0][2]
@@ -518,33 +302,90 @@ def _through_a_record(name: str, seed: int, several: int, folder: Path) -> tuple
     }
 
 
+CROSSED = {
+    f"{people} raters x {sounds} sounds, spreads {rater:g}, {sound:g}, {rest:g}": (people, sounds, rater, sound, rest)
+    for people, sounds in ((20, 6), (20, 8), (12, 10), (20, 20), (12, 8))
+    for rater, sound, rest in ((2, 8, 8), (2, 5, 8), (8, 8, 8), (0, 0, 8))
+}
+"""Ratings of every sound by every rater: the standard deviation between raters, between sounds, and of the rest."""
+
+
+def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[str, object]]:
+    """One row per design and estimate: how often the interval over raters and sounds holds the truth, and its test's p is below 0.05.
+
+    The differences of two systems that do not differ have these spreads: what a rater, and what a sound, thinks of one more than of the
+    other. Over raters alone, whose means have Student's t, stands beside it.
+    """
+    for name in names:
+        people, sounds, *spreads = CROSSED[name]
+        rng = np.random.default_rng(list(name.encode()))
+        counts = {
+            "codec-bench": np.zeros(4),
+            "over raters alone": np.zeros(4),
+        }  # intervals, with the truth, ps, below 0.05
+        who, what = np.repeat(np.arange(people), sounds).tolist(), np.tile(np.arange(sounds), people).tolist()
+        for _ in range(repetitions):
+            by_rater, by_sound, rest = (
+                rng.normal(0, spread, shape)
+                for spread, shape in zip(spreads, ((people, 1), (1, sounds), (people, sounds)))
+            )
+            values = by_rater + by_sound + rest
+            test = crossed_test(values.ravel().tolist(), who, what)
+            alone = stats.ttest_1samp(values.mean(axis=1), 0.0)
+            for count, low, high, p in zip(
+                counts.values(),
+                (test.low, alone.confidence_interval().low),
+                (test.high, alone.confidence_interval().high),
+                (test.p, alone.pvalue),
+            ):
+                if low is not None and high is not None and p is not None:
+                    count += 1, low <= 0 <= high, 1, p < 0.05
+        for variant, (given, held, tested, alarms) in counts.items():
+            yield {"design": name, "variant": variant, "coverage": held / given, "alarms": alarms / tested, "given": given / repetitions, "repetitions": repetitions}  # fmt: skip
+
+
 GIVEN = "share of runs with an interval"
 UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals"}  # fmt: skip
 
 
+PARTS = ("equal", "ordinary", "recorded", "crossed")
+
+
 def main() -> None:
-    """Runs the studies and appends their rows; `--only` takes the designs of the second and the third that hold a word."""
-    options = asked(__doc__, repetitions=1000, recorded=200, only="")
-    rows: list[dict[str, object]] = []
-    for found in study(options.repetitions) if not options.only else ():
-        sys.stdout.write("{design:>9} {kind:>12} {method:>21}  {coverage}  {alarms}  {marked}\n".format_map(found))
-        about = {"case": f"{found['kind']}, {found['design']}", "variant": found["method"], "n": found["repetitions"]}
-        note = "speakers x items; no difference between the systems"
-        values = {unit: found[name] for name, unit in UNITS.items() if found[name] is not None}
-        rows += [{**about, "unit": unit, "p50": f"{value:.4f}", "note": note} for unit, value in values.items()]
-    chosen = [name for name in ORDINARY if options.only in name]
-    for found in ordinary(options.repetitions, chosen):
-        rows += _rows(found, f"ordinary: {found['design']}", "codec-bench")
-    for found in recorded(options.recorded, [name for name in RECORDED if options.only in name]):
-        rows += _rows(found, f"recorded: {found['design']}", f"codec-bench, {found['place']}")
-    append_rows("intervals", rows)
+    """Runs the studies and appends the rows of each when it ends; `--parts` takes some of them, `--only` the designs that hold a word."""
+    options = asked(__doc__, repetitions=1000, parts=PARTS, only="")
+    if unknown := set(options.parts) - set(PARTS):
+        raise SystemExit(f"there are no parts {sorted(unknown)}; expected some of {', '.join(PARTS)}")
+    wanted = lambda names: [name for name in names if options.only in name]  # noqa: E731
+    if "equal" in options.parts and not options.only:
+        append_rows("intervals", [row for found in study(options.repetitions) for row in _equal_rows(found)])
+    studies: dict[str, tuple[Callable[..., Iterator[dict[str, object]]], Iterable[str]]] = {
+        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "crossed": (crossed, CROSSED),
+    }  # fmt: skip
+    for part, (count, names) in studies.items():
+        if part in options.parts and wanted(names):
+            found = count(options.repetitions, wanted(names))
+            append_rows("intervals", [row for one in found for row in _rows(one, part)])
 
 
-def _rows(found: dict[str, object], case: str, variant: str) -> list[dict[str, object]]:
-    """The rows of one design of the second or the third study, which are printed too."""
-    sys.stdout.write(f"{case}  {variant}  {found['coverage']}  {found['given']}  {found.get('marked')}\n")
+def _equal_rows(found: dict[str, object]) -> list[dict[str, object]]:
+    """The rows of one design, kind and method of the first study, which are printed too."""
+    sys.stdout.write("{design:>9} {kind:>12} {method:>21}  {coverage}  {alarms}  {marked}\n".format_map(found))
+    about = {"case": f"{found['kind']}, {found['design']}", "variant": found["method"], "n": found["repetitions"]}
+    note = "speakers x items; no difference between the systems"
+    values = {unit: found[name] for name, unit in UNITS.items() if found[name] is not None}
+    return [{**about, "unit": unit, "p50": f"{value:.4f}", "note": note} for unit, value in values.items()]
+
+
+def _rows(found: dict[str, object], part: str) -> list[dict[str, object]]:
+    """The rows of one design of the other studies, which are printed too."""
+    case = f"{part}: {found['design']}"
+    variant = found.get("variant") or (f"codec-bench, {found['place']}" if "place" in found else "codec-bench")
+    sys.stdout.write(
+        f"{case}  {variant}  {found['coverage']}  {found['given']}  {found.get('alarms', found.get('marked'))}\n"
+    )
     sys.stdout.flush()
-    values = {UNITS["coverage"]: found["coverage"], GIVEN: found["given"], UNITS["marked"]: found.get("marked")}
+    values = {GIVEN: found["given"], **{unit: found.get(name) for name, unit in UNITS.items()}}
     about = {"case": case, "variant": variant, "n": found["repetitions"], "note": ""}
     return [{**about, "unit": unit, "p50": f"{value:.4f}"} for unit, value in values.items() if value is not None]
 

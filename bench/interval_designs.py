@@ -1,0 +1,355 @@
+"""What the second study of `bench_intervals.py` draws: ordinary, unequal runs whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+
+import numpy as np
+from scipy import stats
+
+from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.intervals import ratios
+
+Drawn = tuple[np.ndarray, np.ndarray | None, np.ndarray | None, float]
+"""The parts of one or two systems' items, the units, and the truth."""
+
+
+def spoken(speakers: int, each: int, rng: np.random.Generator) -> np.ndarray:
+    """Numbers of one system: speakers and items of equal variance; independent items if a speaker has one."""
+    speaker = rng.normal(size=(speakers, 1)) if each > 1 else np.zeros((speakers, 1))
+    return speaker + rng.normal(size=(speakers, each))
+
+
+def _unequal(sizes: Sequence[int], alike: float, *, two: bool = False) -> Callable[[np.random.Generator], Drawn]:
+    """Speakers with these numbers of items, of whose variance a share is between speakers; one system, or two that are equal."""
+    codes = np.repeat(np.arange(len(sizes)), sizes)
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        sides = [
+            rng.normal(0, alike**0.5, len(sizes))[codes] + rng.normal(0, (1 - alike) ** 0.5, len(codes))
+            for _ in range(1 + two)
+        ]
+        tables = [np.stack([side, np.ones(len(codes))], axis=1) for side in sides]
+        return tables[0], tables[1] if two else None, codes, 0.0
+
+    return draw
+
+
+def _ceiling(items: int, below: float) -> Callable[[np.random.Generator], Drawn]:
+    """PESQ of 4.644, but for a share of items between 1.5 and 4.5."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        values = np.where(rng.random(items) < below, rng.uniform(1.5, 4.5, items), 4.644)
+        return np.stack([values, np.ones(items)], axis=1), None, None, 4.644 - below * 1.644
+
+    return draw
+
+
+def _deficit(items: int, spread: float) -> Callable[[np.random.Generator], Drawn]:
+    """STOI near 1: what is missing is lognormal, 0.01 in the middle."""
+    grid = stats.norm.ppf((np.arange(200_000) + 0.5) / 200_000)
+    truth = float((1 - np.minimum(1, 0.01 * np.exp(spread * grid))).mean())
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        values = 1 - np.minimum(1, 0.01 * np.exp(spread * rng.normal(size=items)))
+        return np.stack([values, np.ones(items)], axis=1), None, None, truth
+
+    return draw
+
+
+def _rare(
+    items: int, usual: float, rare: float, times: float, *, macro: bool = False, two: bool = False
+) -> Callable[[np.random.Generator], Drawn]:
+    """Error rates of which rare items have as many errors as words, or many times as many; of two systems the first alone."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        words = rng.integers(3, 41, items).astype(float)
+        usually = [np.minimum(rng.poisson(usual * words), words).astype(float) for _ in range(1 + two)]
+        errors = np.where(rng.random(items) < rare, times * words, usually[0])
+        below = np.ones(items) if macro else words
+        tables = [np.stack([side / words if macro else side, below], axis=1) for side in (errors, *usually[1:])]
+        truth = rare * (times - usual) + (0 if two else usual)
+        return tables[0], tables[1] if two else None, None, truth
+
+    return draw
+
+
+def _of_speakers(
+    sizes: Sequence[int], mean: float, alike: float, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """The units, and for each item the chance of its speaker; chances are alike within speakers as an ICC of `alike` says."""
+    codes, apart = np.repeat(np.arange(len(sizes)), sizes), 1 / alike - 1
+    return codes, rng.beta(mean * apart, (1 - mean) * apart, len(sizes))[codes]
+
+
+def _ceiling_of_speakers(
+    sizes: Sequence[int], below: float, *, two: bool = False
+) -> Callable[[np.random.Generator], Drawn]:
+    """PESQ as `_ceiling`, but speakers differ in how often they are below; of two systems both are so, one by one."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        tables = []
+        for _ in range(1 + two):
+            codes, chance = _of_speakers(sizes, below, 0.3, rng)
+            values = np.where(rng.random(len(codes)) < chance, rng.uniform(1.5, 4.5, len(codes)), 4.644)
+            tables.append(np.stack([values, np.ones(len(codes))], axis=1))
+        return tables[0], tables[1] if two else None, codes, 0.0 if two else 4.644 - below * 1.644
+
+    return draw
+
+
+def _rare_of_speakers(
+    sizes: Sequence[int], lost: float, *, macro: bool = False
+) -> Callable[[np.random.Generator], Drawn]:
+    """Error rates of 2 % of which rare items are lost, more of some speakers than of others."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        codes, chance = _of_speakers(sizes, lost, 0.1, rng)
+        words = rng.integers(3, 41, len(codes)).astype(float)
+        errors = np.where(rng.random(len(codes)) < chance, words, rng.binomial(words.astype(int), 0.02))
+        table = np.stack([errors / words, np.ones(len(codes))] if macro else [errors, words], axis=1)
+        return table, None, codes, lost + (1 - lost) * 0.02
+
+    return draw
+
+
+def _missing(speakers: int, each: int, gone: float) -> Callable[[np.random.Generator], Drawn]:
+    """Two systems that do not differ, of which each lacks a share of items; left are those that both have."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        shape = (speakers, each)
+        sides = [spoken(speakers, each, rng).ravel() for _ in range(2)]
+        both = (rng.random((2, speakers * each)) >= gone).all(axis=0)
+        tables = [np.stack([side, np.ones(len(side))], axis=1)[both] for side in sides]
+        return (
+            tables[0],
+            tables[1],
+            np.unique(np.repeat(np.arange(speakers), shape[1])[both], return_inverse=True)[1],
+            0.0,
+        )
+
+    return draw
+
+
+def _few(items: int, kind: str) -> Callable[[np.random.Generator], Drawn]:
+    """A mean of few items: normal, skewed to one side (exponential), or with heavy tails (Student's t of 3 degrees)."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        values = {"normal": rng.normal, "exponential": lambda size: rng.exponential(size=size) - 1, "heavy": lambda size: rng.standard_t(3, size)}[kind](size=items)  # fmt: skip
+        return np.stack([values, np.ones(items)], axis=1), None, None, 0.0
+
+    return draw
+
+
+def _ties(items: int, chances: Sequence[float]) -> Callable[[np.random.Generator], Drawn]:
+    """Ratings of 1 to 5 of which most are equal."""
+    truth = float(np.dot(np.arange(1, 6), chances))
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        return np.stack([rng.choice(5, items, p=chances) + 1.0, np.ones(items)], axis=1), None, None, truth
+
+    return draw
+
+
+def _unequal_shares(
+    speakers: int, most: int, right: float, alike: float, fewest: int = 1
+) -> Callable[[np.random.Generator], Drawn]:
+    """Answers of speakers with so many questions each, whose chances to be right differ."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        codes, chance = _of_speakers(rng.integers(fewest, most + 1, speakers).tolist(), right, alike, rng)
+        answers = (rng.random(len(codes)) < chance).astype(float)
+        return np.stack([answers, np.ones(len(codes))], axis=1), None, codes, right
+
+    return draw
+
+
+def _ordinary_share(items: int, right: float) -> Callable[[np.random.Generator], Drawn]:
+    """Answers to questions of which each is a unit."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        return np.stack([rng.random(items) < right, np.ones(items)], axis=1).astype(float), None, None, right
+
+    return draw
+
+
+_MOST_WORDS = 34
+"""More than any simulated answer has."""
+
+
+def _counts(right: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The counts that BLEU adds up, `(items, 10)`, of answers whose words are right with these chances, in runs of words."""
+    items = len(right)
+    expected = rng.integers(5, 31, items)
+    said = np.maximum(1, expected + rng.integers(-3, 3, items))
+    matched = np.zeros((items, _MOST_WORDS), bool)
+    matched[:, 0] = rng.random(items) < right
+    for word in range(1, _MOST_WORDS):  # every second word goes as the one before
+        goes = rng.random(items) < 0.5
+        matched[:, word] = np.where(goes, matched[:, word - 1], rng.random(items) < right)
+    matched &= np.arange(_MOST_WORDS) < said[:, None]
+    grams, found = matched, [matched.sum(axis=1)]
+    for order in range(1, 4):
+        grams = grams[:, :-1] & matched[:, order:]
+        found.append(grams.sum(axis=1))
+    return np.stack([said, expected, *found, *(np.maximum(said - n, 0) for n in range(4))], axis=1).astype(float)
+
+
+def _answers(sizes: Sequence[int], right: float, rng: np.random.Generator) -> np.ndarray:
+    """The counts of answers about questions of speakers with so many each, who are understood unequally well."""
+    if max(sizes) == 1:
+        return _counts(rng.beta(4 * right, 4 * (1 - right), len(sizes)), rng)
+    speaker = rng.beta(8 * right, 8 * (1 - right), len(sizes)).clip(0.01, 0.99)[np.repeat(np.arange(len(sizes)), sizes)]
+    return _counts(rng.beta(8 * speaker, 8 * (1 - speaker)), rng)
+
+
+@cache
+def _true(fold: str, clustered: bool, right: float) -> float:
+    """The value of a corpus of 120,000 answers."""
+    sizes = (2,) * 60_000 if clustered else (1,) * 120_000
+    return float(FOLDS[fold](_answers(sizes, right, np.random.default_rng(99)).sum(axis=0)))
+
+
+def _corpus(fold: str, sizes: Sequence[int], *right: float) -> Callable[[np.random.Generator], Drawn]:
+    """A value of a corpus such as BLEU, of one system or of two of which so many words are right."""
+    clustered = max(sizes) > 1
+    codes = np.repeat(np.arange(len(sizes)), sizes) if clustered else None
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        sides = [_answers(sizes, of, rng) for of in right]
+        truth = [_true(fold, clustered, of) for of in right]
+        return sides[0], sides[1] if sides[1:] else None, codes, truth[0] - sum(truth[1:])
+
+    return draw
+
+
+def fold_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
+    """The fold of a design."""
+    kind = name.partition(",")[0].removeprefix("difference of ")
+    return FOLDS[CORPUS[kind]] if kind in CORPUS else ratios
+
+
+CORPUS = {"BLEU": "bleu", "caption BLEU-4": "coco-bleu-4"}
+_RATE, _LOST = (0.0, None), (0.0, 1.0)
+_SPEAKERS = {
+    "2 x 40, 8 x 2": (40,) * 2 + (2,) * 8,
+    "1 x 40, 7 x 1": (40,) + (1,) * 7,
+    "3 x 40, 12 x 2": (40,) * 3 + (2,) * 12,
+    "4 x 40, 16 x 2": (40,) * 4 + (2,) * 16,
+    "1 x 40, 39 x 1": (40,) + (1,) * 39,
+    "32, 16, 8, 4, 2, 1": (32, 16, 8, 4, 2, 1),
+    "40, 20, 10, 5": (40, 20, 10, 5),
+}
+ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, float | None] | None]] = {
+    **{
+        f"{'difference' if two else 'mean'}, speakers {name}, {alike:g} between them": (_unequal(sizes, alike, two=two), None)
+        for two in (False, True)
+        for name, sizes in _SPEAKERS.items()
+        for alike in (0.1, 0.5, 0.95)
+        if not two or len(sizes) >= 6
+    },
+    **{
+        f"PESQ at the ceiling, {below:.0%} below, {items} items": (_ceiling(items, below), (1.0, 4.65))
+        for below in (0.01, 0.05, 0.2)
+        for items in (8, 20, 50, 100, 300, 1000)
+    },
+    **{
+        f"STOI near 1, spread {spread:g}, {items} items": (_deficit(items, spread), (-1.0, 1.0))
+        for spread in (1.0, 1.5)
+        for items in (20, 50, 100, 300)
+    },
+    **{
+        f"error rate, {usual:.1%}, {rare:.1%} {'lost' if times == 1 else f'looping {times:g}x'}, {items} items": (
+            _rare(items, usual, rare, times),
+            bounds,
+        )
+        for usual, rare, times, bounds in (
+            (0.02, 0.002, 1, _LOST), (0.005, 0.001, 1, _LOST), (0.03, 0.002, 20, _RATE), (0.03, 0.005, 5, _RATE), (0.02, 0.001, 10, _RATE),
+        )
+        for items in (20, 50, 100, 300, 500, 1000, 2000, 3000, 5000)
+    },
+    **{
+        f"mean of error rates, 2.0%, 0.2% lost, {items} items": (_rare(items, 0.02, 0.002, 1, macro=True), _LOST)
+        for items in (20, 100, 300, 1000)
+    },
+    **{
+        f"difference of error rates, one system {rare:.1%} {'lost' if times == 1 else f'looping {times:g}x'}, {items} items": (
+            _rare(items, 0.03, rare, times, two=True),
+            bounds,
+        )
+        for rare, times, bounds in ((0.01, 1, _LOST), (0.003, 10, _RATE))
+        for items in (50, 100, 300, 500, 1000, 3000)
+    },
+    **{
+        f"share, {speakers} speakers with 1 to {most} questions, {right:g} right, {alike:g} alike": (
+            _unequal_shares(speakers, most, right, alike),
+            None,
+        )
+        for speakers, most, right, alike in (
+            (10, 80, 0.9, 0.8), (20, 39, 0.98, 0.3), (10, 80, 0.9, 0.3), (20, 80, 0.9, 0.8), (40, 80, 0.95, 0.5), (6, 80, 0.7, 0.3),
+        )
+    },
+    **{
+        f"share, {speakers} speakers with {fewest} to {most} questions, {right:g} right, {alike:g} alike": (
+            _unequal_shares(speakers, most, right, alike, fewest),
+            None,
+        )
+        for speakers, fewest, most, right, alike in (
+            (10, 10, 10, 0.99, 0.3), (20, 20, 20, 0.02, 0.5), (6, 1, 80, 0.98, 0.1), (4, 5, 5, 0.7, 0.3), (40, 1, 5, 0.995, 0.1),
+        )
+    },
+    **{f"share, {items} questions, {right:g} right": (_ordinary_share(items, right), None) for items, right in ((3, 0.5), (5, 0.8), (8, 0.8), (8, 0.5))},
+    **{
+        f"PESQ at the ceiling, {below:.0%} below, speakers {name}": (_ceiling_of_speakers(_SPEAKERS[name], below), (1.0, 4.65))
+        for below in (0.05, 0.2)
+        for name in ("2 x 40, 8 x 2", "4 x 40, 16 x 2", "40, 20, 10, 5")
+    },
+    **{
+        f"difference of PESQ at the ceiling, 10% below, speakers {name}": (_ceiling_of_speakers(sizes, 0.1, two=True), (1.0, 4.65))
+        for name, sizes in {"10 x 10": (10,) * 10, "4 x 40, 16 x 2": _SPEAKERS["4 x 40, 16 x 2"]}.items()
+    },
+    **{
+        f"{'mean of error rates' if macro else 'error rate'}, 2.0%, {lost:.1%} lost, speakers {name}": (_rare_of_speakers(sizes, lost, macro=macro), _LOST)
+        for macro in (False, True)
+        for lost in (0.002, 0.01)
+        for name, sizes in {"10 x 30": (30,) * 10, "20 x 50": (50,) * 20, "4 x 40, 16 x 2": _SPEAKERS["4 x 40, 16 x 2"]}.items()
+    },
+    **{
+        f"difference, {gone:.0%} of either system's items missing, speakers {speakers} x {each}": (_missing(speakers, each, gone), None)
+        for speakers, each, gone in ((10, 10, 0.2), (8, 5, 0.4), (20, 3, 0.5))
+    },
+    **{
+        f"mean, {kind}, {items} items": (_few(items, kind), None)
+        for kind in ("normal", "exponential", "heavy")
+        for items in (3, 4, 5, 8, 20)
+    },
+    **{
+        f"ratings of 1 to 5, {chances[3]:.0%} are 4, {items} items": (_ties(items, chances), (1.0, 5.0))
+        for chances in ((0.0, 0.02, 0.08, 0.85, 0.05), (0.02, 0.03, 0.05, 0.6, 0.3), (0.0, 0.0, 0.02, 0.96, 0.02))
+        for items in (8, 20, 50)
+    },
+    **{
+        f"{kind}, {right:.0%} of words right, {items} items": (_corpus(fold, (1,) * items, right), None)
+        for kind, fold in CORPUS.items()
+        for right in (0.02, 0.05, 0.1, 0.2, 0.5, 0.9)
+        for items in (8, 20, 50, 100, 300)
+    },
+    **{
+        f"BLEU, {right:.0%} of words right, speakers {name}": (_corpus("bleu", sizes, right), None)
+        for right in (0.05, 0.2, 0.5, 0.9)
+        for name, sizes in {
+            "3 x 20": (20,) * 3, "10 x 10": (10,) * 10, "20 x 40": (40,) * 20, **_SPEAKERS, "6 x 40, 20 x 2": (40,) * 6 + (2,) * 20,
+            "8 x 40, 30 x 2": (40,) * 8 + (2,) * 30, "2 x 40, 12 x 10": (40,) * 2 + (10,) * 12,
+        }.items()
+    },
+    **{
+        f"difference of BLEU, {a:.0%} and {b:.0%} of words right, {name}": (_corpus("bleu", sizes, a, b), None)
+        for a, b in ((0.05, 0.05), (0.05, 0.15), (0.05, 0.4), (0.4, 0.05), (0.2, 0.3), (0.7, 0.75))
+        for name, sizes in {
+            "20 items": (1,) * 20, "50 items": (1,) * 50, "200 items": (1,) * 200, "speakers 10 x 10": (10,) * 10,
+            "speakers 2 x 40, 8 x 2": (40,) * 2 + (2,) * 8, "speakers 8 x 40, 30 x 2": (40,) * 8 + (2,) * 30,
+        }.items()
+    },
+}  # fmt: skip
+"""The designs of the second study: what draws a run, and the bounds that are declared."""
