@@ -161,7 +161,7 @@ def _facts(entry: Checkpoint) -> dict[str, Any]:
 
 
 def _row(facts: dict[str, Any]) -> tuple[Any, ...]:
-    from codec_bench.weights.download import readable
+    from codec_bench.weights.catalogue import readable
 
     sources = [facts["hub"] and f"hf:{facts['hub']}", facts["modelscope"] and f"ms:{facts['modelscope']}"]
     urls = [file["url"].split("/")[2] for file in facts["files"] if file["url"]]

@@ -156,9 +156,9 @@ def read_config(kind: str, name: str, schema: type[BaseModel] | None = None) -> 
         UnknownName: there is no such config; the message suggests the nearest.
         UserError: the file is not a mapping of strings, or does not fit the schema; the message names file and field.
     """
-    if name not in config_names(kind):
-        raise UnknownName(f"{kind} config", name, config_names(kind))
     file = _folder(kind) / f"{name}{SUFFIX}"
+    if Path(name).name != name or not file.is_file():
+        raise UnknownName(f"{kind} config", name, config_names(kind))
     document = load_yaml(file)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise UserError(f"'{file}' holds {type(document).__name__}; expected a mapping of names to values")

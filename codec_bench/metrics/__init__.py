@@ -10,6 +10,7 @@ Which file to open
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.config import read_config
@@ -201,10 +202,19 @@ def _read_by(name: str) -> set[str]:
 
 def _entries(name: str, read: set[str]) -> list[Checkpoint]:
     """The entries of the catalogue of a metric that reads these features."""
+    return list({entry.name: entry for user in (*read, name) for entry in _entries_by_user().get(user, ())}.values())
+
+
+@cache
+def _entries_by_user() -> dict[str, list[Checkpoint]]:
+    """The entries of the catalogue by their own names and by the features, metrics and codecs that load them."""
     from codec_bench.weights import checkpoint, checkpoint_names
 
-    entries = (checkpoint(entry) for entry in checkpoint_names())
-    return [entry for entry in entries if (read | {name}) & {entry.name, *entry.used_by}]
+    found: dict[str, list[Checkpoint]] = {}
+    for entry in map(checkpoint, checkpoint_names()):
+        for user in {entry.name, *entry.used_by}:
+            found.setdefault(user, []).append(entry)
+    return found
 
 
 def build_metric(text: str) -> Metric:

@@ -25,8 +25,9 @@ from codec_bench.stats.summary_types import (
     SystemSummary,
 )
 from codec_bench.store.record import Run
+from codec_bench.text.plain import plain
 
-__all__ = ["UNPROCESSED"]  # what writes numbers names the unprocessed audio too
+__all__ = ["UNPROCESSED", "plain"]  # what writes numbers names the unprocessed audio too, and texts from data
 BOLD = "Bold is the best value of a column, with every value that a paired test over the same samples does not tell from it"
 SUSPECT = " (suspect)"
 ARROWS = {True: "↑", False: "↓", None: ""}
@@ -34,7 +35,6 @@ _OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb
 _NUMBERED = re.compile(r"^(?P<stem>.*[^\W\d_]{2})(?P<point>\d+(?:\.\d+)?(?:k|kbps)?)$")
 """Two letters at least: `g711` and `g722` are no operating points."""
 _METRIC = re.compile(r"^(?P<name>[\w-]+)(\[(?P<argument>[^\[\]]*)\])?(?P<point>@[^\[\]]+)?$")
-_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class Valued(Protocol):
@@ -415,15 +415,3 @@ def duration(seconds: float | None) -> str:
         return f"{whole // 60} min {whole % 60:02d} s"
     minutes = round(seconds / 60)
     return f"{minutes // 60:,} h {minutes % 60:02d} min"
-
-
-def plain(text: str, most: int = 500) -> str:
-    """Text from data, safe to print: characters that control the terminal or the direction of writing, and halves of
-    characters, become `�`.
-
-    Of a text of more than `most` characters, the beginning and the end are shown.
-    """
-    if len(text) > most:
-        end = most // 4
-        text = f"{text[: most - end - 1]}…{text[-end:]}"
-    return _CONTROLS.sub("�", text)

@@ -148,6 +148,14 @@ class Checkpoint(BaseModel):
         return next((v for file in self.files for v in file.variants if v.path == path), None)
 
 
+def readable(size: int) -> str:
+    """Bytes as a person reads them, in powers of ten."""
+    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size} bytes"
+
+
 def hub_file(url: str, endpoint: str) -> str:
     """A mirror's address as a URL. `hf://OWNER/NAME@REVISION/PATH` becomes a URL of the given hub; others stay as they are."""
     match = _HUB_FILE.match(url)
@@ -166,9 +174,10 @@ def checkpoint(name: str) -> Checkpoint:
     Raises:
         UnknownName: there is no checkpoint of that name. UserError: its file does not have the format of an entry.
     """
-    if name not in checkpoint_names():
-        raise UnknownName("checkpoint", name, checkpoint_names())
-    entry = read_config("weights", name, Checkpoint)
+    try:
+        entry = read_config("weights", name, Checkpoint)
+    except UnknownName as error:
+        raise UnknownName("checkpoint", name, checkpoint_names()) from error
     if entry.name != name:
         raise UserError(f"configs/weights/{name}.yaml is called '{entry.name}'; expected '{name}'")
     return entry

@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from codec_bench.config.network import TIMEOUT_S, offline
 from codec_bench.errors import WeightsError
+from codec_bench.weights.catalogue import readable
 
 Progress = Callable[[str, int, int | None], None]
 """Called during a download with the file's name, the bytes that have arrived, and the bytes in all (None if unknown)."""
@@ -119,14 +120,6 @@ def check_room(folder: Path, needed: int, what: str) -> None:
             f"{what} needs {readable(needed)} in '{folder}', where {readable(free)} are free",
             hint="make room, or choose another disk: --to DIR, HF_HOME or CODEC_BENCH_CACHE",
         )
-
-
-def readable(size: int) -> str:
-    """Bytes as a person reads them, in powers of ten."""
-    for unit, scale in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= scale:
-            return f"{size / scale:.3g} {unit}"
-    return f"{size} bytes"
 
 
 class _Part:

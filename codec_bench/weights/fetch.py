@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from codec_bench.errors import UserError, WeightsError
-from codec_bench.weights.catalogue import Checkpoint, checkpoint
-from codec_bench.weights.download import Progress, Unreachable, WrongContent, readable
+from codec_bench.weights.catalogue import Checkpoint, checkpoint, readable
+from codec_bench.weights.download import Progress, Unreachable, WrongContent
 from codec_bench.weights.find import WEIGHTS_VARIABLE, Found, download_folder, lookup, places_in
 from codec_bench.weights.from_files import from_folder, from_server, from_urls
 from codec_bench.weights.from_hub import from_hub

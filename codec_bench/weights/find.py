@@ -21,8 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import WeightsError
-from codec_bench.weights.catalogue import Checkpoint, checkpoint
-from codec_bench.weights.download import readable
+from codec_bench.weights.catalogue import Checkpoint, checkpoint, readable
 from codec_bench.weights.from_packages import folder_in_a_package
 from codec_bench.weights.origin import read_origin
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from urllib.parse import quote
 
-from codec_bench.weights.catalogue import Variant
-from codec_bench.weights.download import Unreachable, read_json, readable, refuse_offline
+from codec_bench.weights.catalogue import Variant, readable
+from codec_bench.weights.download import Unreachable, read_json, refuse_offline
 from codec_bench.weights.find import Found
 from codec_bench.weights.placing import Order, choose, place
 

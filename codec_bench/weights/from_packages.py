@@ -7,14 +7,15 @@ package that carries it is called, and no file is read for it.
 from __future__ import annotations
 
 import base64
+import re
 from functools import cache
-from importlib.metadata import distributions
+from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 from codec_bench.weights.catalogue import Checkpoint
 
-SMALLEST = 100_000
-"""In bytes. No checkpoint is found by a smaller file: packages have many of them, and few are weights."""
+_LARGE = re.compile(rb",sha256=([\w-]{43})=*,\d{6,}\r?$", re.MULTILINE)
+"""The end of a line about a file of at least 100,000 bytes: packages have many smaller ones, and few are weights."""
 
 
 def folder_in_a_package(entry: Checkpoint) -> Path | None:
@@ -25,7 +26,9 @@ def folder_in_a_package(entry: Checkpoint) -> Path | None:
     first = entry.files[0]
     if first.sha256 is None:
         return None
-    for path in _installed().get(first.sha256, ()):
+    digest = base64.urlsafe_b64encode(bytes.fromhex(first.sha256)).rstrip(b"=")
+    for distribution, name in _installed().get(digest, ()):
+        path = Path(str(distribution.locate_file(name.decode().strip('"'))))
         if not path.as_posix().endswith(f"/{first.path}"):
             continue
         folder = path.parents[len(Path(first.path).parts) - 1]
@@ -37,15 +40,12 @@ def folder_in_a_package(entry: Checkpoint) -> Path | None:
 
 
 @cache
-def _installed() -> dict[str, tuple[Path, ...]]:
-    """The large files of all installed packages by their SHA-256."""
-    found: dict[str, tuple[Path, ...]] = {}
+def _installed() -> dict[bytes, list[tuple[Distribution, bytes]]]:
+    """The large files of all installed packages by their SHA-256 as packages write it, in base64: each with its package."""
+    found: dict[bytes, list[tuple[Distribution, bytes]]] = {}
     for distribution in distributions():
-        for line in (distribution.read_text("RECORD") or "").splitlines():
-            path, _, rest = line.partition(",sha256=")
-            digest, _, size = rest.partition(",")
-            if not size.isdigit() or int(size) < SMALLEST:
-                continue
-            sha256 = base64.urlsafe_b64decode(digest + "=" * (-len(digest) % 4)).hex()
-            found[sha256] = (*found.get(sha256, ()), Path(str(distribution.locate_file(path.strip('"')))))
+        record = (distribution.read_text("RECORD") or "").encode()
+        for line in _LARGE.finditer(record):
+            path = record[record.rfind(b"\n", 0, line.start()) + 1 : line.start()]
+            found.setdefault(line[1], []).append((distribution, path))
     return found

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 import math
+import random
+from importlib.resources import files as files_of
 
 import pytest
+import yaml
 from pydantic import BaseModel, ConfigDict
 
 from codec_bench.config import config_names, fit, load_yaml, parse_value, read_config
+from codec_bench.config.loading import parse_yaml
 from codec_bench.errors import UnknownName, UserError
 
 
@@ -152,3 +156,30 @@ def test_a_value_from_the_command_line(text, value):
 
 def test_infinity_is_a_number():
     assert math.isinf(parse_value(".inf"))
+
+
+@pytest.mark.skipif(not yaml.__with_libyaml__, reason="PyYAML was built without its parser in C")
+def test_both_parsers_read_a_file_alike(monkeypatch):
+    files = [file for file in (files_of("codec_bench") / "configs" / "weights").iterdir() if file.suffix == ".yaml"]
+    texts = [file.read_text("utf-8") for file in files[:25]] + ["a: [1, .5, 1e3, 0x1f, yes, ~]", "a: &x {b: 1}\nc: {<<: *x}", "é: “x”\n#\nb: |\n  1\n"]  # fmt: skip
+    rng = random.Random(0)
+    for text in texts[:25]:
+        place, more = rng.randrange(len(text)), rng.choice(":-?{}[],#&*!|>'\"%@ \n9~")
+        texts.append(text[:place] + more + text[place + rng.randint(0, 3) :])
+
+    def read():
+        for text in texts:
+            try:
+                yield load(text)
+            except UserError:
+                yield None
+
+    def load(text):
+        document, node = parse_yaml(text, "x")
+        return document, node.start_mark.line, [(key.start_mark.line, key.start_mark.column) for key, _ in node.value]
+
+    fast = list(read())
+    monkeypatch.setattr(yaml, "__with_libyaml__", False)
+    slow = list(read())
+    assert sum(one is not None for one in slow) > 30
+    assert all(one == other for one, other in zip(fast, slow) if other is not None)

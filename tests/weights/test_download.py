@@ -9,7 +9,8 @@ import pytest
 
 from codec_bench.errors import WeightsError
 from codec_bench.weights import download as module
-from codec_bench.weights.download import Unreachable, WrongContent, check_room, download, readable
+from codec_bench.weights.catalogue import readable
+from codec_bench.weights.download import Unreachable, WrongContent, check_room, download
 
 PATH = "/file.bin"
 
