@@ -134,7 +134,7 @@ class _Loader(_Limits, yaml.SafeLoader):
 
 if yaml.__with_libyaml__:
 
-    class _Fast(_Limits, yaml.cyaml.CParser, Resolver):  # type: ignore[misc]
+    class _Fast(_Limits, yaml.cyaml.CParser, Resolver):
         """Reads with the parser in C, ten times as fast."""
 
         def __init__(self, text: str) -> None:
