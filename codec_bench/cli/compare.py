@@ -56,8 +56,8 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
     """Prints a table for each pair of systems, with a row for each metric, and below it what to know of the numbers."""
     from rich.text import Text
 
+    from codec_bench.errors import plain
     from codec_bench.report.table import comparison_notes, comparison_table
-    from codec_bench.text.plain import plain
 
     out = console()
     tests = sum(c.test.p is not None for pair in pairs for c in pair.comparisons)

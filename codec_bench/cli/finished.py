@@ -30,8 +30,8 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
     """Prints a run: its summary with notes, its failures, where the time went if asked, and where its folder and page are."""
     from rich.text import Text
 
+    from codec_bench.errors import plain
     from codec_bench.report.table import failures_table, summary_notes, summary_table
-    from codec_bench.text.plain import plain
 
     out = console()
     out.print(summary_table(summary, width=out.width))

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
+from codec_bench.errors import plain
 from codec_bench.stats.intervals import EQUAL
 from codec_bench.stats.summary_types import (
     BITRATE,
@@ -25,7 +26,6 @@ from codec_bench.stats.summary_types import (
     SystemSummary,
 )
 from codec_bench.store.record import Run
-from codec_bench.text.plain import plain
 
 __all__ = ["UNPROCESSED", "plain"]  # what writes numbers names the unprocessed audio too, and texts from data
 BOLD = "Bold is the best value of a column, with every value that a paired test over the same samples does not tell from it"

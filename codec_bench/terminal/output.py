@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.errors import Note, UserError
+from codec_bench.errors import Note, UserError, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,7 +73,6 @@ def checked_output() -> Iterator[None]:
 
 def talk(text: str) -> None:
     """Writes one or more lines to stderr. What could control the terminal is taken out, and a very long line is shortened."""
-    from codec_bench.text.plain import plain
 
     sys.stderr.write("\n".join(plain(line, _LONGEST) for line in text.split("\n")) + "\n")
 
@@ -98,8 +97,6 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
     from rich import box
     from rich.table import Table
     from rich.text import Text
-
-    from codec_bench.text.plain import plain
 
     cells = [
         [plain(column), *("" if row[n] is None else plain(str(row[n])) for row in rows)]

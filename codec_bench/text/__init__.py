@@ -9,5 +9,5 @@ Which file to open
     changes, because it is part of protocol ids. A changed step or normaliser gets a new name, and so does the rule
     that uses it. A language's spellings and numbers are `folded-XX` in `normalise.py`, which `rules.py` uses for the languages of
     `cardinals.SEPARATORS`; the words of numbers are in `cardinals.csv`, which `scripts/make_cardinals.py` makes. `docs/metrics/error_rate.md` describes every rule, and `docs/metrics/text_rules.md` what each language
-    makes alike. `plain.py` makes a text safe to print.
+    makes alike.
 """

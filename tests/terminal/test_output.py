@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from codec_bench.cli import main
+from codec_bench.errors import plain
 from codec_bench.terminal.output import table, talk
-from codec_bench.text.plain import plain
 
 HOSTILE = "./\x1b[2Jmine\x07\u202e.py:Own\udcff"
 
