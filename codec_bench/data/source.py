@@ -15,6 +15,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,9 @@ from codec_bench.errors import UserError
 from codec_bench.types import MEASURED_BY, Sample
 
 REGISTERED: Mapping[str, Path] = {"embedded": Path(__file__).resolve().parent / "embedded"}
+
+_FRONT = 16
+"""How many sounds `Source.front` has at most."""
 
 
 def data_name(data: Any) -> str:
@@ -91,6 +95,12 @@ class Source:
     def languages(self) -> set[str | None]:
         """The languages of the samples; of a shard, those of the whole data set, because they decide what is measured with."""
         return {sample.language for sample in self.samples}
+
+    @cached_property
+    def front(self) -> tuple[str, ...]:
+        """The sound of the first samples that can be used; of a shard, of the whole data set, so that all shards check codecs alike."""
+        usable = (sample.audio for sample in self.samples if sample.audio is not None and problem_of(sample) is None)
+        return tuple(islice(usable, _FRONT))
 
     @cached_property
     def places(self) -> np.ndarray:
@@ -334,6 +344,6 @@ def part_of(source: Source, shard: Shard | None) -> Source:
     part = Source(source.name, [source.samples[number] for number in numbers], source.unmatched, source.complete)
     part.fingerprint, part.taken = source.fingerprint, source.taken
     part.shard, part.numbers, part.whole = shard, numbers, len(source)
-    part.languages = source.languages
+    part.languages, part.front = source.languages, source.front
     part.columns = source.own_columns
     return part

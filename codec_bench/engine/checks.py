@@ -20,12 +20,10 @@ from typing import Any
 from codec_bench.codecs.checks import finding, wrong
 from codec_bench.codecs.checks.quick import CLIPS
 from codec_bench.codecs.checks.sent import CHECK, UNDECODED, unsent
-from codec_bench.data import problem_of
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.stage import CheckResult, CheckWork, Fault
 from codec_bench.engine.systems import System
-from codec_bench.types import Sample
 
 LOADED_WITHIN_S = 10.0
 """A codec that takes longer to load is not loaded again for its check."""
@@ -34,19 +32,13 @@ LIMIT_S = 120.0
 """Seconds that the check of a codec may take."""
 
 
-def clips_of(samples: Sequence[Sample]) -> tuple[str, ...]:
-    """The files that the pieces are taken from: the first that can be used."""
-    usable = (s.audio for s in samples if s.audio is not None and problem_of(s) is None)
-    return tuple(path for path, _ in zip(usable, range(CLIPS)))
-
-
 class Checks:
     """The checks of the codecs of one run.
 
     Args:
         dispatcher, pool: who computes them.
         systems: the systems of the run. done: the names of those that need no check.
-        clips: as `clips_of` gives them; empty for no checks. folder: where files are kept until a check is finished.
+        clips: the sound that the pieces are taken from; empty for no checks. folder: where files are kept until a check is finished.
 
     Attributes:
         found: by system, `ok` (the names of what was checked and is right), `findings` (what is suspect or failed), and
@@ -72,7 +64,7 @@ class Checks:
                 key = check_key(system.stage.key)
                 self._open.add(system.name)
                 parcel = self._parcels[system.name] = str(folder / f"check-{len(self._parcels) + 1}.npz")
-                work = CheckWork(parcel, tuple(clips))
+                work = CheckWork(parcel, tuple(clips[:CLIPS]))
                 dispatcher.put(key, work, 0.0, partial(self._on_result, system, key), alone=True)
 
     @property

@@ -216,7 +216,7 @@ def _run(
     def report(phase: str, done: int, failed: int, audio_s: float) -> None:
         running.progress(phase, before + done, total, failed, audio_s)
 
-    timings = engine.run(list(source), writer, finished, report, checks, source.numbers)
+    timings = engine.run(list(source), writer, finished, report, checks, source.numbers, source.front)
     if engine.checks.found:
         checks = {**checks, **engine.checks.found}
         writer.set_meta(checks=checks)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
+from codec_bench.codecs import require_weights
 from codec_bench.engine.stage import StageSpec
 from codec_bench.engine.systems import System, check_different, named, read_systems
 from codec_bench.errors import UnknownName, UserError
@@ -91,13 +92,14 @@ def build_plan(
 
     Raises:
         UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the run.
+        WeightsMissing: weights of features or codecs are not on this machine; it names all of them.
     """
     asked = read_systems(systems)
     if not metrics:
         raise UserError("no metric was named", hint="see codec-bench list metrics")
     built = {name: build_metric(name) for name in expand(list(metrics))}
     estimate_features, reference_features = _features(list(built.values()), languages)
-    features = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options)
+    features, missing = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options)
     for metric in built.values():
         for name in features_read(metric):
             weights = options.get(name, {}).get("weights")
@@ -111,6 +113,8 @@ def build_plan(
     if unused:
         known = [name for system in rows for name in (system.name, system.asked)]
         raise UnknownName("codec or feature in this run", unused[0], [*features, *known])
+    if missing := [*missing, *_codec_weights_missing(rows)]:
+        raise WeightsMissing(missing)
     signals = [m for m in built.values() if m.signals]
     estimate_rates = {m.rate_hz or NATIVE for m in signals} | {features[f].rate_hz for f in estimate_features}
     reference_rates = {m.rate_hz or NATIVE for m in signals if m.kind == "pair"} | {
@@ -192,12 +196,10 @@ def _features(
     return tuple(sides[0]), tuple(sides[1])
 
 
-def _plan_features(names: Iterable[str], options: Mapping[str, Mapping[str, Any]]) -> dict[str, FeaturePlan]:
-    """The features by name.
-
-    Raises:
-        WeightsMissing: weights of any of them are not on this machine; it names those of all.
-    """
+def _plan_features(
+    names: Iterable[str], options: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, FeaturePlan], list[str]]:
+    """The features by name, and the weights that are not on this machine."""
     planned: dict[str, FeaturePlan] = {}
     missing: list[str] = []
     for name in names:
@@ -205,9 +207,21 @@ def _plan_features(names: Iterable[str], options: Mapping[str, Mapping[str, Any]
             planned[name] = _plan_feature(name, options)
         except WeightsMissing as error:
             missing += error.names
-    if missing:
-        raise WeightsMissing(missing)
-    return planned
+    return planned, missing
+
+
+def _codec_weights_missing(systems: Iterable[System]) -> list[str]:
+    """The weights of codecs that are not on this machine. What else is wrong with a codec is told where it is loaded."""
+    missing: list[str] = []
+    for system in systems:
+        if system.stage is not None and system.codec is not None:
+            try:
+                require_weights(system.codec, **system.stage.options)
+            except WeightsMissing as error:
+                missing += error.names
+            except UserError:
+                continue
+    return missing
 
 
 def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> FeaturePlan:

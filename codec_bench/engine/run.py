@@ -26,7 +26,7 @@ from codec_bench.audio.resample import resampled_length
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.cache import FeatureCache
-from codec_bench.engine.checks import Checks, clips_of
+from codec_bench.engine.checks import Checks
 from codec_bench.engine.feed import Feed, Loaded, Signal
 from codec_bench.engine.loading import load_stages
 from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, FeaturePlan, Plan
@@ -159,13 +159,14 @@ class Engine:
         progress: Callable[[str, int, int, float], None],
         checked: Collection[str] = (),
         numbers: Sequence[int] | None = None,
+        clips: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Runs everything that is not finished; `load_codecs` must be called first.
 
         Args:
             samples: the data. numbers: of the samples, in rising order; None numbers them from 0. writer: takes the results. finished: (system, sample) numbers of items that are not run again.
             progress: called with (what is happening, items finished, failed, seconds of audio finished) when one changes.
-            checked: the names of the systems whose codecs need no check.
+            checked: the names of the systems whose codecs need no check. clips: the sound that the others are checked with.
 
         Returns:
             Timings for the record.
@@ -184,8 +185,8 @@ class Engine:
             self._admit,
             len(self._pool.fitting("cpu")),
         )
-        clips = clips_of(samples) if self._settings.check else ()
-        self.checks = Checks(self._dispatcher, self._pool, self.plan.systems, clips, writer.folder, checked)
+        heard = clips if self._settings.check else ()
+        self.checks = Checks(self._dispatcher, self._pool, self.plan.systems, heard, writer.folder, checked)
         try:
             while feed.more or self._in_flight or self.checks.open:
                 feed.request(self._has_room)

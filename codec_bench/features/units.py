@@ -10,7 +10,7 @@ from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE, Encoded
 from codec_bench.networks.precision import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find_all, load_into, load_state
 
 ENCODER = "hubert-base-ls960"
 CLUSTERS = {"hubert-km50": 50, "hubert-km100": 100, "hubert-km200": 200}
@@ -50,7 +50,7 @@ class HubertUnits(Encoded):
         super().__init__(device, weights, parse_precision(model, point, BY_WEIGHTS))
         self.name, self._clusters = model, CLUSTERS[model]
         self.protocol = self.protocol_id(model, point)
-        self._path, self._centres = find(ENCODER, weights).path, find(model, weights).path
+        self._path, self._centres = (found.path for found in find_all((ENCODER, model), weights))
 
     @classmethod
     def protocol_id(cls, model: str, point: str | None = None) -> str:

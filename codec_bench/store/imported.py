@@ -198,19 +198,18 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
     """
     found = Imported(toolkit)
     if path.suffix == ".jsonl":
-        for number, record in _records(path):
+        records = list(_records(path))
+        scored = {n for _, record in records for n, value in record.items() if _number(value) is not None}
+        for number, record in records:
             if "doc_id" not in record:
                 raise UserError(f"'{path}', line {number}: there is no 'doc_id' that names the item")
             names = record.get("metrics")
             if isinstance(names, list) and not all(isinstance(n, str) for n in names):
                 raise UserError(f"'{path}', line {number}: 'metrics' holds {str(names)[:60]}; expected names of scores")
-            names = names if isinstance(names, list) else [n for n in record if n not in _HARNESS_FIELDS]
+            # Without a list of the scores, a field is one if it holds a number in some record.
+            names = names if isinstance(names, list) else [n for n in record if n in scored - _HARNESS_FIELDS]
             kind = f"/{record['filter']}" if record.get("filter") not in (None, "none") else ""
-            scores = {
-                f"{n}{kind}": _score(record[n], _protocol(f"{n}{kind}", found), True)
-                for n in names
-                if _number(record.get(n)) is not None
-            }
+            scores = {f"{n}{kind}": _score(record.get(n), _protocol(f"{n}{kind}", found), n in record) for n in names}
             target = record.get("target")
             _add(found, str(record["doc_id"]), scores, text=target if isinstance(target, str) else None)
         return _whole(found, path)

@@ -11,7 +11,7 @@ Which file to open
 """
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names
-from codec_bench.weights.find import Found, WeightsMissing, find, lookup, noting
+from codec_bench.weights.find import Found, WeightsMissing, find, find_all, lookup, noting
 from codec_bench.weights.state import load_into, load_state, without
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "checkpoint",
     "checkpoint_names",
     "find",
+    "find_all",
     "load_into",
     "load_state",
     "lookup",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -123,6 +123,24 @@ def find(name: str, weights: str | None = None) -> Found:
             notes.append(found)
         return found
     raise WeightsMissing([name])
+
+
+def find_all(names: Iterable[str], weights: str | None = None) -> list[Found]:
+    """Finds the files of several checkpoints, as `find` does for each.
+
+    Raises:
+        WeightsMissing: some are not on this machine; it names all of them. WeightsError: what was named lacks files.
+    """
+    found: list[Found] = []
+    missing: list[str] = []
+    for name in names:
+        try:
+            found.append(find(name, weights))
+        except WeightsMissing as error:
+            missing += error.names
+    if missing:
+        raise WeightsMissing(missing)
+    return found
 
 
 def lookup(name: str) -> Found | None:

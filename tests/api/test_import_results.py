@@ -122,6 +122,22 @@ def test_samples_and_results_of_the_harnesses(tmp_path, toolkit):
     assert details["exact_match/strict"] == {"n": 4, "stderr": 0.1} and [s.id for s in run.samples()] == ["gsm8k"]
 
 
+@pytest.mark.parametrize("listed", [True, False], ids=["named by the line", "a number in another line"])
+def test_a_score_of_a_harness_that_is_no_number_has_failed(tmp_path, listed):
+    values = [1.0, "N/A", None, float("nan"), [0.5, 2], 0.0]
+    lines = [
+        {"doc_id": k, "target": "a", "acc": v, **({"metrics": ["acc"]} if listed else {})} for k, v in enumerate(values)
+    ]
+    lines.append({"doc_id": len(values), "target": "a", **({"metrics": ["acc"]} if listed else {"acc": False})})
+    run = import_results(written(tmp_path / "s.jsonl", map(json.dumps, lines)), toolkit="lm-eval", out=tmp_path / "run")
+    told = {score.id: (score.status, score.reason) for score in run.scores()}
+    assert [told[str(k)][0] for k in range(6)] == ["ok", "failed", "failed", "failed", "failed", "ok"]
+    assert told["1"][1] == 'the file holds "N/A"' and told["4"][1] == "the file holds [0.5, 2]"
+    assert told["6"] == (("failed", "the file holds no value") if listed else ("ok", None))
+    (found,) = metrics(run).values()
+    assert (found["n"], found["failed"]) == ((2, 5) if listed else (3, 4))
+
+
 def test_a_log_of_inspect(tmp_path):
     given = [
         ("a", "C", None),

@@ -18,6 +18,7 @@ from codec_bench.report.opened import Run
 from codec_bench.stats.summary_types import SystemSummary
 from codec_bench.store.merge import merge_records
 from codec_bench.store.rescue import verify_record
+from codec_bench.types import Sample
 
 WRONG = Path(__file__).parents[1] / "codecs" / "checks" / "assets" / "wrong_codecs.py"
 CODECS = [f"{WRONG}:{name}" for name in ("TurnedOver", "PassesAside", "Right")]
@@ -112,3 +113,19 @@ def test_merged_parts_carry_the_flags_of_one_machine(run_it, samples, checked):
     with closing(Run(out)) as merged:
         assert list(map(tuple, merged.rows())) == list(map(tuple, whole.rows()))
     assert all(check.whole for check in verify_record(out))
+
+
+def test_a_part_that_could_tell_more_than_the_first_clips_changes_no_flag(run_it, tmp_path):
+    """One machine checks a codec with the first four sounds. Here these are silent, so that no delay can be told from them."""
+    quiet = [Sample(f"q{n}", str(tmp_path / f"q{n}.wav")) for n in range(4)]
+    for sample in quiet:
+        soundfile.write(sample.audio, np.zeros(16000), 16000)
+    asked = {"codec": CODECS[2], "data": [*quiet, *list(open_source("embedded"))[:4]], "metrics": "si_sdr"}
+    whole = run_it(**asked, out="whole")
+    assert any("alignment unknown" in row.detail for row in whole.rows())
+    parts = [run_it(**asked, out=f"part{k}", shard=f"{k}/3") for k in (1, 2, 3)]
+    out = whole.folder.parent / "merged"
+    merge_records([part.folder for part in parts], out)
+    with closing(Run(out)) as merged:
+        assert list(map(tuple, merged.rows())) == list(map(tuple, whole.rows()))
+        assert merged.meta["checks"]["Right"]["unchecked"] == whole.meta["checks"]["Right"]["unchecked"]

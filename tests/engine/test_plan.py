@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from codec_bench.codecs import load_codec
 from codec_bench.config import read_config
 from codec_bench.engine.plan import build_plan
 from codec_bench.errors import RunMismatch, WeightsError
@@ -73,6 +74,24 @@ def test_all_weights_that_are_missing_are_named_with_one_command_and_their_size(
     assert all(f"'{name}'" in told.value.message for name in wanted)
     assert f"codec-bench weights fetch {' '.join(wanted)};" in told.value.hint
     assert f"{sum(checkpoint(name).size for name in wanted) / 1e9:.3g} GB in all" in told.value.hint
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted"),
+    [
+        (lambda: load_codec("spark-bicodec"), ["spark-bicodec", "spark-wav2vec2-xlsr-53"]),
+        (
+            lambda: build_plan(["bigcodec", "spark-bicodec", "opus-6k"], ["speechbleu"], {}, ["en"]),
+            ["hubert-base-ls960", "hubert-km200", "bigcodec", "spark-bicodec", "spark-wav2vec2-xlsr-53"],
+        ),
+    ],
+    ids=["a codec with two", "a feature with two, and codecs"],
+)
+def test_the_weights_of_codecs_and_features_are_named_together_if_all_are_missing(made, wanted, monkeypatch, tmp_path):
+    for place in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE", "MODELSCOPE_CACHE"):
+        monkeypatch.setenv(place, str(tmp_path))
+    with pytest.raises(WeightsError, match="codec-bench weights fetch " + " ".join(wanted)):
+        made()
 
 
 def test_precisions_share_no_results_and_no_record(placed, tmp_path):

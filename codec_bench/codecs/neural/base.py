@@ -65,11 +65,10 @@ class PublishedCodec(Codec):
     @classmethod
     def require_weights(cls, weights: str | None, **options: Any) -> None:
         """Raises WeightsError unless the weights are on this machine: the published ones, or those that are named."""
-        from codec_bench.weights import find
+        from codec_bench.weights import find_all
 
         if weights not in (RANDOM, RANDOM_FULL):
-            for name in cls.checkpoints:
-                find(name.format(**options), weights)
+            find_all((name.format(**options) for name in cls.checkpoints), weights)
 
     def vectors(self, values: np.ndarray) -> np.ndarray:
         """The vectors that codes stand for, float32 `(frames, dimensions)`: of all codebooks together, as the decoder is given them.

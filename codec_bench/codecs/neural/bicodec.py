@@ -178,7 +178,7 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
     from codec_bench.networks import bicodec as bicodec_net
     from codec_bench.networks.bicodec_config import PUBLISHED
     from codec_bench.networks.speech_encoder import SpeechEncoder
-    from codec_bench.weights import find, load_into, load_state
+    from codec_bench.weights import find_all, load_into, load_state
 
     if weights == RANDOM:
         speech, net = _random_nets()
@@ -188,7 +188,7 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
             f"the weights '{weights}' are one file; BiCodec has two checkpoints",
             hint="give the folder that holds BiCodec/model.safetensors and wav2vec2-large-xlsr-53",
         )
-    found, found_speech = find("spark-bicodec", weights), find("spark-wav2vec2-xlsr-53", weights)
+    found, found_speech = find_all(("spark-bicodec", "spark-wav2vec2-xlsr-53"), weights)
     _check_settings(found.folder / "config.yaml")
     config = PUBLISHED
     speech = SpeechEncoder(config.speech)

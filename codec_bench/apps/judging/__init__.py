@@ -1,0 +1,21 @@
+"""Judges: whether a judge can be believed, and what changes when another one takes its place.
+
+Which file to open
+    `api.py`        the verb `judge_check`: sounds and texts with known answers are put to a judge, and its replies are counted.
+    `sounds.py`     the sounds, made on the spot, and what is true of each. `claims.py` asks about them.
+    `planted.py`    answers of known quality, which a judge of texts marks by the rubrics that are in use.
+    `figures.py`    from replies to figures: Youden's J, changed verdicts, biases, refusals. `words.py` says them.
+    `command.py`    what is typed. What is kept of a check is read by `store/judge_tests.py`.
+"""
+
+from __future__ import annotations
+
+from codec_bench.registry import Command
+
+COMMANDS = {
+    "judge": Command(
+        "Benchmarks",
+        "Test a judge before it is believed.",
+        "codec_bench.apps.judging.command:judge_app",
+    ),
+}

@@ -1,0 +1,199 @@
+"""The verb `judge_check`: sounds and texts with known answers are put to a judge.
+
+The questions are written as benchmarks of their own and asked by `run_benchmark`, which resumes, keeps to limits and knows what it costs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.apps.judging.planted import text_rubrics
+from codec_bench.apps.judging.questions import Plan, read_replies, write_questions
+from codec_bench.apps.judging.sounds import KINDS, TWO_CHANNELS
+from codec_bench.benchmark.asking.benchmarks import Preview
+from codec_bench.benchmark.judge.metric import JudgeMetric, load_rubric
+from codec_bench.benchmark.run_request import Terms, judge_label
+from codec_bench.benchmark.tables import Outcome
+from codec_bench.engine.running import Running, chosen_running
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.models import load_model
+from codec_bench.registry import is_own_code, names
+from codec_bench.store.files import read_json, write_json
+from codec_bench.store.folders import mark_finished, named_folder, own_folder
+from codec_bench.store.judge_tests import JudgeTest, PartTest, keep_test
+
+SOUNDS, TEXTS = "sounds", "texts"
+PARTS = (SOUNDS, TEXTS)
+PER_KIND, REPEATS = 4, 2
+BEGUN, QUESTIONS, ANSWERS = "check.json", "questions", "answers"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeCheck:
+    """What a check of a judge found.
+
+    Args:
+        folder: of the questions and the record of the replies. test: the figures by part, which are kept for this user.
+        left_out: what was not asked, each with the reason. broken: parts that could not be finished, each with the reason; the same
+            call goes on with them.
+        previews: with `dry_run`, what would be asked and what it would cost; there is no test then.
+    """
+
+    folder: Path
+    test: JudgeTest
+    left_out: tuple[tuple[str, str], ...] = ()
+    broken: tuple[tuple[str, str], ...] = ()
+    previews: tuple[Preview, ...] = ()
+
+
+def judge_check(
+    judge: str,
+    *,
+    parts: str | Sequence[str] | None = None,
+    rubrics: str | Sequence[str] | None = None,
+    per_kind: int = PER_KIND,
+    repeats: int = REPEATS,
+    seed: int = 0,
+    out: str | os.PathLike[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    terms: Terms | None = None,
+    dry_run: bool = False,
+    running: Running | None = None,
+    **how: Any,
+) -> JudgeCheck:
+    """Tests a judge with sounds and texts of which the truth is known.
+
+    The same call continues a check that was stopped. Answers of other runs are not taken, because a judge is asked what it says today.
+
+    Args:
+        judge: a model's name or own file. parts: `sounds`, `texts` or both; None for what the model takes.
+        rubrics: by which planted answers are marked; None for all that they fit.
+        per_kind: sounds of each kind, a multiple of 4, so that no preference pays. repeats: how often each question is asked.
+        seed: of the sounds. out: the folder; None for the unfinished check of the same call under `runs/`, or a new one.
+        options: arguments by model. terms: limits of cost and time, as for `run_benchmark`.
+        dry_run: whether nothing is asked; the outcome then holds `previews`.
+        running: how to run it, or its fields as keywords.
+
+    Returns:
+        The figures. They are also kept for this user (`store.judge_tests`), and stand beside every number of this judge from then on.
+
+    Raises:
+        UserError: a name or number is wrong, a model that takes no sound is to hear, or nothing could be asked.
+    """
+    running = chosen_running(running, how)
+    given = {name: dict(values) for name, values in (options or {}).items()}
+    metrics, left_out, kinds = _what(judge, given, parts, rubrics, running)
+    _check_counts(per_kind, repeats)
+    plan = Plan(metrics, kinds, per_kind, repeats, seed)
+    label = judge_label(judge, given.get(judge))
+    asked = {"judge": label, **plan.as_dict()}
+    if dry_run:
+        with TemporaryDirectory() as folder:
+            done = _ask(Path(folder), plan, judge, given, terms, running, dry_run=True)
+        return JudgeCheck(Path(), JudgeTest(label), tuple(left_out), _broken(done), done.previews)
+    with named_folder(out) if out is not None else own_folder("judge-check", asked) as place:
+        running.on_folder(place.path, place.words)
+        begun = _begun(place.path, asked)
+        done = _ask(place.path, plan, judge, given, terms, running)
+        found: dict[str, PartTest] = {}
+        for (benchmark, _), run in done.runs.items():
+            with closing(run):
+                name, part = read_replies(run, metrics.get(benchmark), begun, plan)
+                found[name] = part
+        test = JudgeTest(label, found)
+        write_json(place.path / "test.json", test.as_dict())
+        keep_test(JudgeTest(label, {name: part for name, part in found.items() if part.j.value is not None}))
+        if not done.left_out:
+            mark_finished(place.path)
+    return JudgeCheck(place.path, test, tuple(left_out), _broken(done))
+
+
+def _ask(
+    folder: Path, plan: Plan, judge: str, given: Mapping[str, Mapping[str, Any]], terms: Terms | None, running: Running, dry_run: bool = False
+) -> Outcome:  # fmt: skip
+    """Asks what is left of the questions; what all of them cost is told before the first is asked."""
+    how = replace(running, cache=False, page=False, retry_failed=True, on_folder=lambda *_: None)
+    asked = partial(
+        run_benchmark, benchmark=[str(one) for one in write_questions(folder / QUESTIONS, plan)], model=judge, out=folder / ANSWERS,
+        phase="answers", seed=plan.seed, options=given, terms=terms,
+    )  # fmt: skip
+    if dry_run or (folder / ANSWERS).exists():
+        return asked(dry_run=dry_run, running=how)
+    for one in asked(dry_run=True, running=how).previews:
+        running.on_estimate(f"{one.benchmark}: {one.cost}")
+    return asked(running=replace(how, on_estimate=lambda words: None))
+
+
+def _broken(done: Outcome) -> tuple[tuple[str, str], ...]:
+    return tuple((name, why) for name, _, why in done.left_out)
+
+
+def _check_counts(per_kind: int, repeats: int) -> None:
+    if per_kind < 4 or per_kind % 4:
+        raise UserError(f"there are to be {per_kind} sounds of each kind; expected 4, 8, 12 or another multiple of 4")
+    if repeats < 1:
+        raise UserError(f"each question is to be asked {repeats} times; expected 1 or more")
+
+
+def _what(
+    judge: str, given: Mapping[str, Mapping[str, Any]], parts: str | Sequence[str] | None, rubrics: str | Sequence[str] | None, running: Running
+) -> tuple[dict[str, JudgeMetric], list[tuple[str, str]], tuple[str, ...]]:  # fmt: skip
+    """The rubrics by the names of their questions, what is left out and why, and the kinds of sounds that are asked about.
+
+    Raises:
+        UserError: the model cannot do what was asked for, or a rubric does not fit.
+    """
+    wanted = names(parts or PARTS)
+    for part in wanted:
+        if part not in PARTS:
+            raise UnknownName("part of a test", part, PARTS)
+    info = load_model(judge, given.get(judge), device=running.device).info
+    left_out, kinds = [], tuple(KINDS) if SOUNDS in wanted else ()
+    if kinds and "audio" not in info.inputs:
+        why = f"'{info.name}' takes {' and '.join(info.inputs)}, and no sound"
+        if parts is not None:
+            raise UserError(f"{why}, so what it hears cannot be tested", hint="--parts texts tests how it marks texts")
+        left_out, kinds = [(SOUNDS, why)], ()
+    elif kinds and not is_own_code(judge):
+        kinds = tuple(kind for kind in kinds if kind not in TWO_CHANNELS)
+        left_out = [(kind, "its sounds have two channels, and a model is sent one") for kind in TWO_CHANNELS]
+    fitting = text_rubrics()
+    chosen = (fitting if rubrics is None else names(rubrics)) if TEXTS in wanted else []
+    for name in chosen:
+        load_rubric(name)
+        if name not in fitting:
+            raise UserError(
+                f"the planted answers do not fit the rubric '{name}'", hint=f"they fit {', '.join(fitting)}"
+            )
+    return {f"marks-{name}": JudgeMetric(name) for name in chosen}, left_out, kinds
+
+
+def _begun(folder: Path, asked: Mapping[str, Any]) -> str:
+    """The day on which the check in a folder began.
+
+    Raises:
+        UserError: the folder holds another check.
+    """
+    path = folder / BEGUN
+    if not path.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(path, {**asked, "date": date.today().isoformat()})
+    held = read_json(path)
+    other = [name for name in asked if held.get(name) != asked[name]]
+    if other:
+        raise UserError(
+            f"'{folder}' holds a check with another '{other[0]}' ({held.get(other[0])})", hint="give another --out"
+        )
+    return str(held["date"])
+
+
+__all__ = ["JudgeCheck", "judge_check"]

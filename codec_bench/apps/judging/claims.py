@@ -1,0 +1,74 @@
+"""What is asked about each sound: claims that are true or false of it, and choices between the two, in several wordings.
+
+Conventions
+    Of every sound a true and a false claim are asked, each in two wordings of the claim and of the question, and the choice between them
+    in both orders. In half of the sounds of a kind the true statement of a choice is the longer one, in the others the false one. So a
+    judge that always says yes, takes the first or takes the longer is right as often as it is wrong.
+    A reply is read as replies of judges are (`benchmark/judge/replies.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from codec_bench.apps.judging.question import Asked
+from codec_bench.apps.judging.sounds import KINDS, Heard, heard
+from codec_bench.benchmark.judge.replies import read_letter, read_yes_no
+
+CLAIMED = (
+    "Listen to the recording. Is this statement about it true?\n\n{claim}\n\nReply with Yes or No alone.",
+    "Somebody says of this recording: {claim}\n\nDoes that agree with what you hear? Answer Yes or No, and nothing else.",
+)
+CHOSEN = "Listen to the recording. Which of these two statements about it is right?\n\nA. {first}\nB. {second}\n\nReply with A or B alone."
+LONGER = " This is what anybody hears who listens to the whole recording with attention, from its beginning to its end."
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Asked):
+    """One question about a sound.
+
+    Args:
+        text: what is asked. right: whether the right reply is yes, or A.
+        options: the two statements of a choice, whose replies are A and B; empty for a claim, whose replies are yes and no.
+    """
+
+    text: str
+    right: bool
+    options: tuple[str, ...] = ()
+
+    def read(self, reply: str) -> bool | None:
+        """Whether a reply says yes, or A; None if it says neither, or both."""
+        if not self.options:
+            return None if (said := read_yes_no(reply)).reason else said.values["score"] == 1
+        letter = read_letter(reply, choices=dict(zip("AB", self.options)))
+        return None if letter.reason else letter.text == "A"
+
+
+def claims(
+    per_kind: int, repeats: int, seed: int, kinds: Collection[str] = tuple(KINDS)
+) -> Iterator[tuple[str, Heard, list[Claim]]]:
+    """Every sound with its name and what is asked about it.
+
+    Args:
+        per_kind: sounds of each kind. repeats: how often each question is asked. seed: of the sounds. kinds: of sounds.
+    """
+    for kind in (one for one in KINDS if one in kinds):
+        for number in range(per_kind):
+            name = f"{kind.replace(' ', '-')}-{number}"
+            sound = heard(kind, number, seed)
+            asked = [
+                one for repeat in range(repeats) for one in _about(name, kind, sound, number // 2 % 2 == 0, repeat)
+            ]
+            yield name, sound, asked
+
+
+def _about(unit: str, kind: str, sound: Heard, long: bool, repeat: int) -> Iterator[Claim]:
+    for wording, frame in enumerate(CLAIMED):
+        for right, statement in ((True, sound.true), (False, sound.false)):
+            id = f"{unit}-{'true' if right else 'false'}-{wording}~{repeat}"
+            yield Claim(id, unit, kind, repeat, frame.format(claim=statement[wording]), right)
+    true, false = sound.true[0] + LONGER * long, sound.false[0] + LONGER * (not long)
+    for first, (one, other) in ((True, (true, false)), (False, (false, true))):
+        text = CHOSEN.format(first=one, second=other)
+        yield Claim(f"{unit}-{'first' if first else 'second'}~{repeat}", unit, kind, repeat, text, first, (one, other))

@@ -1,0 +1,86 @@
+"""`codec-bench judge check`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from codec_bench.apps.judging.api import PER_KIND, REPEATS
+from codec_bench.terminal.groups import command_group
+from codec_bench.terminal.options import Device, Json, Set
+
+if TYPE_CHECKING:
+    from codec_bench.apps.judging.api import JudgeCheck
+
+judge_app = command_group("judge", "Test a judge before it is believed.")
+
+
+@judge_app.callback()
+def _group() -> None:
+    """Keeps the name of the only command."""
+
+
+@judge_app.command()
+def check(
+    judge: Annotated[str, typer.Argument(help="A model (see: list models), ./mine.yaml or ./mine.py:Class.")],
+    parts: Annotated[str | None, typer.Option("--parts", help="sounds, texts, or both with a comma. Default: what the model takes.")] = None,
+    rubrics: Annotated[str | None, typer.Option("--rubrics", help="Rubrics with commas by which planted answers are marked. Default: all that they fit.")] = None,
+    per_kind: Annotated[int, typer.Option("--per-kind", help="Sounds of each kind, a multiple of 4.")] = PER_KIND,
+    repeats: Annotated[int, typer.Option("--repeats", help="How often each question is asked.")] = REPEATS,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the sounds.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder; the same folder continues the check. Default: the unfinished check of the same command under runs/, or a new folder there.")] = None,
+    settings: Set = None,
+    device: Device = "auto",
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for a service that takes no requests for as long as it takes.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Ask a model although its config says that its service has shut it down.")] = False,
+    max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once so much is spent.")] = None,
+    max_hours: Annotated[float | None, typer.Option("--max-hours", help="Ask nothing more after so many hours.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask nothing: show what the questions would cost, and the first three requests.")] = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Test a judge with sounds and texts of which the truth is known."""
+    from codec_bench.apps.judging.api import judge_check
+    from codec_bench.benchmark.run_request import Terms
+    from codec_bench.engine.running import Running
+    from codec_bench.terminal.output import talk
+    from codec_bench.terminal.progress import progress_line
+    from codec_bench.terminal.request import parse_settings
+    from codec_bench.terminal.stopping import stopping
+
+    with stopping() as stop, progress_line() as progress:
+        found = judge_check(
+            judge, parts=parts, rubrics=rubrics, per_kind=per_kind, repeats=repeats, seed=seed, out=out, options=parse_settings(settings or []),
+            terms=Terms(wait=wait, anyway=anyway, max_cost_usd=max_cost_usd, max_hours=max_hours), dry_run=dry_run,
+            running=Running(device=device, progress=progress.tell, on_folder=stop.on_folder, on_estimate=talk),
+        )  # fmt: skip
+    for name, why in found.left_out:
+        talk(f"left out: {name}: {why}")
+    if dry_run:
+        for one in found.previews:
+            sys.stdout.write(f"{one.benchmark}: {one.cost}\n" + "".join(f"\n{asked}\n" for asked in one.requests))
+        return
+    if as_json:
+        sys.stdout.write(json.dumps(found.test.as_dict(), ensure_ascii=False) + "\n")
+    else:
+        _print(found)
+    for name, why in found.broken:
+        talk(f"not finished: {name}: {why}")
+    if found.broken or any(part.failed for part in found.test.parts.values()):
+        raise typer.Exit(3)
+
+
+def _print(found: JudgeCheck) -> None:
+    from codec_bench.apps.judging import words
+    from codec_bench.report.table import wide_table
+    from codec_bench.terminal.output import console, talk
+
+    out = console()
+    out.print(wide_table(words.COLUMNS, words.part_rows(found.test), out.width))
+    out.print(wide_table(("part", "kind", "J"), words.kind_rows(found.test), out.width))
+    for sentence in words.sentences(found.test):
+        out.print(sentence, markup=False)
+    talk(f"kept: {found.folder / 'test.json'}")

@@ -1,0 +1,145 @@
+"""From a judge's replies to figures.
+
+Conventions
+    A reply that declines or that is no verdict counts half: it is as good as a coin. So a judge that says nothing has J = 0, as has one that
+    always says the same. Calls that failed say nothing of the judge and are left out.
+    Of claims, J is the share of true claims that are affirmed less that of false ones (Youden, "Index for rating diagnostic tests", 1950). Claims
+    come in pairs of a true and a false one about the same sound, so it is the mean over pairs of (right replies - 1), and so is that of choices in
+    both orders. Of marks, a pair is a better and a worse answer to one question, and counts 1, 0 or -1 as the better one has the higher mark.
+    The units of the intervals are the sounds, or the facts: what is asked about one of them is not independent.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from codec_bench.apps.judging.claims import Claim
+from codec_bench.apps.judging.planted import BETTER, KINDS, LENGTHS
+from codec_bench.apps.judging.question import Asked
+from codec_bench.stats import interval
+from codec_bench.store.judge_tests import Figure, PartTest
+
+COIN = 0.5
+YES, FIRST, LONG, HIGH = "yes", "the first", "the longer", "high marks"
+"""What a judge may prefer."""
+Case = tuple[str, float]
+"""A unit and a value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a judge replied to a question.
+
+    Args:
+        to: the question. verdict: of a claim, whether it says yes, or A; of a planted answer, its mark; None if it is no verdict.
+        first: of a rubric that marks two answers, how much more the first one gets than the second; None for other rubrics.
+        declined: whether it declines. failed: whether the call failed.
+    """
+
+    to: Asked
+    verdict: float | None
+    first: float | None = None
+    declined: bool = False
+    failed: bool = False
+
+
+def of_sounds(replies: Sequence[Reply], date: str, served: Iterable[str]) -> PartTest:
+    """The figures of the replies to claims and choices about sounds."""
+    said = [reply for reply in replies if not reply.failed]
+    pairs: dict[tuple[Any, ...], list[tuple[Claim, float]]] = defaultdict(list)
+    biases: dict[str, list[Case]] = {YES: [], FIRST: [], LONG: []}
+    for reply in said:
+        claim = _claim(reply)
+        right = COIN if reply.verdict is None else float(bool(reply.verdict) == claim.right)
+        wording = "choice" if claim.options else claim.same[-1]
+        pairs[claim.unit, wording, claim.repeat].append((claim, right))
+        chosen = 0.0 if reply.verdict is None else 2.0 * reply.verdict - 1.0
+        biases[FIRST if claim.options else YES].append((claim.unit, chosen))
+        if claim.options:
+            first_longer = len(claim.options[0]) > len(claim.options[1])
+            biases[LONG].append((claim.unit, chosen if first_longer else -chosen))
+    cases = defaultdict(list)
+    for both in pairs.values():
+        if len(both) == 2:  # the other one's call did not fail
+            cases[both[0][0].kind].append((both[0][0].unit, sum(right for _, right in both) - 1.0))
+    return _part(replies, cases, biases, date, served)
+
+
+def _claim(reply: Reply) -> Claim:
+    assert isinstance(reply.to, Claim)
+    return reply.to
+
+
+def of_texts(replies: Sequence[Reply], span: tuple[float, float], date: str, served: Iterable[str]) -> PartTest:
+    """The figures of the marks of planted answers; `span` is the range of the rubric."""
+    marks: dict[tuple[str, int], dict[str, float | None]] = defaultdict(dict)
+    for reply in replies:
+        if not reply.failed:
+            marks[reply.to.unit, reply.to.repeat][reply.to.kind] = reply.verdict
+    cases: dict[str, list[Case]] = {name: [] for name in BETTER}
+    biases: dict[str, list[Case]] = {HIGH: [], LONG: [], FIRST: []}
+    for (unit, _), held in marks.items():
+        for name, compared in BETTER.items():
+            cases[name] += [(unit, _sign(held[a], held[b])) for a, b in compared if a in held and b in held]
+        biases[LONG] += [(unit, _sign(held[a], held[b])) for a, b in LENGTHS if a in held and b in held]
+        if len(held) == len(KINDS):
+            biases[HIGH] += [(unit, _centred(value, span)) for value in held.values()]
+    biases[FIRST] = [(r.to.unit, _sign(r.first, 0.0)) for r in replies if r.first is not None]
+    return _part(replies, cases, biases, date, served)
+
+
+def _sign(better: float | None, worse: float | None) -> float:
+    """1 if the better one is marked higher, -1 if the worse one is, and 0 if they are equal or one has no mark."""
+    return 0.0 if better is None or worse is None else float(better > worse) - float(better < worse)
+
+
+def _centred(value: float | None, span: tuple[float, float]) -> float:
+    """A mark from -1 to 1; the middle if there is none."""
+    low, high = span
+    return 0.0 if value is None else max(-1.0, min(1.0, 2.0 * (value - low) / (high - low) - 1.0))
+
+
+def _part(
+    replies: Sequence[Reply],
+    cases: Mapping[str, list[Case]],
+    biases: Mapping[str, list[Case]],
+    date: str,
+    served: Iterable[str],
+) -> PartTest:
+    return PartTest(
+        date=date,
+        served=sorted(set(served)),
+        j=figure([case for held in cases.values() for case in held]),
+        kinds={name: figure(held) for name, held in cases.items()},
+        changed=figure(_changed(replies), low=0.0),
+        biases={name: figure(held) for name, held in biases.items() if held},
+        asked=len(replies),
+        refused=sum(reply.declined for reply in replies),
+        unread=sum(reply.verdict is None and not reply.declined and not reply.failed for reply in replies),
+        failed=sum(reply.failed for reply in replies),
+    )
+
+
+def _changed(replies: Sequence[Reply]) -> list[Case]:
+    """For each question and each repeat after the first, whether the verdict is another than the one before."""
+    held: dict[str, list[Reply]] = defaultdict(list)
+    for reply in sorted((one for one in replies if not one.failed), key=lambda one: one.to.repeat):
+        held[reply.to.same].append(reply)
+    return [
+        (later.to.unit, float(before.verdict != later.verdict))
+        for asked in held.values()
+        for before, later in pairwise(asked)
+    ]
+
+
+def figure(cases: Sequence[Case], low: float = -1.0) -> Figure:
+    """The mean of cases with its interval over their units; values lie between `low` and 1."""
+    if not cases:
+        return Figure(None, note="nothing was asked")
+    values = [value for _, value in cases]
+    found = interval(values, clusters=[unit for unit, _ in cases], bounds=(low, 1.0))
+    return Figure(sum(values) / len(values), found.low, found.high, len(values), found.units, found.note)

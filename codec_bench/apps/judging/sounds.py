@@ -1,0 +1,282 @@
+"""The sounds that a judge is tested with, made on the spot, and what is true of each of them.
+
+Conventions
+    A kind has two or more alternatives, such as a rising and a falling pitch, and every sound holds one of them. A claim that is true of one
+    sound is false of another, so nobody gains by knowing which claims are likely.
+    Sounds depend on the seed, their kind and their number alone. They are float32 at 16 kHz; those of the kind `side` have two channels.
+    What is called `speech` is the embedded speech of four synthetic voices (`data/embedded`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from codec_bench.audio.resample import resample
+from codec_bench.data import open_source
+from codec_bench.types import Audio, Sample
+
+RATE_HZ = 16_000
+FEMALE = ("slt",)
+"""The voices of the embedded speech that are a woman's."""
+MOST_BEEPS = 7
+Claims = tuple[str, str]
+"""One statement in two wordings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A sound with a statement that is true of it and one that is false, each in two wordings.
+
+    Args:
+        samples: float32 `(samples,)` or `(channels, samples)`. true, false: the statements.
+    """
+
+    samples: np.ndarray
+    true: Claims
+    false: Claims
+
+    @property
+    def audio(self) -> Audio:
+        """The sound."""
+        return Audio(self.samples, RATE_HZ)
+
+
+Draws = np.random.Generator
+
+
+def heard(kind: str, number: int, seed: int) -> Heard:
+    """One sound of a kind; even and odd numbers hold different alternatives where there are two.
+
+    Args:
+        kind: one of `KINDS`. number: from 0. seed: decides levels, pitches, lengths and which speech is used.
+    """
+    digest = hashlib.blake2b(f"{seed}:{kind}:{number}".encode(), digest_size=16).digest()
+    return KINDS[kind](number, np.random.Generator(np.random.PCG64(int.from_bytes(digest, "big"))))
+
+
+def _either(first: bool, samples: np.ndarray, one: Claims, other: Claims) -> Heard:
+    return Heard(samples.astype(np.float32), *((one, other) if first else (other, one)))
+
+
+def _times(seconds: float) -> np.ndarray:
+    return np.arange(round(seconds * RATE_HZ)) / RATE_HZ
+
+
+def _quiet(seconds: float) -> np.ndarray:
+    return np.zeros(round(seconds * RATE_HZ))
+
+
+def _faded(signal: np.ndarray) -> np.ndarray:
+    """Without clicks at its ends: 5 ms are faded in and out."""
+    ramp = np.minimum(1.0, np.arange(signal.size) / (0.005 * RATE_HZ))
+    return signal * ramp * ramp[::-1]
+
+
+def _tone(seconds: float, hz: float, level: float = 0.3) -> np.ndarray:
+    return _faded(level * np.sin(2 * np.pi * hz * _times(seconds)))
+
+
+def _noise(draws: Draws, seconds: float, level: float = 0.1) -> np.ndarray:
+    return _faded(level * draws.standard_normal(round(seconds * RATE_HZ)))
+
+
+@cache
+def _spoken() -> tuple[Sample, ...]:
+    return tuple(open_source("embedded"))
+
+
+def _speech(draws: Draws, female: bool | None = None) -> tuple[np.ndarray, Sample]:
+    """One utterance at a peak of 0.5, with what is known of it."""
+    fitting = [one for one in _spoken() if female is None or (one.speaker in FEMALE) == female]
+    sample = fitting[int(draws.integers(len(fitting)))]
+    signal = Audio.read(str(sample.audio)).samples[0].astype(np.float64)
+    return 0.5 * signal / np.abs(signal).max(), sample
+
+
+def _silence(number: int, draws: Draws) -> Heard:
+    speech, _ = _speech(draws)
+    silent = number % 2 == 0
+    return _either(
+        silent, _quiet(draws.uniform(2, 4)) if silent else speech,
+        ("The recording is silent: nothing at all can be heard.", "There is no sound in this file, neither speech nor noise."),
+        ("A person can be heard who speaks.", "There is a human voice in this file."),
+    )  # fmt: skip
+
+
+def _snr(number: int, draws: Draws) -> Heard:
+    """Speech alone, or with white noise of the same power (0 dB)."""
+    speech, _ = _speech(draws)
+    noise = draws.standard_normal(speech.size)
+    noise *= np.sqrt(np.mean(speech**2) / np.mean(noise**2))
+    noisy = number % 2 == 0
+    return _either(
+        noisy, 0.5 * (speech + noise) if noisy else speech,
+        ("The speech is covered by loud, steady noise.", "Behind the voice there is a strong hiss all the time."),
+        ("The speech is clean, with no noise behind it.", "The voice is recorded without any hiss or hum."),
+    )  # fmt: skip
+
+
+def _stops(number: int, draws: Draws) -> Heard:
+    stops, hz = number % 2 == 0, draws.uniform(300, 800)
+    tone = np.concatenate([_tone(1.6, hz), _quiet(1.6)]) if stops else _tone(3.2, hz)
+    return _either(
+        stops, tone,
+        ("The tone stops about halfway, and the rest is silent.", "After the first half the tone is gone."),
+        ("The tone goes on until the end of the recording.", "The tone lasts from the beginning to the end without a break."),
+    )  # fmt: skip
+
+
+def _counted(count: int) -> Claims:
+    beeps = "beep" if count == 1 else "beeps"
+    return (
+        f"There are exactly {count} {beeps} in the recording.",
+        f"If the {beeps} are counted, their number is {count}.",
+    )
+
+
+def _beeps(number: int, draws: Draws) -> Heard:
+    """From 1 to 7 beeps; the false number is one or two away."""
+    count = 1 + (2 + 2 * number) % MOST_BEEPS
+    others = [n for n in range(1, MOST_BEEPS + 1) if 1 <= abs(n - count) <= 2]
+    hz = draws.uniform(600, 1200)
+    pieces = [piece for _ in range(count) for piece in (_tone(0.18, hz), _quiet(0.32))]
+    signal = np.concatenate([_quiet(0.3), *pieces])
+    return Heard(signal.astype(np.float32), _counted(count), _counted(others[int(draws.integers(len(others)))]))
+
+
+def _clicks(bpm: float, beats: int) -> np.ndarray:
+    beat = _tone(0.03, 1000.0, 0.6)
+    return np.concatenate([np.concatenate([beat, _quiet(60.0 / bpm - 0.03)]) for _ in range(beats)])
+
+
+def _tempo(number: int, draws: Draws) -> Heard:
+    """Eight beats at 120 a minute and eight at 140, in either order."""
+    faster = number % 2 == 0
+    first, second = (120.0, 140.0) if faster else (140.0, 120.0)
+    return _either(
+        faster, np.concatenate([_clicks(first, 8), _quiet(0.8), _clicks(second, 8)]),
+        ("Two passages of clicks follow each other, and the second one is faster.", "The clicks after the pause come in a quicker tempo than those before it."),
+        ("Two passages of clicks follow each other, and the second one is slower.", "The clicks after the pause come in a slower tempo than those before it."),
+    )  # fmt: skip
+
+
+def _pitch(number: int, draws: Draws) -> Heard:
+    """A tone that glides over an octave in two seconds."""
+    rising, low = number % 2 == 0, draws.uniform(200, 400)
+    times = _times(2.0)
+    hz = low * 2.0 ** (times / 2.0 if rising else 1.0 - times / 2.0)
+    signal = _faded(0.3 * np.sin(2 * np.pi * np.cumsum(hz) / RATE_HZ))
+    return _either(
+        rising, signal,
+        ("The pitch of the tone rises.", "The tone glides upwards, from low to high."),
+        ("The pitch of the tone falls.", "The tone glides downwards, from high to low."),
+    )  # fmt: skip
+
+
+def _loudness(number: int, draws: Draws) -> Heard:
+    """The same speech twice, once 14 dB softer."""
+    speech, _ = _speech(draws)
+    louder = number % 2 == 0
+    first, second = (0.2, 1.0) if louder else (1.0, 0.2)
+    return _either(
+        louder, np.concatenate([first * speech, _quiet(0.6), second * speech]),
+        ("The sentence is said twice, and the second time is louder.", "What is repeated after the pause is at a higher volume than before."),
+        ("The sentence is said twice, and the second time is softer.", "What is repeated after the pause is at a lower volume than before."),
+    )  # fmt: skip
+
+
+def _side(number: int, draws: Draws) -> Heard:
+    """Speech in one of two channels; the other is silent."""
+    speech, _ = _speech(draws)
+    left = number % 2 == 0
+    return _either(
+        left, np.stack([speech, np.zeros_like(speech)] if left else [np.zeros_like(speech), speech]),
+        ("The sound comes from the left side.", "Only the left channel of the recording holds the voice."),
+        ("The sound comes from the right side.", "Only the right channel of the recording holds the voice."),
+    )  # fmt: skip
+
+
+def _voice(number: int, draws: Draws) -> Heard:
+    female = number % 2 == 0
+    speech, _ = _speech(draws, female)
+    return _either(
+        female, speech,
+        ("The speaker has a woman's voice.", "The voice is that of a female speaker."),
+        ("The speaker has a man's voice.", "The voice is that of a male speaker."),
+    )  # fmt: skip
+
+
+def _reversed(number: int, draws: Draws) -> Heard:
+    speech, _ = _speech(draws)
+    backwards = number % 2 == 0
+    return _either(
+        backwards, speech[::-1] if backwards else speech,
+        ("The speech is played backwards.", "The recording of the voice runs in reverse, so no word is understood."),
+        ("The speech is played forwards, as it was said.", "The recording of the voice runs in its usual direction, and its words are understood."),
+    )  # fmt: skip
+
+
+def _order(number: int, draws: Draws) -> Heard:
+    tone_first = number % 2 == 0
+    tone, noise = _tone(1.0, draws.uniform(400, 900)), _noise(draws, 1.0)
+    pieces = [tone, _quiet(0.5), noise] if tone_first else [noise, _quiet(0.5), tone]
+    return _either(
+        tone_first, np.concatenate(pieces),
+        ("A tone comes first, and a burst of noise after it.", "The noise is heard after the tone."),
+        ("A burst of noise comes first, and a tone after it.", "The noise is heard before the tone."),
+    )  # fmt: skip
+
+
+def _longest(text: str) -> str:
+    return max(text.lower().strip(".").split(), key=len)
+
+
+def _said(word: str) -> Claims:
+    return f'The speaker says the word "{word}".', f'Among the words that are spoken is "{word}".'
+
+
+def _word(number: int, draws: Draws) -> Heard:
+    """The longest word of the sentence that is said, and that of another sentence."""
+    speech, sample = _speech(draws)
+    text = str(sample.text)
+    others = [w for one in _spoken() if (w := _longest(str(one.text))) not in text.lower()]
+    return Heard(speech.astype(np.float32), _said(_longest(text)), _said(others[int(draws.integers(len(others)))]))
+
+
+def _cut(number: int, draws: Draws) -> Heard:
+    """A sentence that ends, with silence after it, or that breaks off at 55 % of its length."""
+    speech, _ = _speech(draws)
+    broken = number % 2 == 0
+    whole = np.concatenate([speech, _quiet(0.6)])
+    return _either(
+        broken, speech[: round(0.55 * speech.size)] if broken else whole,
+        ("The sentence breaks off before its end.", "The recording is cut while the speaker is still in the middle of the sentence."),
+        ("The sentence is said to its end.", "The speaker finishes the sentence before the recording ends."),
+    )  # fmt: skip
+
+
+def _delivery(number: int, draws: Draws) -> Heard:
+    """The same speech a third faster and higher, or a quarter slower and lower, as excited and weary people speak."""
+    speech, _ = _speech(draws)
+    excited = number % 2 == 0
+    told_hz = round(RATE_HZ / (1.33 if excited else 0.75))
+    return _either(
+        excited, np.clip(resample(speech[None].astype(np.float32), RATE_HZ, told_hz)[0], -1, 1),
+        ("The speaker sounds excited: the speech is fast and high.", "The sentence is said hurriedly and in a high voice."),
+        ("The speaker sounds weary: the speech is slow and low.", "The sentence is said sluggishly and in a deep voice."),
+    )  # fmt: skip
+
+
+KINDS: Mapping[str, Callable[[int, Draws], Heard]] = {
+    "silence": _silence, "noise": _snr, "tone that stops": _stops, "count of beeps": _beeps, "tempo": _tempo, "pitch": _pitch,
+    "loudness": _loudness, "side": _side, "voice": _voice, "reversed speech": _reversed, "order": _order, "word": _word,
+    "cut speech": _cut, "delivery": _delivery,
+}  # fmt: skip
+"""The kinds of sounds by name."""
+TWO_CHANNELS = ("side",)
+"""The kinds that are lost in one channel."""

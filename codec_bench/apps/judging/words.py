@@ -1,0 +1,113 @@
+"""What the figures of a judge's test say, in words and as tables."""
+
+from __future__ import annotations
+
+from codec_bench.apps.judging.figures import FIRST, HIGH, LONG, YES
+from codec_bench.store.judge_tests import HEARING, Figure, JudgeTest, PartTest
+
+RIGHT, RIGHT_AT_LEAST, MOSTLY = 0.9, 0.5, 0.7
+"""From which J on a judge is right, with the lower end of its interval, and from which it is mostly right."""
+TOLD = 0.5
+"""From this J on, with an interval above 0, a kind counts as one that the judge can tell."""
+MOST_BIAS = 0.25
+MOST_CHANGED, MOST_LOST = 0.05, 0.05
+_PREFERS = {
+    YES: ("says yes", "says no"),
+    FIRST: ("takes the first", "takes the second"),
+    LONG: ("takes the longer", "takes the shorter"),
+    HIGH: ("gives high marks", "gives low marks"),
+}
+
+
+def findings(part: PartTest) -> list[str]:
+    """What kind of judge it is by one part of its test: the most important first, each as a sentence without its subject."""
+    return [_trust(part.j), *_biases(part), *_restless(part.changed), *_partly(part), *_lost(part)]
+
+
+def _trust(j: Figure) -> str:
+    if j.value is None:
+        return "was asked nothing that counts"
+    low = j.value if j.low is None else j.low
+    if low <= 0:
+        return f"is no better than a coin (J {j.words})"
+    right = j.value >= RIGHT and low >= RIGHT_AT_LEAST
+    how = "right" if right else "mostly right" if j.value >= MOSTLY else "better than a coin, and often wrong"
+    return f"is {how} (J {j.words})"
+
+
+def _biases(part: PartTest) -> list[str]:
+    found = []
+    for name, bias in part.biases.items():
+        if bias.value is None or abs(bias.value) < MOST_BIAS or _may_be_0(bias):
+            continue
+        how = "nearly always" if abs(bias.value) > 0.9 else "too often"
+        found.append(f"{_PREFERS[name][bias.value < 0]} {how} (bias {bias.words})")
+    return found
+
+
+def _may_be_0(figure: Figure) -> bool:
+    return figure.low is not None and figure.high is not None and figure.low <= 0 <= figure.high
+
+
+def _restless(changed: Figure) -> list[str]:
+    if changed.value is None or changed.value < MOST_CHANGED or _may_be_0(changed):
+        return []
+    return [f"changes {100 * changed.value:.0f} % of its verdicts when it is asked again"]
+
+
+def _partly(part: PartTest) -> list[str]:
+    """Which kinds it can tell and which it cannot, where both occur."""
+    can = [name for name, one in part.kinds.items() if _told(one)]
+    cannot = [name for name, one in part.kinds.items() if not _told(one)]
+    return [f"can tell {', '.join(can)}, and cannot tell {', '.join(cannot)}"] if can and cannot else []
+
+
+def _told(figure: Figure) -> bool:
+    return figure.value is not None and figure.value >= TOLD and (figure.low is None or figure.low > 0)
+
+
+def _lost(part: PartTest) -> list[str]:
+    told = ((part.refused, "declines"), (part.unread, "replies with no clear verdict to"), (part.failed, "fails on"))
+    return [f"{what} {count:,} of {part.asked:,} questions" for count, what in told if count > MOST_LOST * part.asked]
+
+
+def part_name(name: str) -> str:
+    """What a part of a test is called in tables."""
+    return "hearing" if name == HEARING else name.removeprefix("rating/").rpartition("-")[0]
+
+
+COLUMNS = (
+    "part",
+    "J",
+    "changed",
+    "yes",
+    "the first",
+    "the longer",
+    "high marks",
+    "asked",
+    "declined",
+    "unread",
+    "failed",
+)
+
+
+def part_rows(test: JudgeTest) -> list[tuple[str, ...]]:
+    """A row for each part, with the columns `COLUMNS`."""
+    return [
+        (
+            part_name(name), part.j.words, part.changed.words,
+            *(part.biases[bias].words if bias in part.biases else "" for bias in (YES, FIRST, LONG, HIGH)),
+            *(f"{count:,}" for count in (part.asked, part.refused, part.unread, part.failed)),
+        )
+        for name, part in test.parts.items()
+    ]  # fmt: skip
+
+
+def kind_rows(test: JudgeTest) -> list[tuple[str, str, str]]:
+    """J by kind: the part, the kind and the figure."""
+    return [(part_name(name), kind, one.words) for name, part in test.parts.items() for kind, one in part.kinds.items()]
+
+
+def sentences(test: JudgeTest) -> list[str]:
+    """What kind of judge it is, a sentence for each part."""
+    return [f"{part_name(name)}: the judge {'; '.join(findings(part))}" for name, part in test.parts.items()]

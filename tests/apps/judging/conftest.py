@@ -1,0 +1,135 @@
+"""Judges of which it is known what they are, behind a local endpoint that speaks as OpenAI's does."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from collections import Counter
+from contextlib import closing
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import soundfile
+from local_http import Connection, LocalServer
+
+from codec_bench.apps.judging.api import judge_check
+from codec_bench.apps.judging.claims import claims
+from codec_bench.apps.judging.planted import FACTS, RIGHT, _answers
+
+ANSWER = re.compile(r"<(answer|first|second) [0-9a-f]{12}>\n(.*?)\n</\1", re.DOTALL)
+FAILS = ""
+"""In place of a reply: the call fails."""
+OPTION = re.compile(r"^([AB])\. (.+)$", re.MULTILINE)
+
+
+def digest(samples: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(samples.astype("<i2")).tobytes()).hexdigest()
+
+
+@dataclass
+class Put:
+    """One question as it reached the judge: about which sound it is, whether yes or A is right, and which texts are marked."""
+
+    text: str
+    unit: str
+    right: bool | None
+    asked: int
+    texts: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> bool:
+        return bool(OPTION.search(self.text))
+
+    @property
+    def first_longer(self) -> bool:
+        (_, first), (_, second) = OPTION.findall(self.text)
+        return len(first) > len(second)
+
+
+class Judge:
+    """A judge of texts and sounds: `hear(put)` says whether yes or A is its verdict, `mark(put, text)` how good a text is, from 0 to 1."""
+
+    def __init__(self):
+        self.truth = {
+            (digest(np.round(np.atleast_2d(sound.samples).T * 32768.0)), one.text): (one.unit, one.right)
+            for _, sound, asked in claims(4, 1, 0)
+            for one in asked
+        }
+        self.good = {text.strip() for fact in FACTS for kind, text in _answers(fact, 5).items() if kind in RIGHT}
+        self.asked, self.calls, self.model = Counter(), 0, "judge-1"
+        self.hear = lambda put: put.right
+        self.mark = lambda put, text: float(text in self.good)
+        self.say = None
+
+    def reply(self, body):
+        self.calls += 1
+        text, sound = "", None
+        content = body["messages"][-1]["content"]
+        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+            if part["type"] == "text":
+                text += part["text"]
+            else:
+                sound = part["input_audio"]["data"]
+        self.asked[text, sound] += 1
+        asked = self.asked[text, sound]
+        if self.say is not None and (said := self.say(asked)) is not None:
+            return said
+        return self.heard(text, sound, asked) if sound is not None else self.marked(text, asked)
+
+    def heard(self, text, sound, asked):
+        samples, _ = soundfile.read(io.BytesIO(base64.b64decode(sound)), dtype="int16", always_2d=True)
+        put = Put(text, *self.truth[digest(samples), text.strip()], asked)
+        verdict = self.hear(put)
+        return ("A" if verdict else "B") if put.chosen else ("Yes" if verdict else "No")
+
+    def marked(self, text, asked):
+        texts = tuple(found[1].strip() for found in ANSWER.finditer(text) for found in [found.groups()])
+        put = Put(text, "", None, asked, texts)
+        marks = [round(1 + 4 * self.mark(put, one), 1) for one in texts]
+        if len(marks) == 2:
+            return f"{2 * marks[0]:g} {2 * marks[1]:g}"
+        return f"Rating: {marks[0]:g}"
+
+
+@pytest.fixture
+def judge():
+    """A judge that is always right, until a test makes it another; `judge.url` is its endpoint."""
+    made = Judge()
+
+    class Chat(Connection):
+        def do_POST(self):
+            said = made.reply(json.loads(self.body()))
+            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+            usage = {"prompt_tokens": 100, "completion_tokens": 2}
+            self.send_json(200, {"model": made.model, "choices": [] if said is FAILS else [choice], "usage": usage})
+
+        def do_GET(self):
+            self.send_json(404, {})
+
+    with closing(LocalServer(Chat)) as http:
+        made.url = f"{http.url}/v1"
+        yield made
+
+
+@pytest.fixture
+def check(tmp_path, monkeypatch, judge):
+    """Tests the judge; the outcome."""
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+
+    def run(out="check", options=(), **settings):
+        given = {"openai-chat": {"base_url": judge.url, "model": "m", "concurrency": 16, **dict(options)}}
+        return judge_check("openai-chat", out=tmp_path / out, options=given, **settings)
+
+    return run
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Four kinds of sounds in place of all, so that a check is quick."""
+    monkeypatch.setattr(
+        "codec_bench.apps.judging.api.KINDS", dict.fromkeys(("silence", "count of beeps", "pitch", "order"))
+    )

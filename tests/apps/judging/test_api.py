@@ -1,0 +1,160 @@
+"""A check of a judge: what it costs is said first, a check that was stopped goes on, and what was found is kept."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from codec_bench.engine.running import Running
+from codec_bench.errors import UserError
+from codec_bench.store.judge_tests import HEARING, NOT_TESTED, judge_words, kept_test
+
+LABEL = "openai-chat:m"
+PRICED = {"prices": {"input": 1.0, "output": 2.0, "audio_tokens_s": 10}}
+
+
+def test_what_was_found_is_kept_and_stands_beside_numbers(few, check, judge):
+    assert judge_words(LABEL, "rating/instruct-tts-1/openai-chat:m", True) == NOT_TESTED
+    found = check(parts="sounds")
+    assert (
+        kept_test(LABEL) == found.test and json.loads((found.folder / "test.json").read_text()) == found.test.as_dict()
+    )
+    part = found.test.parts[HEARING]
+    said = f"judge tested {part.date}: J 1.00 [{part.j.low:.2f}, 1.00]"
+    assert judge_words(LABEL, "rating/instruct-tts-1/openai-chat:m", True, ["judge-1"]) == said
+    assert (
+        judge_words(LABEL, "rating/instruct-tts-1/x", True, ["judge-2"])
+        == f"{said} of judge-1, and judge-2 gave these verdicts"
+    )
+    assert judge_words(LABEL, "rating/absolute-1-5-1/x", False) == f"{NOT_TESTED} with this rubric"
+    assert judge_words("openai-chat:other", "rating/instruct-tts-1/x", True) == NOT_TESTED
+    # A later check of texts keeps what is known of its ears.
+    assert set(check(out="texts", parts="texts", rubrics="absolute-1-5").test.parts) < set(kept_test(LABEL).parts)
+
+
+def test_a_check_that_was_stopped_goes_on(few, check, judge):
+    whole = check(out="whole", parts="sounds").test.parts[HEARING]
+    asked, judge.calls = judge.calls, 0
+
+    class Stop(Exception):
+        pass
+
+    def progress(stage, done, total, failed, audio_s):
+        if "asking" in stage and done >= 64:
+            raise Stop
+
+    with pytest.raises((Stop, BaseExceptionGroup)):
+        check(parts="sounds", running=Running(progress=progress))
+    before = judge.calls
+    assert 64 <= before < asked
+    part = check(parts="sounds").test.parts[HEARING]
+    assert part == whole
+    # What was in flight when it was stopped is asked again, and nothing else.
+    assert judge.calls - asked <= 32
+
+
+def test_repeats_are_asked_and_no_answer_is_taken_from_another_run(few, check, judge):
+    check(parts="sounds")
+    assert set(judge.asked.values()) == {2}
+    check(out="again", parts="sounds")
+    assert set(judge.asked.values()) == {4}
+
+
+def test_calls_that_fail_are_counted_and_asked_again(few, check, judge):
+    judge.say = lambda asked: "" if asked == 2 else None
+    part = check(parts="sounds").test.parts[HEARING]
+    assert part.failed == 96 and part.changed.n == 0 and part.j.value == 1.0
+    judge.say = None
+    assert check(parts="sounds").test.parts[HEARING].failed == 0
+
+
+def test_replies_that_decline_or_say_nothing_count_as_a_coin(few, check, judge):
+    judge.say = lambda asked: "I'm sorry, I cannot listen to audio." if asked == 1 else "Hm."
+    part = check(parts="sounds").test.parts[HEARING]
+    assert (part.refused, part.unread, part.asked) == (96, 96, 192) and part.j.value == 0.0
+
+
+def test_what_it_costs_is_said_before_anything_is_asked(few, check, judge):
+    told = []
+    found = check(
+        parts="sounds,texts",
+        rubrics="absolute-1-5",
+        options=PRICED,
+        dry_run=True,
+        running=Running(on_estimate=told.append),
+    )
+    assert judge.calls == 0 and [one.benchmark for one in found.previews] == [HEARING, "marks-absolute-1-5"]
+    assert all("USD" in one.cost for one in found.previews) and not kept_test(LABEL).parts
+    check(parts="sounds", options=PRICED, running=Running(on_estimate=lambda words: told.append((judge.calls, words))))
+    ((calls, words),) = told
+    assert calls == 0 and words.startswith("hearing: 192 questions with ") and "USD" in words
+
+
+def test_a_limit_of_cost_stops_it_and_the_rest_is_asked_later(few, check, judge):
+    from codec_bench.benchmark.run_request import Terms
+
+    with pytest.raises(UserError, match="USD is reached"):
+        check(parts="sounds", options=PRICED, terms=Terms(max_cost_usd=0.001))
+    before = judge.calls
+    assert 0 < before < 192
+    assert (
+        check(parts="sounds", options=PRICED).test.parts[HEARING].asked == 192 and judge.calls <= 192 + 5
+    )  # five questions show that the same model answers
+
+
+def test_a_judge_without_ears_is_not_asked_about_sounds(few, check, judge):
+    deaf = {"inputs": ["text"]}
+    found = check(options=deaf, rubrics="absolute-1-5")
+    ((what, why),) = found.left_out
+    assert what == "sounds" and why == "'openai-chat' takes text, and no sound" and HEARING not in found.test.parts
+    with pytest.raises(UserError, match="takes text, and no sound, so what it hears cannot be tested"):
+        check(out="other", options=deaf, parts="sounds")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"per_kind": 6}, "6 sounds of each kind; expected 4, 8, 12"), ({"repeats": 0}, "asked 0 times"), ({"parts": "ears"}, "ears"),
+        ({"rubrics": "instruct-tts"}, "do not fit the rubric 'instruct-tts'"), ({"rubrics": "nothing"}, "nothing"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence(few, check, settings, said):
+    with pytest.raises(UserError, match=said):
+        check(**settings)
+
+
+def test_a_folder_of_another_check_is_refused(few, check):
+    check(parts="sounds", dry_run=False)
+    with pytest.raises(UserError, match="holds a check with another 'seed'"):
+        check(parts="sounds", seed=1)
+
+
+def test_the_command_prints_what_kind_of_judge_it_is(few, check, judge, command, tmp_path):
+    judge.hear = lambda put: True if not put.chosen else put.right
+    given = [f"--set=openai-chat.base_url={judge.url}", "--set=openai-chat.model=m", f"--out={tmp_path / 'typed'}"]
+    code, out, err = command("judge", "check", "openai-chat", "--parts", "sounds", *given)
+    assert code == 0, err
+    assert "hearing: the judge is better than a coin, and often wrong (J 0.33" in out
+    assert "says yes nearly always (bias 1.00" in out and "side: its sounds have two channels" in err
+
+
+def test_own_code_is_sent_both_channels(check, judge, tmp_path, monkeypatch):
+    from codec_bench.apps.judging.api import judge_check
+
+    (tmp_path / "mine.py").write_text(
+        "from codec_bench.models.base import Model, ModelInfo\n"
+        "from codec_bench.types import Response\n"
+        "class Ears(Model):\n"
+        "    info = ModelInfo('ears', inputs=('text', 'audio'))\n"
+        "    identity = {}\n"
+        "    async def ask(self, request):\n"
+        "        clip, text = request.messages[-1].content\n"
+        "        samples = clip.read().samples\n"
+        "        left = abs(samples[0]).max() > abs(samples[-1]).max()\n"
+        "        return Response(text=('Yes' if ('left' in text) == left else 'No'))\n"
+    )
+    monkeypatch.setattr("codec_bench.apps.judging.api.KINDS", {"side": None})
+    found = judge_check(f"{tmp_path / 'mine.py'}:Ears", parts="sounds", out=tmp_path / "own")
+    assert found.left_out == () and found.test.parts[HEARING].biases["yes"].value == 0.0
+    assert found.test.parts[HEARING].unread == 16

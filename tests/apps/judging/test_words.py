@@ -1,0 +1,165 @@
+"""Each judge of which it is known what it is, behind a local endpoint, is named for what it is."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from codec_bench.apps.judging.words import findings
+from codec_bench.store.judge_tests import HEARING
+
+DEAF = ("silence", "pitch", "noise", "loudness", "word", "cut-speech", "reversed-speech")
+"""The kinds that a judge which hears half does not hear."""
+SMALL = {"parts": "sounds"}
+MARKS = {"parts": "texts", "rubrics": "absolute-1-5"}
+BOTH_ORDERS = {"parts": "texts", "rubrics": "air-bench-chat"}
+
+
+def tossed(*what):
+    """The same toss for the same question, so that a coin does not change its mind."""
+    return random.Random(repr(what)).random() < 0.5
+
+
+def perfect(judge):
+    pass
+
+
+def coin(judge):
+    draws = random.Random(5)
+    judge.hear = lambda put: draws.random() < 0.5
+    judge.mark = lambda put, text: draws.random()
+
+
+def always_yes(judge):
+    judge.hear = lambda put: tossed(put.text, put.unit) if put.chosen else True
+    judge.mark = lambda put, text: 1.0
+
+
+def prefers_the_first(judge):
+    judge.hear = lambda put: True if put.chosen else put.right
+    judge.mark = lambda put, text: float(text == put.texts[0])
+
+
+def prefers_the_longer(judge):
+    judge.hear = lambda put: put.first_longer if put.chosen else put.right
+    judge.mark = lambda put, text: min(1.0, len(text) / 500)
+
+
+def forgets_in_every_fifth_repeat(judge):
+    again = []
+
+    def hear(put):
+        if put.asked > 1:
+            again.append(put)
+        return put.right if put.asked == 1 or len(again) % 5 else not put.right
+
+    judge.hear = hear
+
+
+def hears_half(judge):
+    judge.hear = lambda put: tossed(put.text, put.unit) if put.unit[:-2] in DEAF else put.right
+
+
+@pytest.fixture
+def told(check, judge):
+    """What a check of the judge finds: the only part's figures, and its words."""
+
+    def run(become, settings):
+        become(judge)
+        ((name, part),) = check(**settings).test.parts.items()
+        assert (name == HEARING) == (settings["parts"] == "sounds")
+        return part, findings(part)
+
+    return run
+
+
+def named(words, *begins):
+    """Whether the words are these sentences, by how each begins."""
+    return len(words) == len(begins) and all(word.startswith(begin) for word, begin in zip(words, begins))
+
+
+def test_a_perfect_judge_is_right_and_nothing_else_is_said(few, told):
+    part, words = told(perfect, SMALL)
+    assert part.j.value == 1.0 and part.changed.value == 0.0 and named(words, "is right")
+
+
+def test_a_coin_is_named(few, told):
+    part, words = told(coin, SMALL)
+    assert named(words, "is no better than a coin", "changes")
+    assert part.changed.low < 0.5 < part.changed.high and abs(part.j.value) < 0.25
+
+
+def test_a_judge_that_always_says_yes_is_named(few, told):
+    part, words = told(always_yes, SMALL)
+    assert named(words, "is no better than a coin", "says yes nearly always") and part.biases["yes"].value == 1.0
+
+
+def test_a_judge_that_takes_the_first_is_named(few, told):
+    part, words = told(prefers_the_first, SMALL)
+    assert named(words, "is better than a coin, and often wrong", "takes the first nearly always")
+    # It is right in both wordings of the claims, and in one order of two.
+    assert part.j.value == pytest.approx(2 / 3) and part.biases["yes"].value == 0.0
+
+
+def test_a_judge_that_takes_the_longer_is_named(few, told):
+    part, words = told(prefers_the_longer, SMALL)
+    assert named(words, "is better than a coin, and often wrong", "takes the longer nearly always")
+    assert part.biases["the longer"].value == 1.0 and part.biases["the first"].value == 0.0
+
+
+def test_a_judge_that_forgets_is_named(few, told):
+    part, words = told(forgets_in_every_fifth_repeat, SMALL)
+    assert named(words, "is mostly right", "changes 20 % of its verdicts when it is asked again")
+    assert part.changed.value == pytest.approx(19 / 96)  # 96 questions are asked again, and every fifth is forgotten
+    assert part.j.value == pytest.approx(1 - 19 / 96)  # half of the replies, two of J for each
+
+
+def test_a_judge_that_hears_half_is_named(few, told):
+    part, words = told(hears_half, SMALL)
+    assert "can tell count of beeps, order, and cannot tell silence, pitch" in words and 0.2 < part.j.value < 0.8
+
+
+def test_a_judge_of_texts_that_takes_the_longer_is_named(told):
+    part, words = told(prefers_the_longer, MARKS)
+    assert any(word.startswith("takes the longer nearly always") for word in words) and words[0].startswith(
+        "is no better"
+    )
+    assert part.kinds["an empty answer"].value == 1.0 and part.kinds["a paraphrase beside a wrong answer"].value == -1.0
+
+
+def test_a_judge_of_texts_that_takes_the_first_is_named(told):
+    part, words = told(prefers_the_first, BOTH_ORDERS)
+    # Where both texts are the same, there is no other one to prefer it to.
+    assert any(word.startswith("takes the first") for word in words) and part.biases["the first"].value > 0.8
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("become", "words"),
+    [
+        (perfect, ["is right"]), (coin, ["is no better than a coin", "changes"]),
+        (always_yes, ["is no better than a coin", "says yes nearly always"]),
+        (prefers_the_first, ["is better than a coin, and often wrong", "takes the first nearly always"]),
+        (prefers_the_longer, ["is better than a coin, and often wrong", "takes the longer nearly always"]),
+        (forgets_in_every_fifth_repeat, ["is mostly right", "changes"]),
+        (hears_half, ["is better than a coin, and often wrong", "can tell"]),
+    ],
+)  # fmt: skip
+def test_the_judges_are_named_over_all_sounds(told, become, words):
+    part, found = told(become, SMALL)
+    print(
+        become.__name__, part.j.words, part.changed.words, {name: one.words for name, one in part.biases.items()}, found
+    )
+    assert named(found, *words)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("become", [perfect, coin, always_yes])
+def test_judges_of_texts_are_named(told, become):
+    part, found = told(become, MARKS)
+    print(
+        become.__name__, part.j.words, part.changed.words, {name: one.words for name, one in part.biases.items()}, found
+    )
+    first = "is right" if become is perfect else "is no better than a coin"
+    assert found[0].startswith(first) and (become is not always_yes or "gives high marks" in found[1])
