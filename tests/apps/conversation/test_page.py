@@ -1,0 +1,60 @@
+"""The page: what it shows of runs whose outcome is known, that nothing of a service is taken for markup, and that both tracks play in step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from page_in_browser import browser, complaints, open_page, texts, until  # noqa: F401
+
+from codec_bench.apps.conversation.distributions import summarise
+from codec_bench.apps.conversation.measures import measure
+from codec_bench.apps.conversation.page import RATE_HZ, _both, write_conversation_page
+
+from .server import tone
+from .test_measures import event, written
+
+HOSTILE = "</script><img src=x onerror=\"document.title='owned'\">"
+
+
+@pytest.fixture
+def page(tmp_path):
+    """Two systems with a session each: one with an interruption, and one that failed."""
+    events = [event("turn", (0.5, 1.0)), event("interruption", (2.5, 3.0))]
+    good = written([(1.6, 2.8), (3.7, 4.5)], events, duration_s=5.0)
+    good.user[round(0.5 * good.rate_hz) : round(1.0 * good.rate_hz)] = tone(0.5, 200.0)
+    good.text = HOSTILE
+    bad = written([], [], duration_s=1.0)
+    bad.status, bad.reason = "failed", HOSTILE
+    sessions = {"one": [good], "two": [bad]}
+    values = {name: [v for s in held for v in measure(s)] for name, held in sessions.items()}
+    systems = {name: summarise(held, values[name]) for name, held in sessions.items()}
+    summary = {"title": HOSTILE, "protocol": "p", "systems": systems}
+    write_conversation_page(tmp_path / "report.html", tmp_path, sessions, values, summary)
+    return tmp_path / "report.html", good
+
+
+def test_what_a_service_says_is_no_markup(page):
+    text = page[0].read_text("utf-8")
+    assert "<img src=x" not in text and text.count("onerror") == text.count("onerror=&#34;")
+
+
+def test_both_tracks_are_the_channels_of_one_sound(page):
+    both = _both(page[1])
+    assert both.shape == (5 * RATE_HZ, 2)
+    heard = np.abs(both[:, 1]) > 0.01
+    assert np.flatnonzero(heard)[0] / RATE_HZ == pytest.approx(1.6, abs=0.002) and not heard[: RATE_HZ // 2].any()
+    assert np.flatnonzero(np.abs(both[:, 0]) > 0.01)[0] / RATE_HZ == pytest.approx(0.5, abs=0.002)
+
+
+def test_the_page_shows_and_plays(page, browser):  # noqa: F811
+    open_page(browser, page[0])
+    table = texts(browser, "#numbers td")
+    assert "0.600 / 0.700 / 0.700 (n=2)" in " ".join(table)  # of latencies of 0.6 and 0.7 s
+    assert len(browser.find_elements("css selector", ".session")) == 2
+    labels = texts(browser, ".talk g text")
+    assert labels == ["600 ms", "300 ms", "700 ms"]
+    browser.execute_script("document.querySelector('[data-track=model]').click()")
+    until(lambda: browser.execute_script("return document.querySelector('.session').dataset.ready"))
+    browser.execute_script("document.querySelector('.play').click()")
+    until(lambda: float(browser.execute_script("return document.querySelector('.head').getAttribute('x1')")) > 0)
+    assert not complaints(browser)
