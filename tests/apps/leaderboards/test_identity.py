@@ -226,3 +226,47 @@ def test_runs_that_asked_other_questions_under_the_same_ids_are_not_compared_and
         (pair,) = compare(runs=[tricks["whole"], tricks[trick]])
         assert pair.as_dict()["unlike"] == unlike, trick
         assert pair.comparisons[0].dropped == (5 if trick == "part" else 0)
+
+
+def test_a_run_at_half_precision_stands_beside_the_column_of_a_shipped_board_marked(tmp_path, run):
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    miniature.build("meld-emo", tmp_path / "mirror")
+    run("meld-emo", "whole", data=str(tmp_path / "mirror"), given={"says": "neutral"})
+    run("meld-emo", "half", data=str(tmp_path / "mirror"), given={"says": "neutral", "dtype": "float16"})
+    board = leaderboard("ultraeval-understanding", [tmp_path / "runs"])
+    own = {row.apart: row for row in board.rows if not row.published}
+    assert set(own) == {(), ("half precision",)}
+    half = own["half precision",]
+    assert half.name.startswith("echo (half precision") and not half.compared
+    ranked = points_of(board)
+    assert not ranked.complete[[row.name for row in board.rows].index(half.name)]
+
+
+JUDGE = """
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+
+
+class Kind(Model):
+    def __init__(self, name="kind"):
+        self.info = ModelInfo(name)
+
+    @property
+    def identity(self):
+        return {"kind": 1}
+
+    async def ask(self, request):
+        return Response(text="10 10")
+"""
+
+
+def test_ratings_by_a_judge_of_ones_own_enter_no_column_of_a_shipped_board(tmp_path, run):
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    miniature.build("air-bench-chat", tmp_path / "mirror")
+    (tmp_path / "judge.py").write_text(JUDGE)
+    run("air-bench-chat", "rated", data=str(tmp_path / "mirror"), judge=f"{tmp_path / 'judge.py'}:Kind")
+    board = leaderboard("air-bench-chat", [tmp_path / "runs"])
+    (row,) = [row for row in board.rows if not row.published]
+    assert row.cells == {} and row.average is None and set(row.judged) >= {"speech", "sound", "music"}
+    assert all(value.startswith("10.00 by judge.py:Kind-") for value in row.judged.values())
+    assert not row.compared and not points_of(board).complete[board.rows.index(row)]
