@@ -241,13 +241,7 @@ async def _all(work: Sequence[_Asked], at_once: int, progress: Tell) -> None:
         before = read_session(folder, about)
         if before is None or before.status == "failed":
             async with places:
-                session = await hold(
-                    one.model,
-                    one.user(talk),
-                    talk.id,
-                    instructions=one.script.instructions,
-                    longest_s=one.script.longest_s,
-                )
+                session = await hold(one.model, one.user(talk), talk.id, one.script)
             # Both tracks of a session are coded in a thread, so that other sessions are not late by it.
             await asyncio.to_thread(write_session, folder, session, about)
         done += 1

@@ -125,6 +125,20 @@ class Drawn(Strict):
     between: tuple[float, float] = (0.0, 0.0)
 
 
+class Network(Strict):
+    """A simulated network in both directions.
+
+    Args:
+        delay_s: of every message. jitter_s: a further delay, drawn evenly up to this.
+        loss: the share of sendings that are lost; what is lost is sent again `again_s` later.
+    """
+
+    delay_s: Annotated[float, Field(ge=0, le=5)] = 0.0
+    jitter_s: Annotated[float, Field(ge=0, le=5)] = 0.0
+    loss: Annotated[float, Field(ge=0, le=0.9)] = 0.0
+    again_s: Annotated[float, Field(gt=0, le=5)] = 0.2
+
+
 class Script(Strict):
     """A script.
 
@@ -135,6 +149,7 @@ class Script(Strict):
         patience_s: how long the user waits for an answer before the script goes on.
         ends_s: an answer has ended after so much silence, or when the service says so and all of it was played.
         longest_s: a session that lasts longer has failed.
+        network: simulated between this machine and the service; None for none.
         conversations: the conversations. draw: those that are drawn.
     """
 
@@ -146,6 +161,7 @@ class Script(Strict):
     patience_s: Annotated[float, Field(gt=0, le=300)] = 10.0
     ends_s: Annotated[float, Field(gt=0, le=60)] = 1.0
     longest_s: Annotated[float, Field(gt=0, le=7200)] = 120.0
+    network: Network | None = None
     conversations: tuple[Conversation, ...] = ()
     draw: tuple[Drawn, ...] = ()
 

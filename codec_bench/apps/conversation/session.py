@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from codec_bench.apps.conversation.network import Way
 from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
+from codec_bench.apps.conversation.script import Script, random_of
 from codec_bench.apps.conversation.user import SaidEvent, User
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
@@ -106,24 +107,22 @@ class _Over(Exception):
     """A session cannot go on."""
 
 
-async def hold(
-    model: SocketModel, user: User, name: str, *, instructions: str, longest_s: float, frame_s: float = FRAME_S
-) -> Session:
+async def hold(model: SocketModel, user: User, name: str, script: Script, *, frame_s: float = FRAME_S) -> Session:
     """Holds a conversation.
 
     Args:
         model: a started model that converses in time. user: the user's side. name: id of the conversation.
-        instructions: for the model. longest_s: a session that lasts longer has failed. frame_s: length of a frame.
+        script: with the model's instructions, the network and the longest session. frame_s: length of a frame.
 
     Raises:
         UserError: the service denies access, or the model does not converse in time. Every other session would fail too.
     """
-    opening = tuple(model.conversation(instructions))
+    opening = tuple(model.conversation(script.instructions))
     held = Session(name, model.rate_hz, model.heard_hz, frame_s, events=user.events, opening=opening)
-    playback = Playback(model.heard_hz, longest_s)
+    playback = Playback(model.heard_hz, script.longest_s)
     try:
         async with model.connected() as socket:
-            await _converse(_Line(model, socket, held, playback), user, longest_s)
+            await _converse(_Line(model, socket, held, playback, script), user, script.longest_s)
     except _Over as end:
         held.status, held.reason = "failed", str(end)
     except Denied as denied:
@@ -170,38 +169,62 @@ def too_slow(late_s: np.ndarray, frame_s: float) -> str:
 class _Line:
     """An open connection with what came over it."""
 
-    def __init__(self, model: SocketModel, socket: ClientConnection, held: Session, playback: Playback) -> None:
+    def __init__(
+        self, model: SocketModel, socket: ClientConnection, held: Session, playback: Playback, script: Script
+    ) -> None:
         self.model, self.socket, self.held, self.playback = model, socket, held, playback
         self.ready, self.loop = asyncio.Event(), asyncio.get_running_loop()
         self.start_s: float | None = None
         self._ids: set[str] = set()
         self._done: set[str] = set()
+        self._up, self._down = (
+            Way(script.network, random_of(script.seed, held.id, way), act) if script.network else None
+            for way, act in (("up", socket.send), ("down", self._take))
+        )
 
     def now_s(self) -> float:
         """Seconds since the user's first sample; negative before it."""
         return self.loop.time() - (math.inf if self.start_s is None else self.start_s)
 
-    async def listen(self) -> None:
+    async def send(self, message: str) -> None:
+        """Sends a message, over the simulated network if there is one."""
+        if self._up is None:
+            await self.socket.send(message)
+        else:
+            self._up.put(message)
+
+    def tasks(self) -> list[asyncio.Task[None]]:
+        """What runs beside the sending of frames: it raises what goes wrong."""
+        ways = [way.run() for way in (self._up, self._down) if way is not None]
+        return [asyncio.create_task(run) for run in (self._listen(), *ways)]
+
+    async def _listen(self) -> None:
         """Takes what comes until the connection is closed."""
         async for message in self.socket:
-            at_s = max(0.0, self.now_s())
-            heard = self.model.hear(message)
-            self._check(heard)
-            if heard.ready:
-                self.ready.set()
-            self.held.model = heard.model or self.held.model
-            self.held.text += heard.text
-            if heard.sound:
-                self._play(heard, at_s)
-            if heard.stops and (cut := self.playback.stop(at_s)) is not None:
-                if (told := self.model.cut_off(*cut)) is not None:
-                    await self.socket.send(told)
-            if heard.ended:
-                self.playback.finish()
-                self._done.add(heard.answer)
-            for name, count in heard.usage.items():
-                self.held.usage[name] = self.held.usage.get(name, 0.0) + count
+            if self._down is None:
+                await self._take(message)
+            else:
+                self._down.put(message)
         raise _Over(f"the service closed the connection after {max(0.0, self.now_s()):.2f} s of the session")
+
+    async def _take(self, message: str | bytes) -> None:
+        at_s = max(0.0, self.now_s())
+        heard = self.model.hear(message)
+        self._check(heard)
+        if heard.ready:
+            self.ready.set()
+        self.held.model = heard.model or self.held.model
+        self.held.text += heard.text
+        if heard.sound:
+            self._play(heard, at_s)
+        if heard.stops and (cut := self.playback.stop(at_s)) is not None:
+            if (told := self.model.cut_off(*cut)) is not None:
+                await self.send(told)
+        if heard.ended:
+            self.playback.finish()
+            self._done.add(heard.answer)
+        for name, count in heard.usage.items():
+            self.held.usage[name] = self.held.usage.get(name, 0.0) + count
 
     def _play(self, heard: Heard, at_s: float) -> None:
         if len(heard.sound) % 2:
@@ -222,25 +245,31 @@ class _Line:
 
 async def _converse(line: _Line, user: User, longest_s: float) -> None:
     """Sends the user's frames until the session is over."""
-    listener = asyncio.create_task(line.listen())
+    tasks = line.tasks()
     try:
         for message in line.held.opening:
-            await line.socket.send(message)
+            await line.send(message)
         waiting = asyncio.create_task(line.ready.wait())
-        await asyncio.wait({listener, waiting}, timeout=READY_S, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({*tasks, waiting}, timeout=READY_S, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
-        if listener.done():
-            await listener
+        await _raise(tasks)
         if not line.ready.is_set():
             raise _Over(f"the service did not begin the session within {READY_S:g} s")
-        await _send(line, user, listener, longest_s)
+        await _send(line, user, tasks, longest_s)
     finally:
-        listener.cancel()
-        with suppress(asyncio.CancelledError, Exception):
-            await listener
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _send(line: _Line, user: User, listener: asyncio.Task[None], longest_s: float) -> None:
+async def _raise(tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Raises what went wrong in one of the tasks."""
+    for task in tasks:
+        if task.done():
+            await task
+
+
+async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], longest_s: float) -> None:
     from websockets.exceptions import ConnectionClosed
 
     frame_s, number = line.held.frame_s, 0
@@ -249,8 +278,7 @@ async def _send(line: _Line, user: User, listener: asyncio.Task[None], longest_s
     while True:
         now_s = number * frame_s
         await asyncio.sleep(now_s + frame_s - line.now_s())
-        if listener.done():
-            await listener  # raises what went wrong
+        await _raise(tasks)
         line.playback.listen(now_s)
         samples = user.frame(number, line.playback)
         if samples is None:
@@ -258,9 +286,9 @@ async def _send(line: _Line, user: User, listener: asyncio.Task[None], longest_s
         if now_s >= longest_s:
             raise _Over(f"the session was not over after {longest_s:g} s, the longest that the script allows")
         try:
-            await line.socket.send(line.model.frame(samples.tobytes()))
+            await line.send(line.model.frame(samples.tobytes()))
         except ConnectionClosed:
-            await listener
+            await tasks[0]  # says when it was closed
         sent_s = line.now_s()
         if sent_s < before_s:
             raise _Over(f"the clock went back by {before_s - sent_s:.3f} s")

@@ -54,7 +54,7 @@ def held(folder, conversations, plans, *, users=None, run=virtual.run, **changed
                 if user is None:
                     user = ScriptedUser(script, conversation, Sounds(None, folder, model.rate_hz), 480)
                 return await hold(
-                    model, user, conversation.id, instructions=conversation.id, longest_s=script.longest_s
+                    model, user, conversation.id, script.model_copy(update={"instructions": conversation.id})
                 )
 
             try:
