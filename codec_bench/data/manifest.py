@@ -284,15 +284,13 @@ def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any
 
 def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
     import pyarrow
-    import pyarrow.parquet
 
-    from codec_bench.data.parquet import batches_of, sound_leaves
+    from codec_bench.data.parquet import batches_of, open_parquet, sound_leaves, value_type, values_of
 
     def plain(kind: pyarrow.DataType) -> bool:
-        kind = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
         types = pyarrow.types
         return any(
-            check(kind)
+            check(value_type(kind))
             for check in (
                 types.is_string,
                 types.is_large_string,
@@ -304,7 +302,7 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
         )
 
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with open_parquet(path) as file:
             schema = file.schema_arrow
             _check_header(path, schema.names, needed)
             sounds: dict[str, list[str]] = {}
@@ -324,7 +322,7 @@ def _read_parquet(path: str, needed: Sequence[str]) -> Iterator[Cells]:
                 columns = [
                     _sounds(path, name, number, batch.column(name).to_pylist() if sounds[name] else [{}] * size)
                     if name in sounds
-                    else batch.column(name).to_pylist()
+                    else values_of(batch.column(name))
                     for name in names
                 ]
                 for values in zip(*columns):

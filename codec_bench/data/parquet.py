@@ -45,7 +45,7 @@ class _Column:
 
     def __init__(self, name: str, field: pa.DataType, feature: Any, leaves: Sequence[str], siblings: set[str]) -> None:
         self.name, self.leaves, self.kind = name, list(leaves), "plain"
-        inner, listed = _item_type(field)
+        inner, listed = _item_type(value_type(field))
         self.typed = typed = sound_feature(feature)
         if _is_file(inner) and typed is not False and (typed or is_sound_name(name) or _is_struct(inner)):
             self.kind = "sounds" if listed else "sound"
@@ -56,6 +56,13 @@ class _Column:
             self.kind = "path"
         elif _is_numbers(field) and siblings & set(RATES) and (typed or is_sound_name(name)):
             self.kind, self.leaves = "sound", []
+
+
+def value_type(field: pa.DataType) -> pa.DataType:
+    """The type of the values of a column, which may be stored as their numbers in a dictionary."""
+    import pyarrow as pa
+
+    return field.value_type if pa.types.is_dictionary(field) else field
 
 
 def _item_type(field: pa.DataType) -> tuple[pa.DataType, bool]:
@@ -170,11 +177,10 @@ class ParquetRows:
         self, path: str, columns: Sequence[str], picks: array | None, start: int
     ) -> Iterator[tuple[int, dict[str, Any]]]:
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         local = os.path.abspath(self._place.local(path))
         try:
-            with pq.ParquetFile(local, buffer_size=_BUFFER_BYTES) as file:
+            with open_parquet(local, buffer_size=_BUFFER_BYTES) as file:
                 self._rows[path] = file.metadata.num_rows
                 plan = self._plan(file, path, columns)
                 first = 0
@@ -245,7 +251,7 @@ class ParquetRows:
     def _cells(self, column: _Column, batch: Any, places: Sequence[int], where: tuple[str, str, int]) -> list[Any]:
         """The values of one column: sounds as clips, everything else as plain values."""
         path, local, first = where
-        read: list[Any] = batch.column(column.name).to_pylist() if column.leaves else [True] * len(places)
+        read: list[Any] = values_of(batch.column(column.name)) if column.leaves else [True] * len(places)
         if column.kind == "sound":
             return [
                 None if value is None else Clip(str(Locator(local, column.name, first + at)))
@@ -280,6 +286,28 @@ def _columns(file: pq.ParquetFile, features: Mapping[str, Any]) -> dict[str, _Co
         name: _Column(name, schema.field(name).type, features.get(name), leaves[name], siblings - {name})
         for name in schema.names
     }
+
+
+def open_parquet(path: str, **options: Any) -> pq.ParquetFile:
+    """Opens a file whose texts are read as their distinct values: one that stands in many rows, such as a prompt, is then held once."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, **options) as file:
+        metadata, schema = file.metadata, file.schema_arrow
+    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+    return pq.ParquetFile(path, metadata=metadata, read_dictionary=texts, **options)
+
+
+def values_of(column: pa.Array) -> list[Any]:
+    """The values of a column. Rows that hold the same text of `open_parquet` hold the same object."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column.to_pylist()
+    codes = column.indices.to_pylist()
+    values = {code: column.dictionary[code].as_py() for code in set(codes) if code is not None}
+    return [values.get(code) for code in codes]
 
 
 def sound_leaves(file: pq.ParquetFile, name: str) -> list[str] | None:

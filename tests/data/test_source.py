@@ -229,3 +229,28 @@ def test_written_audio_is_found_again(tmp_path, rng):
     write_flac(tmp_path / "a b ü.flac", Audio(rng.uniform(-0.5, 0.5, 1600), 16_000))
     (sample,) = open_source(tmp_path)
     assert Audio.read(sample.audio).num_samples == 1600
+
+
+@pytest.mark.parametrize("named", ["test.parquet", "."], ids=["a manifest", "a folder"])
+def test_a_text_that_stands_in_every_row_of_a_table_is_not_held_for_each(named, tmp_path):
+    """A file of a few kilobytes, whose texts would take 2 GB if each row were given its own."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows, text = 2000, "x" * (1 << 20)
+    indices, values = pa.array([0] * (rows - 1) + [None], pa.int32()), pa.array([text])
+    columns = {
+        "id": [f"r{n}" for n in range(rows)],
+        "audio": [f"{n % 2}.wav" for n in range(rows)],
+        "text": pa.DictionaryArray.from_arrays(indices, values),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "test.parquet", compression="zstd", store_schema=False)
+    assert (tmp_path / "test.parquet").stat().st_size < 100_000
+    before, watched = pa.default_memory_pool(), pa.proxy_memory_pool(pa.default_memory_pool())
+    pa.set_memory_pool(watched)
+    try:
+        texts = [sample.text for sample in open_source(tmp_path / named)]
+    finally:
+        pa.set_memory_pool(before)
+    assert texts[-1] is None and texts[0] == text and len({id(one) for one in texts}) < 10  # once for some hundred rows
+    assert watched.max_memory() < 64 << 20
