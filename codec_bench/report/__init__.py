@@ -8,7 +8,7 @@ Which file to open
     `numbers.py`         how a number, an interval, a name and a note are written.
     `chance_level.py`    what stands beside the values of metrics of answers; `answers.py` what is said of the answers of a run.
     `breakdown/`         results by the values of a column; `robustness/` what wordings and the order of options do;
-                         `controls/` what answers have beyond those under controls.
+                         `controls/` what answers have beyond those under controls; `pairs.py` strengths of systems.
     `page/`              the page of a run; `figures/` its plots as files.
     `hugging_face.py`, `harnesses.py`  a run in the forms of other tools, and `export_facts.py` what these have in common.
     `trackers.py`        a run followed elsewhere while it goes on.

@@ -113,6 +113,7 @@ def import_(
 
 
 def _print(found: ListeningOutcome) -> None:
+    from codec_bench.report.pairs import strength_rows
     from codec_bench.terminal.output import console, table
 
     out = console()
@@ -128,6 +129,9 @@ def _print(found: ListeningOutcome) -> None:
     if found.pairs:
         names = ("A", "B", "A − B", "95 %", "p", "p (Holm)", "pairs")
         out.print(table(names, [_pair(pair) for pair in found.pairs], numeric=names[2:]))
+    if found.strengths is not None and found.strengths.systems:
+        of_strength, strong = strength_rows(found.strengths)
+        out.print(table(of_strength, strong, numeric=of_strength[1:]))
     if found.first_preferred is not None:
         value, over, *_ = _numbers(found.first_preferred, found)
         out.print(f"shown as A and preferred: {value} {over} of {found.first_preferred.n} choices without ties")
@@ -196,6 +200,7 @@ def _notes(found: ListeningOutcome) -> list[str]:
     """Why intervals are missing, and what post-screening did."""
     notes = [interval.note for one in found.systems for interval in (one.interval, one.over_raters, one.over_items)]
     notes += [pair.test.note for pair in found.pairs]
+    notes += [found.strengths.note] if found.strengths is not None else []
     told = list(dict.fromkeys(note for note in notes if note))
     if found.kind == "mushra":
         out = sum(bool(one.reasons) for one in found.screened)

@@ -25,9 +25,11 @@ from codec_bench.apps.listening.answers import Problem
 from codec_bench.apps.listening.key import REFERENCE, Key
 from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.apps.listening.ratings import REPEAT, USED, Rating, Screened, counted
+from codec_bench.errors import UserError
 from codec_bench.stats.crossed import crossed_interval, crossed_test
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
 from codec_bench.stats.paired import PairedTest, holm
+from codec_bench.stats.pairs import Duel, Strengths, strengths
 
 _SHARES = ("preference", "options")
 POSITION = "shown as A"
@@ -106,6 +108,7 @@ class ListeningOutcome:
         first_preferred: for a preference how often the side that was shown as A was preferred, without ties.
         problems: what is wrong with files and answers. ratings: every answer, with what became of it.
         csv: where the ratings were written, or None.
+        strengths: for preferences among three systems or more, how strong each is, with intervals over sounds and these raters.
     """
 
     sheet: str
@@ -122,6 +125,7 @@ class ListeningOutcome:
     ratings: Sequence[Rating]
     csv: Path | None = None
     screening_note: str | None = None
+    strengths: Strengths | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values, without the ratings, of which `statuses` counts what became of them."""
@@ -163,8 +167,20 @@ def outcome_of(
     return ListeningOutcome(
         key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, counted(rows)),
         _raters(key, rows, found), rule if key.kind == "mushra" else "none", found, _first(key, counted(rows)), problems, rows,
-        screening_note=void,
+        screening_note=void, strengths=_strengths(key, counted(rows)),
     )  # fmt: skip
+
+
+def _strengths(key: Key, used: Sequence[Rating]) -> Strengths | None:
+    """How strong the systems are by whom they were preferred to; None for two systems, whose share of preferences says it."""
+    if key.kind != "preference" or len(key.systems) < 3:
+        return None
+    scored = [(row, sound) for row, sound in zip(used, _sounds(used)) if row.score is not None]
+    duels = [Duel(row.system, row.other, row.score or 0.0, sound) for row, sound in scored]
+    try:
+        return strengths(duels)
+    except UserError as error:
+        return Strengths((), 0.0, len(duels), len({duel.unit for duel in duels}), error.message)
 
 
 def _value(key: Key, names: tuple[str, str], rows: Sequence[Rating]) -> SystemValue:

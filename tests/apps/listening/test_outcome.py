@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from codec_bench.apps.agreement.ratings import read_ratings
 from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import EQUAL
+from codec_bench.stats.pairs import Duel, strengths
 
 RATERS = [f"Rater {n}" for n in range(8)]
 LEVELS = {REFERENCE: 100, "zebra-codec": 70, "quagga-codec": 50, "(3.5k anchor)": 10, "(7k anchor)": 30}
@@ -218,3 +220,19 @@ def test_files_of_no_use_and_a_missing_key_end_with_a_sentence(tests, save, tmp_
     with pytest.raises(UserError, match="no rule of post-screening called 'p1204'"):
         mushra, of_mushra = tests["mushra"]
         codec_bench.import_listening(save("m.json", of_mushra, "Ann", careful(1)), key=mushra.key, screening="p1204")
+
+
+def test_preferences_among_three_systems_give_each_a_strength(codec_run, tmp_path, save):
+    made, key = opened(codec_run, tmp_path, "preference", items=6)
+    order = {name: n for n, name in enumerate(key.systems)}
+
+    def prefers(rater, trial):
+        better, worse = sorted(trial.stimuli, key=lambda one: order[one.system])
+        return (better, worse)[crc32(f"{rater} {trial.item}".encode()) % 3 == 0].id if rater % 2 else "tie"
+
+    files = [save(f"{n}.json", key, rater, lambda trial, _, n=n: prefers(n, trial)) for n, rater in enumerate(RATERS)]
+    found = codec_bench.import_listening(files, key=made.key)
+    rows = [row for row in found.ratings if row.status == "used" and row.score is not None]
+    same = strengths([Duel(row.system, row.other, row.score, row.speaker or f"item {row.id}") for row in rows])
+    assert found.strengths == same and {one.system for one in same.systems} == set(key.systems)
+    assert found.as_dict()["strengths"]["systems"][0]["points"] == same.systems[0].points

@@ -1,0 +1,23 @@
+"""How strong systems are by whom they were preferred to, as rows of a table (see `codec_bench.stats.pairs`)."""
+
+from __future__ import annotations
+
+from codec_bench.report.numbers import number
+from codec_bench.stats.pairs import Strengths
+
+_HEADS: tuple[str, ...] = ("system", "strength, points", "95 %", "plain Elo, by the order", "comparisons")
+
+
+def strength_rows(found: Strengths) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The heads and the rows of a table of strengths, the strongest system first."""
+    rows: list[tuple[str, ...]] = [
+        (
+            one.system,
+            number(one.points, 0, sign=True),
+            "–" if one.low is None or one.high is None else f"[{number(one.low, 0)}, {number(one.high, 0)}]",
+            f"{number(one.elo_low, 0)} to {number(one.elo_high, 0)}",
+            f"{one.duels:,}",
+        )
+        for one in found.systems
+    ]
+    return _HEADS, rows

@@ -1,0 +1,280 @@
+"""Two at a time: how often one of two is preferred, and how strong many systems are by whom they were preferred to.
+
+How it is done
+    A win rate is the mean of 1 for a win, 0.5 for a tie and 0 for a loss; its interval is that of `stats.intervals`, over clusters of
+    items where they are known.
+    Strengths are those of Bradley and Terry (1952) with Davidson's ties (1970): A wins with odds p(A), B with p(B), and they tie with
+    nu * sqrt(p(A) * p(B)). The likelihood is that of a log-linear model and has one maximum, which Newton's method finds. Without a tie nu is 0.
+    The intervals are percentiles over `DRAWS` sets of items that are drawn with replacement (clusters where they are known), each fitted anew.
+    A strength is finite only where, among any two groups of systems, each has won against the other or tied (Ford 1957). Draws in
+    which that does not hold are counted, and where they are more than `MOST_LOST` there is no interval.
+
+Conventions
+    A strength is in points of the Elo scale: 400 points are odds of 10 to 1. The mean of all systems is 0.
+    Elo's own update depends on the order in which comparisons come. `elo_spread` shows by how much; nothing else uses it.
+
+References: Davidson 1970, "On extending the Bradley-Terry model to accommodate ties in paired comparison experiments"; Ford 1957,
+"Solution of a ranking problem from binary comparisons".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from codec_bench.errors import UserError
+from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, too_few, unit_codes
+
+DRAWS = 1000
+MOST_LOST = 0.025
+POINTS = 400 / np.log(10)
+K, START = 32.0, 0.0
+_NO_TIES = -60.0
+_STEPS, _LONGEST, _SMALL = 200, 2.0, 1e-9
+_AT_ONCE = 1 << 22
+
+
+class Duel(NamedTuple):
+    """One comparison: `score` is 1 where `a` was preferred, 0 where `b` was, 0.5 for a tie; `unit` is the item or its cluster."""
+
+    a: str
+    b: str
+    score: float
+    unit: Hashable = None
+
+
+@dataclass(frozen=True, slots=True)
+class WinRate:
+    """How often the first of two is preferred.
+
+    Args:
+        value: wins and half of the ties over all; None if there are no comparisons. interval: of the value.
+        wins, ties, losses: counts.
+    """
+
+    value: float | None
+    interval: Interval
+    wins: int
+    ties: int
+    losses: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strength:
+    """One system.
+
+    Args:
+        points: its strength; None if it has no finite one. low, high: the ends of the 95 % interval; None where there is none.
+        elo_low, elo_high: the least and the most that plain Elo gives it over random orders of the same comparisons.
+        duels: how many comparisons it is in.
+    """
+
+    system: str
+    points: float | None
+    low: float | None
+    high: float | None
+    elo_low: float
+    elo_high: float
+    duels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Strengths:
+    """The systems of some comparisons, the strongest first.
+
+    Args:
+        systems: the systems. tie: nu of Davidson's model; 0 if there is no tie. duels, units: how many comparisons, and independent units.
+        note: why there are no strengths or no intervals, or None.
+    """
+
+    systems: Sequence[Strength]
+    tie: float
+    duels: int
+    units: int
+    note: str | None = None
+
+
+def win_rate(scores: Sequence[float], clusters: Sequence[Hashable | None] | None = None) -> WinRate:
+    """How often the first of two is preferred.
+
+    Args:
+        scores: 1, 0.5 or 0 of each comparison. clusters: the unit of each, as for `interval`.
+
+    Examples:
+        >>> found = win_rate([1, 1, 0.5, 0, 1, 1, 0.5, 1])
+        >>> found.value, found.wins, found.ties, found.losses
+        (0.75, 5, 2, 1)
+    """
+    wins, ties = sum(score == 1 for score in scores), sum(score == 0.5 for score in scores)
+    found = interval(scores, clusters=clusters, bounds=(0.0, 1.0))
+    return WinRate(sum(scores) / len(scores) if scores else None, found, wins, ties, len(scores) - wins - ties)
+
+
+def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> Strengths:
+    """How strong systems are by whom they were preferred to.
+
+    Args:
+        duels: the comparisons, of two different systems each. seed: of the draws of items. draws: how many.
+
+    Raises:
+        UserError: there is no comparison, or the systems fall into groups that were never compared with each other.
+
+    Examples:
+        >>> won = {("a", "b"): 30, ("b", "a"): 10, ("b", "c"): 30, ("c", "b"): 10}
+        >>> found = strengths([Duel(a, b, 1.0, n) for (a, b), times in won.items() for n in range(times)])
+        >>> [(one.system, round(one.points, 1)) for one in found.systems]  # odds of 3 to 1 are 190.8 points
+        [('a', 190.8), ('b', 0.0), ('c', -190.8)]
+    """
+    names = sorted({name for duel in duels for name in (duel.a, duel.b)})
+    _check_connected(duels, names)
+    codes = unit_codes([duel.unit for duel in duels], len(duels))
+    assert codes is not None  # every comparison has a label or is a unit by itself
+    units, pairs = int(codes.max()) + 1, sorted({_pair(duel) for duel in duels})
+    table = _counted(duels, pairs, codes, units)
+    sides = np.asarray([[names.index(a), names.index(b)] for a, b in pairs])
+    spread, each = elo_spread(duels, seed=seed), {name: sum(name in duel[:2] for duel in duels) for name in names}
+    whole = table.sum(axis=0)[None]
+    if not _finite(whole, sides, len(names))[0]:
+        told = "some systems won or lost all of their comparisons with the others, so that no finite strength explains them"
+        return Strengths(
+            [Strength(name, None, None, None, *spread[name], each[name]) for name in names],
+            0.0,
+            len(duels),
+            units,
+            told,
+        )
+    points, tie = _fitted(whole, sides, len(names))
+    ends, note = _ends(table, sides, len(names), seed, draws)
+    found = [
+        Strength(name, float(value), *low_high, *spread[name], each[name])
+        for name, value, low_high in zip(names, points[0], ends)
+    ]
+    found.sort(key=lambda one: (-(one.points or 0.0), one.system))
+    return Strengths(found, float(np.exp(tie[0])) if tie[0] > _NO_TIES else 0.0, len(duels), units, note)
+
+
+def elo_spread(duels: Sequence[Duel], *, orders: int = 100, seed: int = 0) -> Mapping[str, tuple[float, float]]:
+    """The least and the most that plain Elo gives each system over random orders of the same comparisons.
+
+    Args:
+        duels: the comparisons. orders: how many orders are tried. seed: of the orders.
+    """
+    names = sorted({name for duel in duels for name in (duel.a, duel.b)})
+    draw = np.random.default_rng(seed)
+    found = np.asarray([elo([duels[n] for n in draw.permutation(len(duels))], names) for _ in range(orders)])
+    return {name: (float(found[:, n].min()), float(found[:, n].max())) for n, name in enumerate(names)}
+
+
+def elo(duels: Sequence[Duel], names: Sequence[str]) -> list[float]:
+    """The ratings of systems after Elo's update of each comparison in turn, from 0 with K = 32, in the order of `names`."""
+    rating = dict.fromkeys(names, START)
+    for duel in duels:
+        expected = 1 / (1 + 10 ** ((rating[duel.b] - rating[duel.a]) / 400))
+        change = K * (duel.score - expected)
+        rating[duel.a] += change
+        rating[duel.b] -= change
+    return [rating[name] for name in names]
+
+
+def _pair(duel: Duel) -> tuple[str, str]:
+    return (duel.a, duel.b) if duel.a < duel.b else (duel.b, duel.a)
+
+
+def _check_connected(duels: Sequence[Duel], names: Sequence[str]) -> None:
+    if not duels:
+        raise UserError("there is no comparison of two systems")
+    group = {name: name for name in names}
+    for a, b in (duel[:2] for duel in duels):
+        if group[a] != group[b]:
+            group = {name: group[a] if of == group[b] else of for name, of in group.items()}
+    groups = [[name for name in names if group[name] == of] for of in dict.fromkeys(group.values())]
+    if len(groups) > 1:
+        told = " and ".join(", ".join(held) for held in groups)
+        raise UserError(
+            f"the comparisons fall into groups that were never compared with each other: {told}",
+            hint="compare one system of each group, or take the groups one by one",
+        )
+
+
+def _counted(duels: Sequence[Duel], pairs: Sequence[tuple[str, str]], codes: np.ndarray, units: int) -> np.ndarray:
+    """How often the first won, the second won, and neither: float64 `(units, pairs, 3)`."""
+    place = {pair: n for n, pair in enumerate(pairs)}
+    table = np.zeros((units, len(pairs), 3))
+    for code, duel in zip(codes.tolist(), duels):
+        pair = _pair(duel)
+        score = duel.score if pair == (duel.a, duel.b) else 1 - duel.score
+        table[code, place[pair], {1.0: 0, 0.0: 1}.get(score, 2)] += 1
+    return table
+
+
+def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
+    """Whether strengths are finite: whether each system reaches each other one by wins and ties, bool `(draws,)`."""
+    reach = np.broadcast_to(np.eye(systems, dtype=bool), (len(counts), systems, systems)).copy()
+    for n, (a, b) in enumerate(sides):
+        reach[:, a, b] |= (counts[:, n, 0] + counts[:, n, 2]) > 0
+        reach[:, b, a] |= (counts[:, n, 1] + counts[:, n, 2]) > 0
+    for _ in range(max(1, int(np.ceil(np.log2(systems))))):
+        reach = np.matmul(reach.astype(np.int32), reach.astype(np.int32)) > 0
+    return np.asarray(reach.reshape(len(counts), -1).all(axis=1))
+
+
+def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.ndarray, np.ndarray]:
+    """The strengths in points `(draws, systems)`, and log nu `(draws,)`, of counts `(draws, pairs, 3)` whose strengths are finite."""
+    design = np.zeros((len(sides), 3, systems + 1))
+    for n, (a, b) in enumerate(sides):
+        design[n, 0, a] = design[n, 1, b] = design[n, 2, systems] = 1
+        design[n, 2, [a, b]] = 0.5
+    tied = counts[:, :, 2].sum(axis=1) > 0
+    found = np.zeros((len(counts), systems + 1))
+    found[:, systems] = np.where(tied, 0.0, _NO_TIES)
+    centre = np.zeros((systems + 1, systems + 1))
+    centre[:systems, :systems] = 1
+    for _ in range(_STEPS):
+        odds = np.einsum("dp,nkp->dnk", found, design)
+        shares = np.exp(odds - odds.max(axis=2, keepdims=True))
+        shares /= shares.sum(axis=2, keepdims=True)
+        expected = counts.sum(axis=2, keepdims=True) * shares
+        slope = np.einsum("dnk,nkp->dp", counts - expected, design)
+        mean = np.einsum("dnk,nkp->dnp", shares, design)
+        bend = np.einsum("dnk,nkp,nkq->dpq", expected, design, design, optimize=True)
+        bend -= np.einsum("dn,dnp,dnq->dpq", counts.sum(axis=2), mean, mean, optimize=True)
+        bend += centre
+        slope[~tied, systems], bend[~tied, systems, :], bend[~tied, :, systems] = 0, 0, 0
+        bend[~tied, systems, systems] = 1
+        bend[:, systems, systems] += 1e-9  # where all are ties, nu has no finite value
+        step = np.clip(np.linalg.solve(bend, slope[..., None])[..., 0], -_LONGEST, _LONGEST)
+        found = np.clip(found + step, _NO_TIES, -_NO_TIES)
+        if np.abs(step[:, :systems]).max() < _SMALL:
+            break
+    points = POINTS * (found[:, :systems] - found[:, :systems].mean(axis=1, keepdims=True))
+    return points, found[:, systems]
+
+
+def _ends(
+    table: np.ndarray, sides: np.ndarray, systems: int, seed: int, draws: int
+) -> tuple[list[tuple[float | None, float | None]], str | None]:
+    """The ends of the interval of each strength, and why there are none."""
+    units = len(table)
+    none: list[tuple[float | None, float | None]] = [(None, None)] * systems
+    if units < FEWEST_UNITS:
+        return none, too_few(units, FEWEST_UNITS, "an interval")
+    draw, flat = np.random.default_rng(seed), table.reshape(units, -1)
+    block = max(1, min(draws, _AT_ONCE // units))
+    counts = np.concatenate(
+        [
+            draw.multinomial(units, np.full(units, 1 / units), size=min(block, draws - at)) @ flat
+            for at in range(0, draws, block)
+        ]
+    ).reshape(draws, len(sides), 3)
+    finite = _finite(counts, sides, systems)
+    if (lost := int((~finite).sum())) > MOST_LOST * draws:
+        return (
+            none,
+            f"in {lost:,} of {draws:,} draws of items some system won or lost all of its comparisons, so that there is no interval",
+        )
+    points, _ = _fitted(counts[finite], sides, systems)
+    low, high = np.quantile(points, [0.025, 0.975], axis=0)
+    return [(float(a), float(b)) for a, b in zip(low, high)], None

@@ -1,0 +1,144 @@
+"""Two at a time: strengths against a general optimiser of the same likelihood, against closed forms, and on systems of known strength."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from codec_bench.errors import UserError
+from codec_bench.stats.intervals import interval
+from codec_bench.stats.pairs import POINTS, Duel, elo, elo_spread, strengths, win_rate
+
+NAMES = ("a", "b", "c", "d")
+TRUE = np.array([1.0, 0.3, -0.2, -1.1])
+NU = 0.6
+
+
+def drawn(draw, items):
+    """Comparisons of every pair about each item, by Davidson's model."""
+    duels = []
+    for item in range(items):
+        for i in range(len(TRUE)):
+            for j in range(i + 1, len(TRUE)):
+                odds = np.array([np.exp(TRUE[i]), np.exp(TRUE[j]), NU * np.exp((TRUE[i] + TRUE[j]) / 2)])
+                score = (1.0, 0.0, 0.5)[draw.choice(3, p=odds / odds.sum())]
+                duels.append(
+                    Duel(NAMES[i], NAMES[j], score, item)
+                    if draw.random() < 0.5
+                    else Duel(NAMES[j], NAMES[i], 1 - score, item)
+                )
+    return duels
+
+
+def by_optimiser(duels):
+    """The strengths in points by scipy's BFGS over Davidson's likelihood, one comparison at a time."""
+    names = sorted({name for duel in duels for name in duel[:2]})
+
+    def loss(given):
+        theta = dict(zip(names, given)) | {"nu": given[-1]}
+        total = 0.0
+        for duel in duels:
+            a, b = theta[duel.a], theta[duel.b]
+            tie = theta["nu"] + (a + b) / 2
+            total -= {1.0: a, 0.0: b, 0.5: tie}[duel.score] - np.logaddexp(np.logaddexp(a, b), tie)
+        return total + 1e-3 * sum(given[:-1]) ** 2
+
+    found = minimize(loss, np.zeros(len(names) + 1), method="BFGS", options={"gtol": 1e-8})
+    theta = found.x[:-1] - found.x[:-1].mean()
+    return dict(zip(names, POINTS * theta)), np.exp(found.x[-1])
+
+
+def test_strengths_are_those_of_a_general_optimiser():
+    duels = drawn(np.random.default_rng(3), 40)
+    expected, nu = by_optimiser(duels)
+    found = strengths(duels, draws=50)
+    assert {one.system: one.points for one in found.systems} == pytest.approx(expected, abs=0.01)
+    assert found.tie == pytest.approx(nu, rel=1e-4)
+    assert [one.system for one in found.systems] == sorted(expected, key=expected.get, reverse=True)
+
+
+def test_two_systems_have_the_odds_of_their_wins():
+    """In Davidson's model of two systems the strengths are the log of wins over losses, whatever the ties."""
+    duels = [Duel("a", "b", score, n) for n, score in enumerate([1.0] * 30 + [0.0] * 10 + [0.5] * 20)]
+    found = {one.system: one.points for one in strengths(duels).systems}
+    assert found["a"] - found["b"] == pytest.approx(POINTS * np.log(3), abs=1e-6)
+    assert strengths(duels).tie == pytest.approx(20 / np.sqrt(30 * 10), rel=1e-6)
+
+
+def test_without_a_tie_it_is_bradley_and_terry():
+    """Zermelo's condition: the wins of each system are those that its strength expects."""
+    draw = np.random.default_rng(5)
+    duels = [duel for duel in drawn(draw, 60) if duel.score != 0.5]
+    found = strengths(duels, draws=20)
+    points = {one.system: one.points for one in found.systems}
+    assert found.tie == 0
+    for name in NAMES:
+        wins = sum((duel.score if duel.a == name else 1 - duel.score) for duel in duels if name in duel[:2])
+        expected = sum(
+            1 / (1 + 10 ** ((points[other] - points[name]) / 400))
+            for duel in duels if name in duel[:2] for other in [duel.b if duel.a == name else duel.a]
+        )  # fmt: skip
+        assert wins == pytest.approx(expected, abs=1e-6)
+
+
+def test_neither_the_order_nor_the_side_matters_to_strengths_and_the_order_does_to_elo():
+    duels = drawn(np.random.default_rng(7), 30)
+    turned = [Duel(duel.b, duel.a, 1 - duel.score, duel.unit) for duel in reversed(duels)]
+    one, other = (strengths(given, draws=20).systems for given in (duels, turned))
+    assert [s.points for s in one] == pytest.approx([s.points for s in other], abs=1e-6)
+    assert elo(duels, NAMES) != pytest.approx(elo(list(reversed(duels)), NAMES), abs=5)
+    spread = elo_spread(duels)
+    assert all(high - low > 20 for low, high in spread.values())
+    # One comparison of two equals: half of K goes from one to the other.
+    assert elo([Duel("a", "b", 1.0)], ("a", "b")) == [16.0, -16.0]
+
+
+def test_a_graph_that_is_not_connected_is_one_sentence():
+    with pytest.raises(UserError, match="never compared with each other: a, b and c, d") as error:
+        strengths([Duel("a", "b", 1.0, 1), Duel("c", "d", 0.0, 2)])
+    assert "\n" not in error.value.message
+    with pytest.raises(UserError, match="no comparison"):
+        strengths([])
+
+
+def test_who_always_wins_has_no_finite_strength():
+    found = strengths([Duel("a", "b", 1.0, n) for n in range(20)] + [Duel("b", "c", n % 2, n) for n in range(20)])
+    assert all(one.points is None for one in found.systems) and "no finite strength" in found.note
+
+
+def test_few_units_and_draws_without_a_strength_have_no_interval():
+    few = strengths([Duel("a", "b", n % 2, n // 20) for n in range(40)])
+    assert few.units == 2 and few.systems[0].low is None and "an interval" in few.note
+    rare = strengths([Duel("a", "b", float(n > 0), n) for n in range(20)])
+    assert rare.systems[0].points is not None and rare.systems[0].low is None and "draws of items" in rare.note
+
+
+def test_a_win_rate_is_the_mean_with_the_interval_of_clusters():
+    scores, clusters = [1, 0, 0.5, 1, 1, 0.5, 0, 1] * 3, [n // 2 for n in range(24)]
+    found = win_rate(scores, clusters)
+    assert found.value == np.mean(scores) and (found.wins, found.ties, found.losses) == (12, 6, 6)
+    assert found.interval == interval(scores, clusters=clusters, bounds=(0, 1))
+
+
+def covered(repetitions, items):
+    draw, inside, asked = np.random.default_rng(11), 0, 0
+    true = POINTS * (TRUE - TRUE.mean())
+    for _ in range(repetitions):
+        found = {one.system: one for one in strengths(drawn(draw, items), draws=300, seed=1).systems}
+        for name, value in zip(NAMES, true):
+            if found[name].low is not None:
+                asked += 1
+                inside += found[name].low <= value <= found[name].high
+    return inside / asked, asked / (repetitions * len(NAMES))
+
+
+def test_intervals_hold_the_strengths_that_are_known():
+    coverage, kept = covered(25, 50)
+    assert coverage >= 0.88 and kept == 1
+
+
+@pytest.mark.long
+def test_intervals_hold_the_strengths_that_are_known_in_a_thousand_repetitions():
+    coverage, kept = covered(1000, 50)
+    assert coverage >= 0.92 and kept >= 0.99
