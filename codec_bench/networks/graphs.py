@@ -120,7 +120,7 @@ class _Pool:
         finally:
             torch.set_autocast_cache_enabled(cached)
             torch.cuda.set_stream(before)  # a capture that failed leaves its own stream behind
-        before.wait_stream(self.stream)
+            before.wait_stream(self.stream)  # also then: the first pass may still read what is freed now
         return _Capture(graph, static, result)
 
     def release(self) -> None:

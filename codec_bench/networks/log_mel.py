@@ -15,7 +15,7 @@ from itertools import accumulate
 import numpy as np
 import torch
 
-from codec_bench.networks.transfer import uploaded, zeros_for
+from codec_bench.networks.transfer import sent, uploaded, zeros_for
 
 RATE_HZ = 16_000
 WINDOW, HOP = 400, 160
@@ -106,7 +106,7 @@ def _lay(room: np.ndarray, signal: np.ndarray) -> None:
 @cache
 def _analysis_on(device: torch.device, n_mels: int) -> tuple[torch.Tensor, ...]:
     """The same as `_analysis` on a device, sent there once."""
-    return tuple(torch.from_numpy(values).to(device) for values in _analysis(n_mels))
+    return tuple(sent(_analysis(n_mels), device))
 
 
 @cache

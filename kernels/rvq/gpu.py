@@ -6,7 +6,8 @@ Each product runs on the tensor cores as three TF32 products, which together hav
 
 Conventions
     As in `cpu`. Any strides are supported, so `(items, dims, frames)` is not transposed in memory.
-    TRITON_INTERPRET=1, set before this module is imported, runs the same kernels on CPU tensors.
+    TRITON_INTERPRET=1, set before this module is imported, runs the same kernels on CPU tensors. `tests/gpu/test_launches.py`
+    checks what they read and write.
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@
     seen.waits, seen.uploads         # where the host waited for the device, and where it sent something there
 
 What a real device would refuse is refused here: an operation on tensors of both places, NumPy's view of a tensor on the
-device, a Triton kernel that is given a tensor of the CPU or of another type than it reads, a tensor of another stream that
-was not waited for. What is copied to pinned memory is there only once its event was waited for. CUDA graphs are recorded and
-replayed (`pretended_graphs.py`). Values can be compared with the CPU's. It shows nothing about speed, autocast or rounding of
-a real device, nor about memory that is freed too early.
+device, a tensor of another stream that was not waited for. So is what it would get wrong in silence: launches of Triton kernels
+that use memory which is not theirs (`pretended_launches.py`), memory that another stream could take meanwhile
+(`pretended_memory.py`). What is copied to pinned memory is there only once its event was waited for, and an upload from memory
+that is not pinned is a wait. CUDA graphs are recorded and replayed (`pretended_graphs.py`). Values can be compared with the
+CPU's. docs/design/kernels.md says what it cannot see.
 
 How it works: a tensor on the device is a wrapper (a subclass of Tensor) around one on the CPU. A dispatch mode sees every
 operation of torch, unwraps what it is given, lets the CPU compute, and wraps what comes out. Operations of the network
@@ -18,28 +19,27 @@ that torch would decompose by device, recurrent layers and Triton kernels, are r
 
 from __future__ import annotations
 
-import math
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
 from typing import Any
 from unittest import mock
 
 import pretended_graphs
 import torch
+from pretended_launches import Kernel, kernels_of
+from pretended_memory import COMMON, Block, Memory, Stream, fill_of, poisoned
+from pretended_seen import Seen, line
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 HERE, THERE = torch.device("cpu"), torch.device("cuda:0")
-_ROOT = Path(__file__).resolve().parents[2]
 # What a device can only answer when all earlier work is done, since the shape of the result depends on the values.
 _WAITING = {
-    "nonzero", "_unique", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal", "is_nonzero",
-    "repeat_interleave.Tensor",
+    "nonzero", "_unique", "_unique2", "unique_dim", "unique_consecutive", "masked_select", "equal", "is_nonzero", "bincount",
+    "repeat_interleave.Tensor", "_linalg_check_errors",
 }  # fmt: skip
+_EMPTY = {"empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided"}
 _PRODUCTS = {"convolution", "mm", "addmm", "bmm", "baddbmm"}
 
 
@@ -52,10 +52,12 @@ class There(torch.Tensor):
 
     Attributes
         kept: the tensor on the CPU that holds its numbers. made: the stream that made it, and the step of this stream.
+        block: the piece of memory that it lies in.
     """
 
     kept: torch.Tensor
     made: tuple[Stream, int]
+    block: Block
 
     @staticmethod
     def __new__(cls, kept: torch.Tensor) -> There:
@@ -65,6 +67,9 @@ class There(torch.Tensor):
         )  # fmt: skip
         made.kept = kept
         made.made = _now().stream.step()
+        made.block = _now().block(kept)
+        if _now().capture is not None:
+            _now().capture.gave(made)
         return made
 
     device = property(lambda self: THERE)
@@ -90,6 +95,13 @@ class There(torch.Tensor):
     def __array__(self, *_: Any, **__: Any) -> Any:
         return self.numpy()
 
+    def numbers(self) -> torch.Tensor:
+        """For tests: what stands in it, without a wait."""
+        return self.kept.clone()
+
+    def record_stream(self, stream: Stream) -> None:
+        self.block.recorded.add(stream)
+
     def tolist(self) -> Any:
         return self.cpu().tolist()
 
@@ -99,65 +111,6 @@ class There(torch.Tensor):
     @classmethod
     def __torch_dispatch__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return _now().run(function, args, kwargs or {})
-
-
-@dataclass
-class Seen:
-    """What happened on the device.
-
-    Attributes
-        waits, uploads: how often each line of the project made the host wait, or sent numbers to the device.
-        launches: how many operations ran there; a replay is one. captures, replays: of CUDA graphs. kernels: how often each Triton kernel was launched.
-        rough: lines that multiplied where TensorFloat-32 was allowed.
-    """
-
-    waits: Counter[str] = field(default_factory=Counter)
-    uploads: Counter[str] = field(default_factory=Counter)
-    launches: int = 0
-    captures: int = 0
-    replays: int = 0
-    kernels: Counter[str] = field(default_factory=Counter)
-    rough: Counter[str] = field(default_factory=Counter)
-
-    def multiplied(self, *, by_cudnn: bool) -> None:
-        """Notes a product, with the precision that is allowed now."""
-        operation = torch.backends.cudnn.conv if by_cudnn else torch.backends.cuda.matmul
-        if operation.fp32_precision == "tf32":
-            self.rough[_line()] += 1
-
-    def forget(self) -> None:
-        """Begins to count again."""
-        for counts in (self.waits, self.uploads, self.kernels, self.rough):
-            counts.clear()
-        self.launches = self.captures = self.replays = 0
-
-
-class Stream:
-    """A stream of the pretended device: how many steps it has taken, and which steps of others it has waited for.
-
-    Copies to the host that nobody has waited for are in `copies`.
-    """
-
-    def __init__(self, device: Any = None) -> None:
-        self.steps = 0
-        self.after: dict[Stream, int] = {}
-        self.copies: list[Callable[[], Any]] = []
-
-    def step(self) -> tuple[Stream, int]:
-        self.steps += 1
-        return self, self.steps
-
-    def sees(self, made: tuple[Stream, int]) -> bool:
-        return made[0] is self or self.after.get(made[0], 0) >= made[1]
-
-    def wait_stream(self, other: Stream) -> None:
-        event = Event()
-        event.record(other)
-        self.wait_event(event)
-
-    def wait_event(self, event: Event) -> None:
-        for stream, steps in event.after.items():
-            self.after[stream] = max(steps, self.after.get(stream, 0))
 
 
 class Event:
@@ -177,7 +130,8 @@ class Event:
         self.stream, self.copies = stream, len(stream.copies)
 
     def synchronize(self) -> None:
-        _now().seen.waits[f"event {_line()}"] += 1
+        _now().seen.waits[f"event {line()}"] += 1
+        _now().memory.host.wait_event(self)
         for copy in self.stream.copies[: self.copies]:
             copy()
         self.stream.copies = self.stream.copies[self.copies :]
@@ -196,25 +150,33 @@ class _Device(TorchDispatchMode):
     def __init__(self, seen: Seen) -> None:
         super().__init__()
         self.seen = seen
+        self.memory = Memory()
+        seen.early = self.memory.early
         self.stream = Stream()
         self.capture: Any = None
+        self.launches = seen.checks
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.run(function, args, kwargs or {})
+
+    def block(self, kept: torch.Tensor) -> Block:
+        """The piece of memory that a tensor of the device lies in; a new one belongs to the current stream."""
+        return self.memory.block(kept, self.stream, COMMON if self.capture is None else self.capture.pool)
 
     def run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """One operation of torch, wherever its tensors are."""
         name, overload = function._schema.name.split("::")[1], function._overloadname
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
         there = [tensor for tensor in tensors if isinstance(tensor, There)]
+        if kwargs.get("pin_memory"):
+            return self.memory.pin(function(*args, **{**kwargs, "pin_memory": False}))
         kwargs = {key: value for key, value in kwargs.items() if key != "pin_memory"}
         asked = torch.device(kwargs["device"]) if kwargs.get("device") is not None else None
         if name == "device":
             return THERE
         if name == "_has_compatible_shallow_copy_type":
             return False
-        if any(not self.stream.sees(tensor.made) for tensor in there):
-            raise Mixed(f"{name} of a tensor of another stream that was not waited for {_line()}")
+        self.use(name, there)
         if name in ("_to_copy", "copy_"):
             return self._copied(function, args, kwargs, asked)
         if not there and (asked is None or asked.type != "cuda"):
@@ -225,7 +187,7 @@ class _Device(TorchDispatchMode):
         if name == "_fused_sdp_choice":
             return 0  # attention as plain products
         self._check(name, args, tensors, asked, kwargs.get("generator"))
-        if name in _WAITING or f"{name}.{overload}" in _WAITING or (name == "index" and _by_booleans(args[1])):
+        if name in _WAITING or f"{name}.{overload}" in _WAITING or _counts_first(name, args):
             self._waits(name)
         self.seen.launches += 1
         if name in _PRODUCTS:
@@ -234,35 +196,51 @@ class _Device(TorchDispatchMode):
             args = (args[0].kept.float(), *args[1:])
         given = {key: HERE if key == "device" else value for key, value in kwargs.items()}
         made = self.ran(function, *tree_map(_kept, (args, given)))
+        if name in _EMPTY:
+            poisoned(made)
         known = {id(tensor.kept): tensor for tensor in there}  # what is written in place is given back as it was
         return tree_map(lambda leaf: known[id(leaf)] if id(leaf) in known else _wrapped(leaf), made)
 
+    def use(self, name: str, there: list[There]) -> None:
+        """Notes that the current stream uses tensors, and refuses what it may not use yet."""
+        for tensor in there:
+            if not self.stream.sees(tensor.made) and not self.memory.host.sees(tensor.made):
+                raise Mixed(f"{name} of a tensor of another stream that was not waited for {line()}")
+            if tensor.block.owner is not self.stream and self.capture is None:
+                tensor.block.uses[self.stream] = (self.stream.step()[1], line())
+
     def _copied(self, function: Any, args: Any, kwargs: dict[str, Any], asked: torch.device | None) -> Any:
         """A copy, which may go from one place to the other."""
-        source = args[1] if function._schema.name.endswith("copy_") else args[0]
-        if function._schema.name.endswith("copy_"):
-            to, call, given = args[0].device, function, tree_map(_kept, args)
-            if to.type == "cpu" and isinstance(source, There) and (*args[2:], kwargs.get("non_blocking", False))[0]:
-                if self.capture is not None:
-                    raise RuntimeError(f"{pretended_graphs.REFUSED}: a copy to the host {_line()}")
-                values = source.kept.clone()
-                self.stream.copies.append(lambda: args[0].copy_(values))
-                return args[0].fill_(math.nan if args[0].is_floating_point() else -1)
-        else:
-            # A copy between places is always a copy, which the CPU alone would not make for an equal type.
-            to, call, given = asked or source.device, _copy, (function, _kept(source))
-        if to.type == "cuda" and not isinstance(source, There) and source.numel():
-            self._uploads("")
-        elif to.type == "cpu" and isinstance(source, There):
-            self._waits("copy")
+        onto = function._schema.name.endswith("copy_")
+        source, to = (args[1], args[0].device) if onto else (args[0], asked or args[0].device)
+        # As torch does: a copy whose target is made for it goes to pinned memory if it is told not to wait.
+        free = bool((*args[2:], kwargs.get("non_blocking", False))[0] if onto else kwargs.get("non_blocking", False))
         options = {key: value for key, value in kwargs.items() if key != "device"}
+        if to.type == "cpu" and isinstance(source, There):
+            if free and (not onto or self.memory.is_pinned(args[0])):
+                return self._later(source, args[0] if onto else _copy(function, source.kept, **options))
+            self._waits("copy")
+        elif to.type == "cuda" and not isinstance(source, There) and source.numel():
+            self._uploads("")
+            if not free or not self.memory.is_pinned(source):
+                self._waits("upload")
+        # A copy between places is always a copy, which the CPU alone would not make for an equal type.
+        call, given = (function, tree_map(_kept, args)) if onto else (_copy, (function, _kept(source)))
         if to.type == "cuda" or isinstance(source, There):
             made = self.ran(call, given, options)
         else:
             made = call(*given, **options)
-        if function._schema.name.endswith("copy_"):
+        if onto:
             return args[0]
         return There(made) if to.type == "cuda" else made
+
+    def _later(self, source: There, here: torch.Tensor) -> torch.Tensor:
+        """A copy to pinned memory, whose numbers are there only after an event was waited for."""
+        if self.capture is not None:
+            raise RuntimeError(f"{pretended_graphs.REFUSED}: a copy to the host {line()}")
+        values = source.kept.clone()
+        self.stream.copies.append(lambda: here.copy_(values))
+        return here.fill_(fill_of(here))
 
     def ran(self, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """What an operation on the tensors of the CPU gives; it is recorded if a graph is being captured."""
@@ -273,27 +251,34 @@ class _Device(TorchDispatchMode):
 
     def _waits(self, what: str) -> None:
         if self.capture is not None:
-            raise RuntimeError(f"{pretended_graphs.REFUSED}: {what} {_line()}")
-        self.seen.waits[f"{what} {_line()}"] += 1
+            raise RuntimeError(f"{pretended_graphs.REFUSED}: {what} {line()}")
+        self.seen.waits[f"{what} {line()}"] += 1
+        self.memory.host.wait_stream(self.stream)
+
+    def synchronize(self, _: Any = None) -> None:
+        """As `torch.cuda.synchronize`: the host waits for all streams."""
+        self._waits("synchronize")
+        self.memory.wait()
 
     def _uploads(self, what: str, count: int = 1) -> None:
         if self.capture is not None:
-            raise RuntimeError(f"{pretended_graphs.REFUSED}: an upload {_line()}")
-        self.seen.uploads[f"{what}{_line()}"] += count
+            raise RuntimeError(f"{pretended_graphs.REFUSED}: an upload {line()}")
+        self.seen.uploads[f"{what}{line()}"] += count
 
     def _check(self, name: str, args: Any, tensors: list[Any], asked: Any, generator: Any) -> None:
         strangers = [tensor for tensor in tensors if not isinstance(tensor, There) and tensor.dim()]
         indices = name.startswith(("index", "_index_put")) and isinstance(args[0], There)
         if strangers and indices and isinstance(args[1], (list, tuple)):  # a real device takes them, and uploads them
             self._uploads("index ", len(strangers))
+            self._waits("index of the host")
         elif strangers and name not in ("_pad_packed_sequence",):
             raise Mixed(
-                f"{name} of tensors in both places: {[(str(t.device), tuple(t.shape)) for t in tensors]} {_line()}"
+                f"{name} of tensors in both places: {[(str(t.device), tuple(t.shape)) for t in tensors]} {line()}"
             )
         if asked is not None and asked.type == "cpu":
-            raise Mixed(f"{name} on the CPU of a tensor on the device {_line()}")
+            raise Mixed(f"{name} on the CPU of a tensor on the device {line()}")
         if generator is not None and generator.device.type != "cuda":
-            raise Mixed(f"{name}: Expected a 'cuda' device type for generator but found 'cpu' {_line()}")
+            raise Mixed(f"{name}: Expected a 'cuda' device type for generator but found 'cpu' {line()}")
 
 
 _devices: list[_Device] = []
@@ -320,19 +305,12 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
     return index if isinstance(index, tuple) else (index,)
 
 
-def _by_booleans(indices: Any) -> bool:
+def _counts_first(name: str, args: Any) -> bool:
+    """Whether a device must count the places that are true before it can take or write what is there."""
+    if name == "index_put_" and args[2].numel() == 1:  # then it is filled where the mask is true
+        return False
+    indices = args[1] if name in ("index", "index_put_") else ()
     return any(isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8) for index in indices or ())
-
-
-def _line() -> str:
-    """The innermost line of the project that led here."""
-    frame = sys._getframe(1)
-    while frame is not None:
-        file = Path(frame.f_code.co_filename)
-        if file.is_relative_to(_ROOT) and file != Path(__file__) and "site-packages" not in file.parts:
-            return f"{file.relative_to(_ROOT)}:{frame.f_lineno}"
-        frame = frame.f_back
-    return "outside the project"
 
 
 def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -346,7 +324,7 @@ def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
         # The sizes of a packed sequence are on the CPU on every device.
         strangers = [t for t in tensors if not isinstance(t, There) and t.is_floating_point()]
         if strangers:
-            raise Mixed(f"{call.__name__} of tensors in both places {_line()}")
+            raise Mixed(f"{call.__name__} of tensors in both places {line()}")
         _now().seen.launches += 1
         _now().seen.multiplied(by_cudnn=True)
         made = _now().ran(call, *tree_map(_kept, (args, kwargs)))
@@ -355,19 +333,39 @@ def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
     return whole
 
 
-def _as_kernel(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A Triton kernel: what it is given must be on the device, and float32 or int64; the same in torch computes it."""
+def _as_kernel(name: str, real: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """What launches Triton kernels: its launches are checked, and the same in torch computes the values unless all programs run."""
 
     def made(*args: Any, **kwargs: Any) -> Any:
-        for leaf in tree_leaves((args, kwargs)):
-            if isinstance(leaf, torch.Tensor) and not isinstance(leaf, There):
-                raise Mixed(f"Pointer argument of Triton's {name} is on the CPU: {tuple(leaf.shape)} {_line()}")
-            if isinstance(leaf, There) and leaf.dtype not in (torch.float32, torch.int64):
-                raise Mixed(f"Triton's {name} is given {leaf.dtype} {_line()}")
-        _now().seen.kernels[name] += 1
-        return plain(*args, **kwargs)
+        device = _now()
+        device.seen.kernels[name] += 1
+        found = real(*args, **kwargs)
+        if found.is_meta or (device.launches.whole and device.capture is None):
+            return found
+        values = There(device.ran(plain, *tree_map(_kept, (args, kwargs))))
+        assert (values.shape, values.dtype) == (found.shape, found.dtype), (
+            f"{name} gives {found.shape}, in torch {values.shape}"
+        )
+        return values
 
     return made
+
+
+def launching(kernel: Any) -> Kernel:
+    """A Triton kernel whose launches on the pretended device are checked."""
+    return Kernel(kernel, partial(tree_map, _given), _now().launches)
+
+
+def _given(leaf: Any) -> Any:
+    """What a kernel is given: a tensor on the device, float32 or int64. One without memory stands for any size."""
+    if isinstance(leaf, torch.Tensor):
+        if not isinstance(leaf, There) and not leaf.is_meta:
+            raise Mixed(f"Pointer argument of a Triton kernel is on the CPU: {tuple(leaf.shape)} {line()}")
+        if leaf.dtype not in (torch.float32, torch.int64):
+            raise Mixed(f"a Triton kernel is given {leaf.dtype} {line()}")
+    if isinstance(leaf, There):
+        _now().use("a Triton kernel", [leaf])
+    return _kept(leaf)
 
 
 class _Recurrent:
@@ -400,6 +398,7 @@ def pretended() -> Iterator[Seen]:
     """`cuda:0` exists inside, and what happens there is counted."""
     from codec_bench.kernels import first_launch
     from codec_bench.kernels.codebook import gpu as codebook
+    from codec_bench.kernels.first_launch import gpu as smallest
     from codec_bench.kernels.mask import cpu as mask_plain
     from codec_bench.kernels.mask import gpu as mask
     from codec_bench.kernels.rvq import gpu as rvq
@@ -413,9 +412,12 @@ def pretended() -> Iterator[Seen]:
     log_mel._analysis_on.cache_clear()
     with ExitStack() as stack:
         stack.callback(log_mel._analysis_on.cache_clear)
+        _devices.append(device)
+        stack.callback(_devices.pop)
         for where, name, instead in (
             (torch.cuda, "_lazy_init", lambda: None),
-            (torch.cuda, "empty_cache", lambda: None),
+            *((torch.cuda, name, answer) for name, answer in device.memory.answers().items()),
+            (torch.cuda, "synchronize", device.synchronize),
             (torch.cuda, "device_count", lambda: 1),
             (torch.cuda, "is_available", lambda: True),
             (torch.cuda, "current_device", lambda: 0),
@@ -434,10 +436,17 @@ def pretended() -> Iterator[Seen]:
             (torch.nn.utils.rnn, "_VF", _Recurrent(torch.nn.utils.rnn._VF)),
             (first_launch, "triton_fault", lambda _: None),
             *pretended_graphs.patches(_now, _on),
-            (codebook, "histogram", _as_kernel("histogram", codebook.histogram_plain)),
-            (mask, "activate", _as_kernel("activate", mask_plain.activate)),
             *(
-                (rvq, name, _as_kernel(name, getattr(rvq_plain, name)))
+                (module, name, launching(kernel))
+                for module in (smallest, codebook, mask, rvq)
+                for name, kernel in kernels_of(module).items()
+            ),
+            (rvq, "_multiprocessors", lambda _: (8, 108)),
+            (torch.cuda, "device_of", lambda _: nullcontext()),
+            (codebook, "histogram", _as_kernel("histogram", codebook.histogram, codebook.histogram_plain)),
+            (mask, "activate", _as_kernel("activate", mask.activate, mask_plain.activate)),
+            *(
+                (rvq, name, _as_kernel(name, getattr(rvq, name), getattr(rvq_plain, name)))
                 for name in ("search_euclidean", "search_factorised", "lookup_euclidean")
             ),
         ):
@@ -445,7 +454,5 @@ def pretended() -> Iterator[Seen]:
         stack.enter_context(
             torch.backends.cudnn.flags(enabled=False, allow_tf32=True)
         )  # as torch sets it, but without cuDNN
-        _devices.append(device)
-        stack.callback(_devices.pop)
         stack.enter_context(device)
         yield seen

@@ -7,12 +7,14 @@ without the host: what Python decided during the capture stays decided. A tensor
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from pretended_memory import Stream
 from torch.utils._pytree import tree_leaves
 
 REFUSED = "CUDA error: operation not permitted when stream is capturing"
@@ -54,6 +56,18 @@ class Graph:
 
     def __init__(self, keep_graph: bool = False) -> None:
         self.steps: list[_Step] | None = None
+        self.pool: Any = None
+        self._memory: Any = None
+        self._given: list[weakref.ref[Any]] = []
+
+    def begin(self, memory: Any, pool: tuple[int, int]) -> None:
+        """Begins a capture, whose memory is taken from a pool and belongs to it until no graph is left that holds it."""
+        self.steps, self.pool, self._memory = [], pool, memory
+        memory.graphs(pool, 1)
+
+    def gave(self, tensor: Any) -> None:
+        """Notes a tensor of the device that was made during the capture: every replay makes it anew."""
+        self._given.append(weakref.ref(tensor))
 
     def note(self, call: Callable[..., Any], args: Any, kwargs: dict[str, Any], made: Any) -> None:
         """Records an operation, unless it gives another view of memory that is there."""
@@ -73,15 +87,22 @@ class Graph:
                 if _memory(tensor) not in given:
                     tensor.fill_(float("nan") if tensor.is_floating_point() or tensor.is_complex() else 1)
 
-    def replay(self) -> None:
-        """Runs what was recorded."""
+    def run(self, stream: Any) -> None:
+        """Runs what was recorded, on a stream."""
         assert self.steps, "a graph that is empty or was reset is replayed"
         for step in self.steps:
             step.run()
+        for known in self._given:
+            if (tensor := known()) is not None:
+                tensor.made = stream.step()
 
     def reset(self) -> None:
         """Forgets what was recorded."""
+        if self.steps is not None:
+            self._memory.graphs(self.pool, -1)
         self.steps = None
+
+    __del__ = reset
 
 
 def patches(device: Callable[[], Any], on: Callable[[Any], Any]) -> list[tuple[Any, str, Any]]:
@@ -96,16 +117,19 @@ def patches(device: Callable[[], Any], on: Callable[[Any], Any]) -> list[tuple[A
         def replay(self) -> None:
             device().seen.launches += 1
             device().seen.replays += 1
-            super().replay()
+            self.run(device().stream)
 
     @contextmanager
     def capturing(
         graph: Graph, pool: Any = None, stream: Any = None, capture_error_mode: str = "global"
     ) -> Iterator[None]:
-        graph.steps = []
+        memory = device().memory
+        memory.empty_cache()  # as torch does when a capture begins, after it has waited for everything
+        memory.wait()
+        graph.begin(memory, memory.new_pool() if pool is None else pool)
         device().capture, device().seen.captures = graph, device().seen.captures + 1
         try:
-            with on(stream):
+            with on(stream or Stream()):
                 yield
         except RuntimeError as error:
             raise RuntimeError("CUDA error: operation failed due to a previous error during capture") from error
@@ -116,7 +140,7 @@ def patches(device: Callable[[], Any], on: Callable[[Any], Any]) -> list[tuple[A
     return [
         (torch.cuda, "CUDAGraph", Counted),
         (torch.cuda, "graph", capturing),
-        (torch.cuda, "graph_pool_handle", object),
+        (torch.cuda, "graph_pool_handle", lambda: device().memory.new_pool()),
         (torch.cuda, "device", lambda _: nullcontext()),
         (torch.cuda, "set_stream", lambda _: None),
         (torch.cuda, "is_current_stream_capturing", lambda: device().capture is not None),

@@ -35,7 +35,8 @@ def moved(quantiser):
     names = ("embed", "project", "expand")
     if isinstance(quantiser, dispatch.Factorised):
         names = ("embed", "project", "project_bias", "expand", "expand_bias")
-    return type(quantiser)(*(getattr(quantiser, name).to("cuda:0") for name in names))
+    parts = (getattr(quantiser, name) for name in names)
+    return type(quantiser)(*(None if part is None else part.to("cuda:0") for part in parts))
 
 
 @pytest.mark.parametrize("make", [euclidean, factorised, split])
@@ -47,8 +48,8 @@ def test_search_and_lookup_launch_triton_and_give_the_cpus_values(make, there):
     moved_latents, quantiser = latents.to("cuda:0"), moved(here)
     there.forget()
     found, ran = dispatch.search(moved_latents, quantiser)
-    assert ran == "triton" and torch.equal(found.kept, codes)
-    torch.testing.assert_close(dispatch.lookup(found, quantiser).value.kept, words, rtol=1e-5, atol=1e-5)
+    assert ran == "triton" and torch.equal(found.numbers(), codes)
+    torch.testing.assert_close(dispatch.lookup(found, quantiser).value.numbers(), words, rtol=1e-5, atol=1e-5)
     launched = {"search_factorised": 1} if make is factorised else {"search_euclidean": 1, "lookup_euclidean": 1}
     assert there.kernels == {name: count * (2 if make is split else 1) for name, count in launched.items()}
     assert not there.waits and not there.uploads
@@ -64,10 +65,10 @@ def test_counts_of_codes_are_made_there(there):
     there.forget()
     found = codebook.histogram(on_device, 8, own)
     assert found.implementation == "triton" and there.kernels == {"histogram": 1} and not there.waits
-    np.testing.assert_array_equal(found.value.kept, expected)
+    np.testing.assert_array_equal(found.value.numbers(), expected)
     keys, counts = codebook.pairs(on_device, 8, own).value
-    np.testing.assert_array_equal(keys.kept, pairs[0])
-    np.testing.assert_array_equal(counts.kept, pairs[1])
+    np.testing.assert_array_equal(keys.numbers(), pairs[0])
+    np.testing.assert_array_equal(counts.numbers(), pairs[1])
     assert sum(there.waits.values()) == 2  # how many pairs there are, and how many different ones
 
 
@@ -78,39 +79,6 @@ def test_an_activation_is_one_launch(there):
     there.forget()
     found, ran = activate(given[0], given[1], "snake", given[2])
     assert ran == "triton" and there.kernels == {"activate": 1} and not there.waits and not there.uploads
-    torch.testing.assert_close(found.kept, expected)
+    torch.testing.assert_close(found.numbers(), expected)
     with pytest.raises(Mixed, match="is on the CPU"):
         activate(given[0], lengths, "snake", given[2])
-
-
-def test_the_device_refuses_what_a_real_one_would(there):
-    here = noise(3, 4)
-    tensor = here.to("cuda:0")
-    for mixed in (lambda: tensor + here, lambda: torch.cat([tensor, here]), lambda: tensor @ here.T):
-        with pytest.raises(Mixed, match="both places"):
-            mixed()
-    with pytest.raises(TypeError, match="Use Tensor"):
-        tensor.numpy()
-    with pytest.raises(Mixed, match="generator"):
-        torch.randn(3, device="cuda:0", generator=torch.Generator())
-    assert tensor.device.type == "cuda" and not tensor.is_cpu and torch.equal((2 * tensor).kept, 2 * here)
-
-
-def test_waits_and_uploads_are_counted_where_they_are_caused(there):
-    tensor = noise(4).to("cuda:0")
-    torch.tensor([1, 2], device="cuda:0")
-    assert sum(there.uploads.values()) == 2
-    for waiting in (
-        tensor.cpu,
-        tensor.tolist,
-        tensor.sum().item,
-        lambda: tensor[tensor > 0],
-        lambda: bool(tensor[0] > 0),
-    ):
-        there.forget()
-        waiting()
-        assert sum(there.waits.values()) == 1, waiting
-    there.forget()
-    tensor.clone().add_(1).relu()
-    assert not there.waits and not there.uploads and there.launches >= 2
-    assert all("test_kernels.py" in line for line in there.waits)

@@ -66,7 +66,7 @@ def test_a_family_answers_as_on_the_cpu_and_more_items_do_not_make_it_wait_more(
     for _ in batches[1:]:  # requests that must not share a batch, as Omni's of unequal lengths
         own += 4 + WAITS_A_TOKEN * TOKENS
     more_uploads = len(batches) * MORE_UPLOADS + 6 * (len(batches) - 1)
-    within_limits(more_waits=WAITS_A_TOKEN * TOKENS + own, more_uploads=more_uploads)
+    within_limits(more_waits=WAITS_A_TOKEN * TOKENS + own, more_uploads=more_uploads, blocking=more_uploads)
 
 
 def test_whisper_answers_as_on_the_cpu(tmp_path, request):
@@ -88,4 +88,4 @@ def test_whisper_answers_as_on_the_cpu(tmp_path, request):
     model.load()
     there.forget()
     assert said(model.answer(asked)) == said(expected)
-    within_limits(more_waits=WAITS_A_TOKEN * TOKENS, more_uploads=MORE_UPLOADS)
+    within_limits(more_waits=WAITS_A_TOKEN * TOKENS, more_uploads=MORE_UPLOADS, blocking=MORE_UPLOADS)

@@ -95,26 +95,6 @@ def test_tensors_and_arrays_give_the_same(codes):
     assert np.array_equal(a.value, b.value) and b.implementation == "numba"
 
 
-INTERPRETED = """
-import numpy as np
-import torch
-from codec_bench.kernels.codebook import gpu, ref
-
-rng = np.random.default_rng(0)
-codes = rng.integers(-2, 22, (4, 3, 700))
-for lengths in (None, np.array([700, 0, 513, 1])):
-    for values in (codes, codes[:, ::2], np.ascontiguousarray(codes.transpose(2, 1, 0)).transpose(2, 1, 0)):
-        expected = ref.histogram(values, 20, lengths)
-        assert (gpu.histogram(torch.from_numpy(values), 20, lengths).numpy() == expected).all()
-assert gpu.histogram(torch.zeros(2, 3, 0, dtype=torch.int64), 20).shape == (3, 21)
-print("same counts")
-"""
-
-
-def test_triton_in_its_interpreter(interpreted):
-    assert interpreted(INTERPRETED) == "same counts"
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU")
 @pytest.mark.parametrize("items", [3, 70_000])

@@ -71,46 +71,6 @@ def test_what_does_not_fit_is_refused():
         activate(x, lengths, "snake", torch.ones(2))
 
 
-INTERPRETED = """
-import numpy as np
-import torch
-from codec_bench.kernels.mask import gpu, ref
-
-# Half an hour at 44.1 kHz has more blocks of frames than the second axis of a CUDA grid may have.
-grids, launch = [], gpu._activate
-class Counted:
-    def __getitem__(self, grid):
-        grids.append(grid)
-        return lambda *given, **options: None
-gpu._activate = Counted()
-gpu.activate(torch.empty(1, device="meta").expand(1, 3, 70000 * 1024), torch.tensor([5]))
-assert grids == [(3 * 70000,)], grids
-gpu._activate = launch
-
-rng = np.random.default_rng(0)
-x = (4 * rng.standard_normal((3, 5, 1500))).astype(np.float32)
-x[0, 0, :8] = 10.0 ** -np.arange(8) * np.array([1, -1] * 4)
-lengths = np.array([1500, 0, 1025])
-for activation in ("identity", "elu", "snake"):
-    alpha = np.linspace(0.01, 3, 5, dtype=np.float32) if activation == "snake" else None
-    expected = ref.activate(x, lengths, activation, alpha)
-    holed = x.copy()
-    for item, length in enumerate(lengths):
-        holed[item, :, length:] = np.nan
-    given = torch.from_numpy(holed)
-    weights = None if alpha is None else torch.from_numpy(alpha).view(1, 5, 1)
-    for values in (given, given.transpose(1, 2).contiguous().transpose(1, 2)):
-        y = gpu.activate(values, torch.from_numpy(lengths), activation, weights).numpy()
-        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-6)
-        assert all(not y[item, :, length:].any() for item, length in enumerate(lengths))
-print("same values")
-"""
-
-
-def test_triton_in_its_interpreter(interpreted):
-    assert interpreted(INTERPRETED) == "same values"
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU")
 @pytest.mark.parametrize("activation", ACTIVATIONS)

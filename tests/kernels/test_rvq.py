@@ -262,47 +262,6 @@ def test_what_runs_where(monkeypatch):
     assert dispatch.implementation("cuda:0", wide) == "torch"  # it does not fit the registers
 
 
-INTERPRETED = """
-import torch
-from codec_bench.kernels.rvq import dispatch
-
-def noise(*shape, seed):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
-
-def check(latents, quantiser, count):
-    # Small integers have exact products, so that every implementation must give the same codes, ties included.
-    codes, ran = dispatch.search(latents, quantiser, count, use="triton")
-    assert ran == "triton"
-    expected = dispatch.search(latents, quantiser, count, use="blas").value
-    assert torch.equal(codes, expected), (codes != expected).sum()
-    found = dispatch.lookup(codes, quantiser, use="triton").value
-    torch.testing.assert_close(found, dispatch.lookup(codes, quantiser, use="blas").value)
-
-for dims, entries, frames in ((24, 100, 37), (128, 64, 16), (5, 70, 1), (130, 40, 9)):
-    embed = (noise(3, entries, dims, seed=1) * 2).round()
-    latents = (noise(2, dims, frames, seed=2) * 3).round()
-    for count in (1, 3):
-        check(latents, dispatch.Euclidean(embed), count)
-        check(latents.transpose(1, 2).contiguous().transpose(1, 2), dispatch.Euclidean(embed), count)
-for dims, entries, frames, books in ((8, 130, 37, 3), (3, 20, 16, 1), (16, 33, 5, 5)):
-    parts = [noise(*shape, seed=at) for at, shape in enumerate(
-        ((books, entries, dims), (books, dims, 20), (books, dims), (books, 20, dims), (books, 20)))]
-    for count in {1, books}:
-        check(noise(2, 20, frames, seed=9), dispatch.Factorised(*parts), count)
-words = noise(1, 200, 16, seed=3)
-words[0, [70, 150]] = words[0, 3].clone()
-found = dispatch.search(words[0, 3].view(1, 16, 1), dispatch.Euclidean(words), use="triton").value
-assert found.item() == 3
-empty = dispatch.search(torch.zeros(2, 16, 0), dispatch.Euclidean(words), use="triton").value
-assert empty.shape == (2, 1, 0) and dispatch.lookup(empty, dispatch.Euclidean(words), use="triton").value.numel() == 0
-print("same codes")
-"""
-
-
-def test_triton_in_its_interpreter(interpreted):
-    assert interpreted(INTERPRETED) == "same codes"
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no NVIDIA GPU")
 @pytest.mark.parametrize("items", [1, 40])  # few and many tiles

@@ -78,12 +78,11 @@ class PublishedCodec(Codec):
         """
         if self._quantiser is None:
             return super().vectors(values)
-        import torch
-
         from codec_bench.kernels.rvq.dispatch import lookup
+        from codec_bench.networks.transfer import sent
 
         with computing(self._device, "float32"):
-            there = torch.from_numpy(np.ascontiguousarray(values, np.int64)[None]).to(self._device)
+            (there,) = sent([np.ascontiguousarray(values, np.int64)[None]], self._device)
             return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
 
     @cached_property

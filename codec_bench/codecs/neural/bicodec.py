@@ -111,10 +111,10 @@ class BiCodec(PublishedCodec):
 
     def _tensor(self, items: Sequence[np.ndarray]) -> Any:
         """Codes `(1, count)` of each item as int64 `(items, longest)`."""
-        import torch
+        from codec_bench.networks.transfer import sent
 
         longest = max(item.shape[1] for item in items)
-        return torch.from_numpy(stack(items, longest)[:, 0].astype(np.int64)).to(self._device)
+        return sent([stack(items, longest)[:, 0].astype(np.int64)], self._device)[0]
 
 
 def prepared(wave: np.ndarray) -> np.ndarray:

@@ -158,11 +158,11 @@ class Encodec(PublishedCodec):
 
     def _latents(self, waves: Any, lengths: Sequence[int]) -> Any:
         """The encoder over waves `(batch, channels, samples)`, each as if it ended at its own length."""
-        import torch
+        from codec_bench.networks.ragged import on_device
 
         if len(set(lengths)) == 1 and lengths[0] == waves.shape[-1]:
             return self._net.encoder(waves)
-        hidden, valid = waves, torch.as_tensor(lengths, device=waves.device)
+        hidden, valid = waves, on_device(lengths, waves.device)
         for layer in self._net.encoder.layers:
             stride = layer.conv.stride[0] if hasattr(layer, "conv") else 1
             if stride > 1:

@@ -63,9 +63,8 @@ class EncodecStream(CodecStream):
             UserError: a rate or channel count that the model does not take, a piece after the last, or an end before
                 any samples.
         """
-        import torch
-
         from codec_bench.kernels.rvq.dispatch import search
+        from codec_bench.networks.transfer import sent
 
         begun = self._encoder.started or self._held.shape[1] > 0
         if piece.num_samples or not begun:
@@ -81,7 +80,7 @@ class EncodecStream(CodecStream):
             return self._codes(np.zeros((self._codebooks, 0), np.int64), 0)
         self._held = wave[:, :0]
         with computing(self._device, "float32"):
-            latents = self._encoder.step(torch.from_numpy(wave)[None].to(self._device), last=last)
+            latents = self._encoder.step(sent([wave[None]], self._device)[0], last=last)
             values = search(latents, self._quantiser, self._codebooks).value.cpu().numpy()[0]
         return self._codes(values, wave.shape[1])
 
@@ -95,9 +94,8 @@ class EncodecStream(CodecStream):
         Raises:
             UserError: codes whose shape does not fit that many samples, or codes after the last.
         """
-        import torch
-
         from codec_bench.kernels.rvq.dispatch import lookup
+        from codec_bench.networks.transfer import sent
 
         frames = -(-codes.num_samples // _HOP)
         if frames == 0:
@@ -106,7 +104,7 @@ class EncodecStream(CodecStream):
         self._refuse_more(self._decoder)
         last = codes.num_samples % _HOP > 0 or (not self._decoder.started and frames < _FIRST_FRAMES)
         with computing(self._device, "float32"):
-            values = torch.from_numpy(np.ascontiguousarray(codes.streams[0].values, np.int64))[None].to(self._device)
+            values = sent([np.ascontiguousarray(codes.streams[0].values, np.int64)[None]], self._device)[0]
             wave = self._decoder.step(lookup(values, self._quantiser).value, last=last).cpu().numpy()[0]
         return Audio(wave[:, : codes.num_samples], codes.sample_rate_hz)
 

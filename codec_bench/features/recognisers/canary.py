@@ -76,13 +76,13 @@ class Canary(PiecewiseRecogniser):
 
     def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:
         """The text of each piece."""
-        import torch
+        from codec_bench.networks.transfer import sent
 
-        prompts = torch.tensor([self._prompt(str(code)) for code in languages])
+        (prompts,) = sent([np.asarray([self._prompt(str(code)) for code in languages], np.int64)], self.device)
         mels, own, _ = spectrograms(self._extractor, pieces, self.device)
         with computing(self.device, self._precision):
             made = self._net.generate(
-                input_features=mels, attention_mask=own, decoder_input_ids=prompts.to(self.device),
+                input_features=mels, attention_mask=own, decoder_input_ids=prompts,
                 max_new_tokens=MAX_TOKENS, **GREEDY,
                 decoder_start_token_id=self._net.config.decoder_start_token_id,
             )  # fmt: skip

@@ -103,16 +103,18 @@ class Ctc(PiecewiseRecogniser):
         """
         import torch
 
+        from codec_bench.networks.transfer import sent
+
         lengths = [signal.size for signal in signals]
         padded = np.zeros((len(signals), max(lengths)), np.float32)
         for place, signal in enumerate(signals):
             padded[place, : signal.size] = normalised(signal) if self._normalises else signal
         kernel, stride = self._convolutions[0]
-        sizes = torch.tensor(lengths).to(self.device, non_blocking=True)
+        waves, sizes = sent([padded, np.asarray(lengths, np.int64)], self.device)
         with computing(self.device, self._precision):
             self._first_frames = (sizes - kernel) // stride + 1
             mask = torch.arange(padded.shape[1], device=self.device) < sizes[:, None]
-            logits = self._net(torch.from_numpy(padded).to(self.device), attention_mask=mask.long()).logits
+            logits = self._net(waves, attention_mask=mask.long()).logits
         return logits.float(), [self.frames(length) for length in lengths]
 
     def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:

@@ -153,6 +153,8 @@ class Paraformer(funasr.FunasrFeature):
         """Which signals have tokens, their log-probabilities `(items, tokens, vocabulary)`, and how many tokens."""
         import torch
 
+        from codec_bench.networks.transfer import sent
+
         net, front = self._loaded().net, self._loaded().front
         with computing(self.device, self._precision):
             with torch.autocast(torch.device(self.device).type, enabled=False):
@@ -168,7 +170,7 @@ class Paraformer(funasr.FunasrFeature):
             if not places:
                 return [], None, []
             if len(places) < len(signals):
-                lengths, here = lengths[places], torch.tensor(places).to(self.device)
+                lengths, (here,) = lengths[places], sent([np.asarray(places, np.int64)], self.device)
                 embedded, encoded, own = embedded[here], encoded[here], own[here]
             decoded, *_ = net.decoder(
                 encoded[:, : int(lengths.max())],
@@ -204,6 +206,8 @@ def integrate_and_fire(predictor: Any, encoded: torch.Tensor, lengths: torch.Ten
     """
     import torch
 
+    from codec_bench.networks.transfer import sent
+
     context = torch.relu(predictor.cif_conv1d(predictor.pad(encoded.transpose(1, 2)))).transpose(1, 2)
     weights = torch.sigmoid(predictor.cif_output(context))[..., 0]
     weights = torch.relu(weights * predictor.smooth_factor - predictor.noise_threshold).cpu()
@@ -225,7 +229,7 @@ def integrate_and_fire(predictor: Any, encoded: torch.Tensor, lengths: torch.Ten
     ):
         inside = row[:, :frames] < np.asarray(counts)[:, None]
         share[item_at[inside], row[:, :frames][inside], frame_at[inside]] += part[:, :frames][inside]
-    return torch.from_numpy(share).to(encoded.device) @ encoded, counts
+    return sent([share], encoded.device)[0] @ encoded, counts
 
 
 def _runs(predictor: Any) -> bool:

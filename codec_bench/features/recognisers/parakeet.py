@@ -140,11 +140,13 @@ class Parakeet(PiecewiseRecogniser):
     def _transduce(self, pieces: Sequence[np.ndarray]) -> list[Heard]:
         import torch
 
+        from codec_bench.networks.transfer import sent
+
         mels, own, counts = spectrograms(self._extractor, pieces, self.device)
         frames = _subsampled(self._net, counts)
         with computing(self.device, self._precision):
             encoded = self._net.get_audio_features(input_features=mels, attention_mask=own).pooler_output
-            written, gone = transduced(self._net, encoded, torch.tensor(frames).to(self.device))
+            written, gone = transduced(self._net, encoded, sent([np.asarray(frames, np.int64)], self.device)[0])
         found = torch.cat([written, gone[:, None]], 1).cpu().tolist()
         skipped = {self._net.config.blank_token_id, self._net.config.pad_token_id}
         heard = []
@@ -171,11 +173,13 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
     """
     import torch
 
+    from codec_bench.networks.transfer import sent
+
     config, decoder = net.config, net.decoder
     items = torch.arange(len(frames), device=frames.device)
     place = torch.zeros_like(frames)
     most = config.max_symbols_per_step * frames
-    durations = torch.tensor(config.durations).to(frames.device)
+    (durations,) = sent([np.asarray(config.durations, np.int64)], frames.device)
     token = torch.full_like(frames, config.blank_token_id)
     output, states = _told(decoder, token, None)
     written: list[torch.Tensor] = []
@@ -217,6 +221,8 @@ def spectrograms(
     """
     import torch
 
+    from codec_bench.networks.transfer import sent
+
     mels, counts = [], []
     for piece in pieces:
         made = extractor(piece, sampling_rate=RATE_HZ, return_tensors="pt")
@@ -224,7 +230,8 @@ def spectrograms(
         counts.append(int(made["attention_mask"].sum()))
     batch = torch.nn.utils.rnn.pad_sequence(mels, batch_first=True)
     own = torch.arange(batch.shape[1]) < torch.tensor(counts)[:, None]
-    return batch.to(device), own.to(device), counts
+    mels_there, own_there = sent([batch.numpy(), own.numpy()], device)
+    return mels_there, own_there, counts
 
 
 def _subsampled(net: Any, counts: Sequence[int]) -> list[int]:

@@ -104,18 +104,19 @@ class Qwen3Asr(PiecewiseRecogniser):
         """The inputs of several pieces on the device: prompts padded on the left, spectrograms on the right."""
         import torch
 
+        from codec_bench.networks.transfer import sent
+
         pad = self._processor.tokenizer.pad_token_id
         padding = {"input_ids": (True, pad), "attention_mask": (True, 0), "input_features": (False, 0.0)}
         padding["input_features_mask"] = (False, 0)
-        batch = {}
+        batch = []
         for key, (on_the_left, value) in padding.items():
             longest = max(row[key].shape[-1] for row in rows)
             missing = [longest - row[key].shape[-1] for row in rows]
             sides = [(count, 0) if on_the_left else (0, count) for count in missing]
-            batch[key] = torch.cat(
-                [torch.nn.functional.pad(row[key], side, value=value) for row, side in zip(rows, sides)]
-            ).to(self.device)
-        return batch
+            parts = [torch.nn.functional.pad(row[key], side, value=value) for row, side in zip(rows, sides)]
+            batch.append(torch.cat(parts).numpy())
+        return dict(zip(padding, sent(batch, self.device)))
 
     def _heard(self, tokens: list[int], language: str | None, ends: set[int]) -> Heard:
         last = next((place for place, token in enumerate(tokens) if token in ends), None)

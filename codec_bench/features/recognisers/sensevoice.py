@@ -120,6 +120,8 @@ class SenseVoice(funasr.FunasrFeature):
         """Log-probabilities `(signals, frames, vocabulary)`, and the frames of each signal, prompts included."""
         import torch
 
+        from codec_bench.networks.transfer import sent
+
         net, front = self._loaded().net, self._loaded().front
         rows = [
             [net.lid_dict.get(language or "auto", 0), *EVENT_AND_EMOTION, net.textnorm_dict[NO_NUMERALS]]
@@ -128,9 +130,9 @@ class SenseVoice(funasr.FunasrFeature):
         with computing(self.device, self._precision):
             with torch.autocast(torch.device(self.device).type, enabled=False):
                 features, lengths = front(signals)
-                prompts = net.embed(torch.tensor(rows, device=self.device))
+                prompts = net.embed(sent([np.asarray(rows, np.int64)], self.device)[0])
             lengths = lengths + prompts.shape[1]
-            encoded, _ = net.encoder(torch.cat([prompts, features], dim=1), lengths.to(self.device))
+            encoded, _ = net.encoder(torch.cat([prompts, features], dim=1), sent([lengths.numpy()], self.device)[0])
             return net.ctc.log_softmax(encoded).float(), lengths
 
     def _result(self, tokens: Sequence[int]) -> Result:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind
 from codec_bench.features.recognisers.whisper_checkpoint import Tokens
 from codec_bench.features.recognisers.whisper_network import (
@@ -85,17 +87,21 @@ class TorchWhisper(WhisperNetwork):
         """The most probable language of each window."""
         import torch
 
+        from codec_bench.networks.transfer import sent
+
         codes, ids = zip(*self.tokens.languages.items())
         starts = torch.full((encoded.shape[0], 1), self.tokens.start, device=encoded.device)
         logits = self._logits(self._step(starts, encoded, None).last_hidden_state[:, 0])
-        found = logits[:, torch.tensor(ids, device=encoded.device)].argmax(1)
+        found = logits[:, sent([np.asarray(ids, np.int64)], encoded.device)[0]].argmax(1)
         return [codes[place] for place in found.tolist()]
 
     def decode(self, encoded: torch.Tensor, prompts: Sequence[Sequence[int]]) -> list[Decoded]:
         """The most probable token at each step, for each window."""
         import torch
 
-        given = torch.tensor([list(prompt) for prompt in prompts]).to(encoded.device)
+        from codec_bench.networks.transfer import sent
+
+        (given,) = sent([np.asarray([list(prompt) for prompt in prompts], np.int64)], encoded.device)
         out = self._step(given, encoded, None)
         start = prompts[0].index(self.tokens.start)
         silent = self._logits(out.last_hidden_state[:, start]).softmax(1)[:, self.tokens.no_speech].tolist()
@@ -113,7 +119,7 @@ class TorchWhisper(WhisperNetwork):
                 if not rows or step + 1 == most:
                     break
                 if len(rows) < len(alive):
-                    kept = torch.tensor(rows).to(encoded.device)
+                    (kept,) = sent([np.asarray(rows, np.int64)], encoded.device)
                     out.past_key_values.batch_select_indices(kept)
                     encoded, best, alive = encoded[kept], best[kept], [alive[row] for row in rows]
             out = self._step(best[:, None], encoded, out.past_key_values)

@@ -1,0 +1,61 @@
+"""What happened on the pretended device, and which line of the project caused it."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from pretended_launches import Launches
+
+_ROOT = Path(__file__).resolve().parents[2]
+_KNOWN: set[Any] = set()
+
+
+@dataclass
+class Seen:
+    """What happened on the device.
+
+    Attributes
+        waits, uploads: how often each line of the project made the host wait, or sent numbers to the device. An upload from memory
+            that is not pinned, or that is not told to go on, is a wait as well.
+        checks: how the launches of Triton kernels are checked. early: lines that used memory which another stream could take again meanwhile.
+        launches: how many operations ran there; a replay is one. captures, replays: of CUDA graphs. kernels: how often each Triton kernel was launched.
+        rough: lines that multiplied where TensorFloat-32 was allowed.
+    """
+
+    waits: Counter[str] = field(default_factory=Counter)
+    uploads: Counter[str] = field(default_factory=Counter)
+    launches: int = 0
+    captures: int = 0
+    replays: int = 0
+    kernels: Counter[str] = field(default_factory=Counter)
+    rough: Counter[str] = field(default_factory=Counter)
+    early: Counter[str] = field(default_factory=Counter)
+    checks: Launches = field(default_factory=lambda: Launches(known=_KNOWN))
+
+    def multiplied(self, *, by_cudnn: bool) -> None:
+        """Notes a product, with the precision that is allowed now."""
+        operation = torch.backends.cudnn.conv if by_cudnn else torch.backends.cuda.matmul
+        if operation.fp32_precision == "tf32":
+            self.rough[line()] += 1
+
+    def forget(self) -> None:
+        """Begins to count again."""
+        for counts in (self.waits, self.uploads, self.kernels, self.rough):
+            counts.clear()
+        self.launches = self.captures = self.replays = 0
+
+
+def line() -> str:
+    """The innermost line of the project that led here."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        file = Path(frame.f_code.co_filename)
+        if file.is_relative_to(_ROOT) and not file.name.startswith("pretended") and "site-packages" not in file.parts:
+            return f"{file.relative_to(_ROOT)}:{frame.f_lineno}"
+        frame = frame.f_back
+    return "outside the project"

@@ -1,0 +1,191 @@
+"""The GPU that is not there finds what a real one would refuse, wait for or get wrong: a fault of each kind is planted."""
+
+from __future__ import annotations
+
+import gc
+
+import numpy as np
+import pytest
+import torch
+from pretended import Mixed
+from pretended_memory import TOTAL
+
+from codec_bench import memory
+from codec_bench.networks.transfer import UploadStream, fetched, sent, uploaded, zeros_for
+
+
+def noise(*shape, seed=0):
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def test_the_device_refuses_what_a_real_one_would(there):
+    here = noise(3, 4)
+    tensor = here.to("cuda:0")
+    for mixed in (lambda: tensor + here, lambda: torch.cat([tensor, here]), lambda: tensor @ here.T):
+        with pytest.raises(Mixed, match="both places"):
+            mixed()
+    with pytest.raises(TypeError, match="Use Tensor"):
+        tensor.numpy()
+    with pytest.raises(Mixed, match="generator"):
+        torch.randn(3, device="cuda:0", generator=torch.Generator())
+    assert tensor.device.type == "cuda" and not tensor.is_cpu and torch.equal((2 * tensor).numbers(), 2 * here)
+
+
+def test_waits_and_uploads_are_counted_where_they_are_caused(there):
+    tensor = noise(4).to("cuda:0")
+    torch.tensor([1, 2], device="cuda:0")
+    assert sum(there.uploads.values()) == 2
+    for waiting in (
+        tensor.cpu,
+        tensor.tolist,
+        tensor.sum().item,
+        lambda: tensor[tensor > 0],
+        lambda: bool(tensor[0] > 0),
+    ):
+        there.forget()
+        waiting()
+        assert sum(there.waits.values()) == 1, waiting
+    there.forget()
+    tensor.clone().add_(1).relu()
+    assert not there.waits and not there.uploads and there.launches >= 2
+    assert all("test_pretended.py" in line for line in there.waits)
+
+
+def test_only_an_upload_from_pinned_memory_that_is_told_to_go_on_does_not_wait(there):
+    pinned = zeros_for("cuda:0", (3, 4))
+    held = torch.empty(3, 4, device="cuda:0")
+    for upload in (
+        lambda: uploaded(pinned, "cuda:0"),
+        lambda: uploaded(pinned[1:], "cuda:0"),
+        lambda: held.copy_(pinned, non_blocking=True),
+        lambda: sent([np.ones(3, np.float32), np.arange(5)], "cuda:0"),
+    ):
+        there.forget()
+        upload()
+        assert there.uploads and not there.waits, upload
+    for blocking in (
+        lambda: pinned.to("cuda:0"),
+        lambda: pinned.clone().to("cuda:0", non_blocking=True),
+        lambda: held.copy_(torch.ones(3, 4)),
+        lambda: torch.tensor([1, 2], device="cuda:0"),
+        lambda: torch.as_tensor([1, 2], device="cuda:0"),
+        lambda: held[torch.tensor([0, 2])],
+    ):
+        there.forget()
+        blocking()
+        assert sum(there.waits.values()) == 1 and all("test_pretended.py" in line for line in there.waits), blocking
+
+
+def test_a_mask_that_is_written_through_waits_unless_it_is_filled(there):
+    tensor, mask = noise(6).to("cuda:0"), torch.tensor([True, False] * 3).to("cuda:0")
+    values = noise(3, seed=1).to("cuda:0")
+    there.forget()
+    tensor.masked_fill_(mask, 0.0)
+    torch.where(mask, tensor, 1.0)
+    assert not there.waits
+    tensor[mask] = values
+    torch.bincount(torch.ones(3, dtype=torch.int64, device="cuda:0"))
+    assert sum(there.waits.values()) == 2
+
+
+def test_a_copy_to_the_host_is_there_only_after_it_was_waited_for(there):
+    tensor = noise(4).to("cuda:0")
+    early = tensor.to("cpu", non_blocking=True)
+    assert early.isnan().all(), "nothing has waited"
+    np.testing.assert_array_equal(fetched([tensor])[0], noise(4))
+    assert not early.isnan().any()
+    there.forget()
+    pageable = torch.empty(4).copy_(tensor, non_blocking=True)
+    assert sum(there.waits.values()) == 1 and not pageable.isnan().any()
+
+
+def test_what_nothing_was_written_to_is_no_number(there):
+    for made in (torch.empty(3, device="cuda:0"), noise(3).to("cuda:0").new_empty(2)):
+        assert made.numbers().isnan().all()
+    assert (torch.empty_like(torch.ones(3, dtype=torch.int64, device="cuda:0")).numbers() == -1).all()
+
+
+def prepared(lane):
+    return lane.run(lambda: sent([np.ones(1000, np.float32)], "cuda:0")[0])
+
+
+def test_memory_that_its_stream_may_take_again_while_another_still_reads_it_is_noted(there):
+    lane = UploadStream("cuda:0")
+    ahead = prepared(lane)
+    total = ahead.taken().sum()
+    del ahead  # the fault: nothing has waited for the sum, and lane two may write its next batch here
+    gc.collect()
+    assert sum(there.early.values()) == 1 and all("test_pretended.py" in line for line in there.early)
+    assert float(total) == 1000.0
+    there.early.clear()
+
+
+def waited_for(lane, ahead):
+    assert fetched([ahead.taken().sum()])[0] == 1000.0
+
+
+def recorded(lane, ahead):
+    ahead.taken().sum()
+    ahead.value.record_stream(torch.cuda.current_stream("cuda:0"))
+
+
+def ordered(lane, ahead):
+    ahead.taken().sum()
+    lane._stream.wait_stream(torch.cuda.current_stream("cuda:0"))
+
+
+@pytest.mark.parametrize("way", [waited_for, recorded, ordered])
+def test_memory_that_the_other_streams_work_surely_comes_before_is_free(way, there):
+    lane = UploadStream("cuda:0")
+    ahead = prepared(lane)
+    way(lane, ahead)
+    del ahead
+    gc.collect()
+    assert not there.early
+
+
+def test_a_graph_that_reads_memory_which_was_freed_computes_no_number(there):
+    graph, given, table = torch.cuda.CUDAGraph(), noise(8).to("cuda:0"), noise(8, seed=1).to("cuda:0")
+    with torch.cuda.graph(graph):
+        out = given * 2 + table
+    graph.replay()
+    torch.testing.assert_close(out.numbers(), 2 * noise(8) + noise(8, seed=1))
+    del table  # the fault: torch may give it to others, and the graph goes on reading there
+    graph.replay()
+    assert out.numbers().isnan().all()
+
+
+def test_what_the_pools_of_graphs_keep_is_no_room_for_other_passes(there):
+    def captured(size):
+        graph, given = torch.cuda.CUDAGraph(), torch.zeros(size, device="cuda:0")
+        with torch.cuda.graph(graph, pool=torch.cuda.graph_pool_handle()):
+            out = (given.repeat(50) + 1).sum()
+        return graph, given, out
+
+    before = memory.room("cuda:0")
+    assert before == TOTAL - torch.cuda.memory_allocated("cuda:0")
+    held = [captured(1 << 16), captured(1 << 14)]
+    pools = {row["segment_pool_id"] for row in torch.cuda.memory_snapshot() if row["total_size"]} - {(0, 0)}
+    kept = sum(row["total_size"] for row in torch.cuda.memory_snapshot() if row["segment_pool_id"] in pools)
+    given = sum(4 * tensor.numel() for _, tensor, _ in held)
+    assert len(pools) == 2 and kept >= 50 * given, "what was freed during a capture stays the graph's"
+    room = memory.room("cuda:0")
+    assert room == before - kept - given
+    free, used = torch.cuda.mem_get_info("cuda:0")[0], torch.cuda.memory_allocated("cuda:0")
+    fault = free + torch.cuda.memory_reserved("cuda:0") - used  # counts what the pools keep as room
+    assert fault > room + 2 * 50 * given - kept
+    torch.cuda.empty_cache()
+    assert memory.room("cuda:0") == room, "no pool is given back while a graph holds it"
+    for each in held:
+        each[0].reset()
+    del held, each
+    torch.cuda.empty_cache()
+    assert memory.room("cuda:0") == before
+
+
+def test_a_watch_sees_the_most_that_a_batch_took(there):
+    kept = torch.zeros(1 << 12, device="cuda:0")
+    watch = memory.Watch("cuda:0")
+    (torch.zeros(1 << 16, device="cuda:0") + 1).sum()
+    took, room = watch.seen()
+    assert took >= 2 * 4 << 16 and room == TOTAL - (4 << 12) and kept.numel() == 1 << 12
