@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
@@ -105,7 +106,7 @@ def describe(name: str) -> dict[str, Any] | None:
             published.setdefault(f"published {p.metric}", []).append(f"{p.model} {p.value:g}")
         facts = {key: value for key, value in one.described.items() if key not in ("name", "published")}
         return {"benchmark": one.name, **facts, **published, "data": one.data.model_dump(exclude_none=True),
-                "prompt": _prompt_of(one), "postprocess": list(one.process), "defined in": one.entry.file}  # fmt: skip
+                "prompt": _prompt_of(one), "postprocess": list(one.process), **_judged_by(one.metrics), "defined in": one.entry.file}  # fmt: skip
     if name in suite_names():
         return {"suite": name, "benchmarks": list(suite(name))}
     if name in model_names() or is_own_file(name):
@@ -117,6 +118,20 @@ def describe(name: str) -> dict[str, Any] | None:
     if Spec.parse(name).name in step_names():
         return {"step": name, "what": step_summary(Spec.parse(name).name)}
     return None
+
+
+def _judged_by(metrics: Iterable[str]) -> dict[str, list[str]]:
+    """By whom the published numbers of a benchmark were marked, and until when that judge is served; empty if no judge is known."""
+    from codec_bench.benchmark.judge.metric import is_judge_metric, load_judge_metric
+    from codec_bench.models import served_words
+
+    judges = {name: load_judge_metric(name).rubric.judged_by for name in metrics if is_judge_metric(name)}
+    told = {
+        f"published by {judge} ({name})": served_words(judge) or "no end is announced"
+        for name, judge in judges.items()
+        if judge is not None
+    }
+    return {"judges": [f"{who}: {ends}" for who, ends in told.items()]} if told else {}
 
 
 def _prompt_of(one: Any) -> str | None:

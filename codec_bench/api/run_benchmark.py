@@ -22,6 +22,7 @@ from codec_bench.benchmark.asking.variants import check_orders, check_repeats
 from codec_bench.benchmark.control_phase import tell_controls
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
+from codec_bench.benchmark.judging import judges_told
 from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe
 from codec_bench.benchmark.scoring_phase import score
 from codec_bench.benchmark.tables import Outcome, write_overview
@@ -170,6 +171,8 @@ def run_benchmark(
         **({"prompts": prompts} if prompts != SEEDED else {}), **({"choices": choices} if choices != GIVEN else {}),
         **control.told, **({"controls": True} if controls else {}),
     }  # fmt: skip
+    for words in judges_told(wanted, request) if phase != "answers" else ():
+        running.on_estimate(words)
     runs: dict[tuple[str, str, str], Run] = {}
     left_out: list[tuple[str, str, UserError]] = []
     purse = Purse(request.terms.max_cost_usd, request.terms.max_hours)

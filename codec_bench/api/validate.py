@@ -123,11 +123,10 @@ def _check_prompt(name: str) -> list[Finding]:
 
 def _check_model(name: str) -> list[Finding]:
     from codec_bench.models import load_model, served_words
-    from codec_bench.registry import is_own_code
 
     info = load_model(name).info
     facts = f"takes {' and '.join(info.inputs)}, gives {' and '.join(info.outputs)}; it was not started"
-    ends = "" if is_own_code(name) else served_words(name)
+    ends = served_words(name)
     found = [Finding(f"model {name}", "ok", facts)]
     return [*found, Finding(f"model {name}", "note", f"its service: {ends}", "see list models")] if ends else found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -16,19 +16,21 @@ from time import perf_counter
 from typing import Any
 
 from codec_bench.audio.clip import Clip
+from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.sending import Answering, AskAll
 from codec_bench.benchmark.asking.spending import Purse
-from codec_bench.benchmark.judge.metric import FINISHES, JudgeMetric, id_of
+from codec_bench.benchmark.judge.metric import FINISHES, JudgeMetric, id_of, is_judge_metric, load_judge_metric
 from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_ASKED
 from codec_bench.benchmark.run_request import RunRequest, labelled_judges, started_model
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, unread_score
 from codec_bench.errors import UserError
-from codec_bench.models import check_served, load_model
+from codec_bench.models import check_served, load_model, served_words
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
+from codec_bench.store.judge_tests import NOT_TESTED, judge_words, kept_test
 from codec_bench.store.record import Run
 from codec_bench.types import Request, Response, Score
 
@@ -250,10 +252,30 @@ async def judge_at_once(
     except BaseExceptionGroup as errors:  # the first is why the others were stopped
         raise errors.exceptions[0] from None
     finally:
+        if tests := {label: known.as_dict() for label in judges if (known := kept_test(label)).parts}:
+            writer.set_meta(judge_tests=tests)  # for readers of the record who did not test the judge
         if found := {parameter: why for one in untold.values() for parameter, why in one.items()}:
             writer.set_meta(judging={"untold": found})
         if cache is not None:
             cache.close()
+
+
+def judges_told(wanted: Sequence[Benchmark], request: RunRequest) -> list[str]:
+    """What is to be known of the judges before they are paid: how each did in its test, and until when it is served."""
+    told: dict[str, None] = {}
+    named = dict.fromkeys(name for one in wanted for name in one.metrics if is_judge_metric(name))
+    for label, judge in labelled_judges(request).items():
+        for name in named:
+            metric = load_judge_metric(name, label)
+            words = f"the judge {label} for {name}: {judge_words(label, metric.protocol, metric.rubric.hears)}"
+            untested = f"; codec-bench judge check {judge} tests it" if NOT_TESTED in words else ""
+            told[words + untested] = None
+            by = metric.rubric.judged_by
+            if by is not None and (ends := served_words(by)):
+                told[f"the published numbers of {name} are by the judge {by}: {ends}"] = None
+        if ends := served_words(judge):
+            told[f"the judge {label}: {ends}"] = None
+    return list(told)
 
 
 class _Told:

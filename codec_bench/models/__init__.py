@@ -185,7 +185,7 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
     Raises:
         UserError: the config records that the service has shut the model down.
     """
-    if is_own_code(name) or (not is_own_file(name) and name in REGISTRY.table()):
+    if not _has_config(name):
         return
     config, given = _config(name), dict(options or {})
     for part in ("recogniser", "llm") if config.kind == "cascade" else ():
@@ -207,10 +207,17 @@ def check_served(name: str, options: Mapping[str, Any] | None = None, *, today: 
 
 def served_words(name: str, *, today: date | None = None) -> str:
     """What is to be known of how long a service serves a model; empty if there is nothing."""
+    if not _has_config(name):
+        return ""
     config = _config(name)
     day = today or date.today()
     going = config.served is not None and (config.served.is_gone(day) or config.served.is_going(day))
     return config.served.words(day) if config.served is not None and going else ""
+
+
+def _has_config(name: str) -> bool:
+    """Whether a model is described by a file, and not by code of its own."""
+    return not is_own_code(name) and (is_own_file(name) or name not in REGISTRY.table())
 
 
 def is_own_file(name: str) -> bool:

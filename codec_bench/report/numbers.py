@@ -268,10 +268,14 @@ def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) 
         if entry.value is None and not entry.n:
             continue
         every.setdefault(plain(metric), []).append(plain(system))
+        judged = entry.judging.tested if isinstance(entry, MetricSummary) and entry.judging else ""
+        note = (entry.note or "").removesuffix(judged).removesuffix("; ")
+        if judged:
+            told.setdefault(("* judge", judged), {}).setdefault(plain(metric), []).append(plain(system))
         # The rate of a codec with a fixed one is known, however few items there are.
-        if entry.note and not (metric == BITRATE and entry.note == EQUAL):
+        if note and not (metric == BITRATE and note == EQUAL):
             lacks = "no value" if entry.value is None else "* interval" if entry.ci95 else "no interval"
-            about = told.setdefault((lacks, entry.note), {})
+            about = told.setdefault((lacks, note), {})
             about.setdefault(plain(metric), []).append(plain(system))
     return [f"{lacks}{_about(where, every)}: {note}" for (lacks, note), where in told.items()]
 

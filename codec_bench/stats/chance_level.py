@@ -31,6 +31,7 @@ from codec_bench.stats.summary_types import (
     Subset,
 )
 from codec_bench.store.answers import CALLS
+from codec_bench.store.judge_tests import judge_words
 
 STAGES = ("exact", "aligned", "neither")
 """By what an option was read: by a rule, by the judge, or by neither."""
@@ -109,11 +110,11 @@ MOST_FAILED = 0.05
 """The share of answers without a verdict above which a result says so."""
 
 
-def judging_of(scores: Scores, facts: Mapping[str, Any]) -> Judging | None:
+def judging_of(scores: Scores, facts: Mapping[str, Any], tests: Mapping[str, Any] | None = None) -> Judging | None:
     """What the judge of a metric did; None if the metric has no judge.
 
     Args:
-        scores: of the metric. facts: of the metric.
+        scores: of the metric. facts: of the metric. tests: what the record says of tests of judges.
     """
     if "judge" not in facts:
         return None
@@ -134,6 +135,7 @@ def judging_of(scores: Scores, facts: Mapping[str, Any]) -> Judging | None:
         judge=facts["judge"], rubric=facts.get("rubric"), asked=asked, failed=failed, share=failed / asked if asked else 0.0,
         calls=sums["n"], cached=sums["cached"], usage=dict(usage), served=sorted(served),
         **cost_of(None if sums["unpriced"] else cost, unsure),
+        tested=judge_words(facts["judge"], facts.get("protocol", ""), bool(facts.get("hears")), sorted(served), tests),
     )  # fmt: skip
 
 

@@ -172,11 +172,14 @@ def _entry(
     facts, meta = recorded.metrics[metric], recorded.meta
     scored, better = len(parts.numbers), facts.get("higher_is_better")
     interval = parts.interval if scored else None
-    judging, counting = judging_of(scores, facts), parts.counting_failures()
+    judging, counting = judging_of(scores, facts, meta.get("judge_tests")), parts.counting_failures()
     entry = MetricSummary(
         value=parts.value,
         ci95=interval.ends if interval else None,
-        note="; ".join(filter(None, (interval.note if interval else None, failing(judging)))) or None,
+        note="; ".join(
+            filter(None, (interval.note if interval else None, failing(judging), judging and judging.tested))
+        )
+        or None,
         units=interval.units if interval else 0,
         n=scored,
         failed=len(system.items.finished) - scored,

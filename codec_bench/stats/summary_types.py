@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.told import UNTOLD, Told
+from codec_bench.store.judge_tests import NOT_TESTED
 
 SCHEMA = 1
 BITRATE = "bitrate"
@@ -99,7 +100,8 @@ class Judging(Told):
     """What the judge of a metric did: of the answers that it was asked about, `failed` got no verdict that could be read (`share`).
 
     `usage` sums what was reported for the calls that no cache answered; `cost_usd` is None if the price of one is not known;
-    `cost_range_usd` is as in `Answers`; `served` is what the service called the models that replied.
+    `cost_range_usd` is as in `Answers`; `served` is what the service called the models that replied. `tested` says how it did in
+    its own test (`store.judge_tests`), or that it was not tested.
     """
 
     judge: str
@@ -113,6 +115,7 @@ class Judging(Told):
     cost_usd: float | None
     served: Sequence[str]
     cost_range_usd: tuple[float, float] = UNTOLD
+    tested: str = NOT_TESTED
 
 
 @dataclass(frozen=True, slots=True)

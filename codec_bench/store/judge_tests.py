@@ -114,9 +114,13 @@ def kept_test(judge: str) -> JudgeTest:
     hint = "delete it; codec-bench judge check tests the judge again"
     held = read_json(path, hint=hint)
     try:
-        return JudgeTest(held["judge"], {name: PartTest.from_dict(one) for name, one in held["parts"].items()})
+        return JudgeTest(held["judge"], _parts(held["parts"]))
     except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"'{path}' is not the test of a judge: {error}", hint=hint) from error
+
+
+def _parts(held: Mapping[str, Any]) -> dict[str, PartTest]:
+    return {name: PartTest.from_dict(one) for name, one in held.items()}
 
 
 def keep_test(test: JudgeTest) -> Path:
@@ -130,15 +134,19 @@ def keep_test(test: JudgeTest) -> Path:
     return path
 
 
-def judge_words(judge: str | None, protocol: str, hears: bool, served: Sequence[str] = ()) -> str:
+def judge_words(
+    judge: str | None, protocol: str, hears: bool, served: Sequence[str] = (), recorded: Mapping[str, Any] | None = None
+) -> str:
     """What stands beside a number that rests on a judge: `judge tested 2026-11-24: J 0.62 [0.50, 0.70]`, or that it was not tested.
 
     Args:
         judge: its label in the protocol of its verdicts; None if it is not known.
         protocol: of the verdicts, `rating/RUBRIC-HASH/JUDGE`. hears: whether the rubric gives the judge the sound of an answer.
         served: what the service called the models that gave the verdicts; empty if that is not known.
+        recorded: tests of judges that the record of a run holds, by judge; what this user knows stands before them.
     """
-    parts = kept_test(judge).parts if judge is not None else {}
+    known = (recorded or {}).get(judge) or {}
+    parts = {**_parts(known.get("parts", {})), **(kept_test(judge).parts if judge is not None else {})}
     if not parts:
         return NOT_TESTED
     part = parts.get(HEARING if hears else "/".join(protocol.split("/")[:2]))

@@ -55,12 +55,14 @@ def test_calls_tokens_and_cost_add_up(tmp_path):
         "unpriced": 0,
         "usage": {"input_tokens": 100, "output_tokens": 7, "cost_usd": 0.25},
         "served": ["a"],
+        "tested": "this judge was not tested",
     }
     free = {"n": 1, "cached": 1, "unpriced": 0}
     with closing(judged(tmp_path, [dear, free, dear], failed={1}, unasked=4)) as run:
         assert judging_of(run, "m", NAME) == {
             "judge": "gpt", "rubric": "mine", "asked": 3, "failed": 1, "share": pytest.approx(1 / 3), "calls": 5, "cached": 1,
             "usage": {"input_tokens": 200, "output_tokens": 14}, "cost_usd": 0.5, "served": ["a"],
+            "tested": "this judge was not tested",
         }  # fmt: skip
 
 

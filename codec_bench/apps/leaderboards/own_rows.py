@@ -37,6 +37,7 @@ from codec_bench.stats.summary_types import MetricSummary, Subset, Summary
 from codec_bench.stats.told import UNTOLD
 from codec_bench.store.controls import NONE, Control
 from codec_bench.store.folders import run_folders
+from codec_bench.store.judge_tests import NOT_TESTED
 from codec_bench.store.record import Run
 
 
@@ -309,13 +310,13 @@ def _values(
             judge = _judge_of(run, metric)
             alone = None if subset is not None else _text_alone(summary, metric)
             source = Source(str(run.folder), system, metric, str(run.metrics[metric].get("protocol", "")))
+            tested = whole.judging.tested if whole is not None and whole.judging else NOT_TESTED
             if judge is None or column.counts == "rating":
-                rated_by = judge and " ".join(filter(None, judge))
+                rated_by = judge and f"{' '.join(filter(None, judge))}; {tested}"
                 yield _Found((system, variant.name), column, entry, rated_by, source, asked[name], alone)
             else:  # the judge read the answers, and did not rate them
-                yield _Found(
-                    (system, variant.name, f"read by {judge[0]}"), column, entry, None, source, asked[name], alone
-                )
+                read_by = f"read by {judge[0]}; {tested}"
+                yield _Found((system, variant.name, read_by), column, entry, None, source, asked[name], alone)
 
 
 def _text_alone(summary: Summary, metric: str) -> Controlled | None:

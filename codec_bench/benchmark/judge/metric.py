@@ -55,6 +55,7 @@ class Rubric(BaseModel):
         combine: `mean` or `majority` of the verdicts.
         needs: columns without which a question cannot be judged.
         also: a metric of answers that must have the value 1 as well; where it has not, the answer gets the worst end of the range.
+        judged_by: the config of the model whose verdicts the published numbers rest on; None if it is not known. It changes nothing.
         parameters: parameters of the judge's generation.
         unit, range, higher_is_better: unit and range of the verdict, and whether a higher one is better.
         paper, source: where the rubric is described.
@@ -75,6 +76,7 @@ class Rubric(BaseModel):
     combine: Literal["mean", "majority"] = "mean"
     needs: list[str] = []
     also: str | None = None
+    judged_by: str | None = None
     parameters: dict[str, Any] = {"temperature": 0}
     unit: str = ""
     range: tuple[float, float]
@@ -85,7 +87,7 @@ class Rubric(BaseModel):
     @property
     def digest(self) -> str:
         """A hash of everything that changes a verdict: 32 bits in hexadecimal."""
-        held = self.model_dump(exclude={"summary", "paper", "source"})
+        held = self.model_dump(exclude={"summary", "paper", "source", "judged_by"})
         for later in ("aligns", "also"):
             if held[later] is None:
                 del held[later]  # the rubrics that were there before these fields keep their hashes

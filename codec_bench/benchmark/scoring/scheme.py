@@ -127,4 +127,5 @@ def _facts(metric: Any) -> dict[str, Any]:
         "source": metric.source,
         "summary": summary.strip().split("\n")[0],
         **({"judge": metric.judge, "rubric": metric.rubric_name} if isinstance(metric, JudgeMetric) else {}),
+        **({"hears": True} if isinstance(metric, JudgeMetric) and metric.rubric.hears else {}),
     }

@@ -69,7 +69,7 @@ def test_rows_of_the_tasks_of_a_copy_and_of_the_official_way(tmp_path):
     told = {name: {task: str(value) for task, value in row.cells.items()} for name, row in rows.items()}
     assert told == {
         "mine": {"Sound_AQA": "75.00", "Audio_Grounding": "50.00"},
-        "mine (official, read by judge)": {"Sound_AQA": "25.00"},
+        "mine (official, read by judge; this judge was not tested)": {"Sound_AQA": "25.00"},
         "mine (lmms-lab/AIR_Bench)": {"Sound_AQA": "50.00", "Music_AQA": "0.00"},
     }
     assert str(rows["mine"].means["sound"]) == "62.50" and not rows["mine"].complete
@@ -133,7 +133,7 @@ def test_ratings_of_one_judge_have_means_of_their_own(tmp_path):
         protocol="rating/air-bench-chat-0a1b2c3d/judge",
     )  # fmt: skip
     row = own("air-bench-chat", tmp_path)["mine"]
-    by = "by judge (air-bench-chat-0a1b2c3d)"
+    by = "by judge (air-bench-chat-0a1b2c3d); this judge was not tested"
     assert row.cells == {} and row.average is None and row.means == {}
     assert row.judged == {
         "speech": f"6.00 {by}", "sound": f"4.00 {by}", "music": f"5.00 {by}", "speech_and_sound": f"2.00 {by}",
@@ -158,5 +158,8 @@ def test_ratings_of_one_system_by_two_judges_are_both_told(tmp_path):
             protocol=f"rating/air-bench-chat-0a1b2c3d/{judge}",
         )  # fmt: skip
     row = own("air-bench-chat", tmp_path)["mine"]
-    assert row.judged["speech"] == "5.00 by judge-y (air-bench-chat-0a1b2c3d)" and row.cells == {}
-    assert row.doubled["speech"] == "3.00 by judge-x (air-bench-chat-0a1b2c3d)"
+    assert (
+        row.judged["speech"] == "5.00 by judge-y (air-bench-chat-0a1b2c3d); this judge was not tested"
+        and row.cells == {}
+    )
+    assert row.doubled["speech"] == "3.00 by judge-x (air-bench-chat-0a1b2c3d); this judge was not tested"

@@ -1,0 +1,131 @@
+"""A number that rests on a judge says how the judge did in its own test, wherever it is shown; `run` says it before it spends."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import closing
+from datetime import date
+
+import pytest
+import yaml
+from local_http import Connection, LocalServer
+
+from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.api.show import show
+from codec_bench.models import served_words
+from codec_bench.store.judge_tests import NOT_TESTED, Figure, JudgeTest, PartTest, keep_test, kept_test
+
+RUBRIC = "rating/alpaca-1-10-"
+LABEL = "openai-chat:m"
+SAID = "judge tested 2026-11-24: J 0.62 [0.50, 0.70]"
+
+
+@pytest.fixture
+def url():
+    class Chat(Connection):
+        def do_POST(self):
+            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "[[7]]"}}
+            self.send_json(200, {"model": "judge-1", "choices": [choice], "usage": {}})
+
+        def do_GET(self):
+            self.send_json(404, {})
+
+    with closing(LocalServer(Chat)) as http:
+        yield f"{http.url}/v1"
+
+
+def part(protocol, served=("judge-1",)):
+    j = Figure(0.62, 0.5, 0.7, 100, 16)
+    return JudgeTest(LABEL, {protocol: PartTest("2026-11-24", list(served), j, {}, Figure(0.0), {}, 200, 0, 0, 0)})
+
+
+@pytest.fixture
+def rated(command, tmp_path, url):
+    """Runs a benchmark that the judge marks, as a person types it: (stdout, stderr, the folder of the run)."""
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "rows.jsonl").write_text("".join(json.dumps({"id": f"a{n}", "q": f"say {n}"}) + "\n" for n in range(4)))
+    (folder / "benchmark.yaml").write_text(yaml.safe_dump({
+        "version": 1, "title": "Mine", "summary": "Questions.", "category": "QA", "kind": "qa", "language": "en",
+        "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q"}}, "primary": "rating[alpaca-1-10]",
+        "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["rating[alpaca-1-10]"],
+    }))  # fmt: skip
+    (tmp_path / "models.py").write_text(
+        "from codec_bench.models.base import Model, ModelInfo\nfrom codec_bench.types import Response\n"
+        "class Fixed(Model):\n    info = ModelInfo('fixed')\n    identity = {}\n"
+        "    async def ask(self, request):\n        return Response(text='it is fine')\n"
+    )
+
+    def run(out="out"):
+        given = [
+            f"--set=openai-chat.base_url={url}",
+            "--set=openai-chat.model=m",
+            "--judge=openai-chat",
+            f"--out={out}",
+        ]
+        code, out_text, err = command("run", "./mine", "--model=./models.py:Fixed", *given)
+        assert code == 0, err
+        return out_text, err, tmp_path / out / "mine" / "fixed"
+
+    return run
+
+
+def shown(command, folder):
+    """Every place that shows the numbers of a run: the page and the exports, written anew, and the summary."""
+    command("report", folder)
+    found = {"page": (folder / "report.html").read_text("utf-8")}
+    for form in ("csv", "markdown", "latex"):
+        found[form] = command("export", folder, "--summary", "--format", form)[1]
+    found = {name: re.sub(r"[\\\\{}]", "", text) for name, text in found.items()}  # escapes of Markdown and LaTeX
+    found["summary"] = (folder / "summary.json").read_text("utf-8")
+    return found
+
+
+def test_a_judge_that_was_not_tested_is_said_everywhere_and_before_it_is_paid(rated, command):
+    out, err, folder = rated()
+    assert (
+        f"the judge {LABEL} for rating[alpaca-1-10]: {NOT_TESTED}; codec-bench judge check openai-chat tests it" in err
+    )
+    assert NOT_TESTED in out
+    places = shown(command, folder)
+    assert [name for name, text in places.items() if NOT_TESTED not in text] == [] and len(places) == 5
+
+
+def test_the_test_of_a_judge_is_said_everywhere(rated, command, monkeypatch, tmp_path):
+    _, _, folder = rated("first")
+    from codec_bench.benchmark.judge.metric import JudgeMetric
+
+    keep_test(part(JudgeMetric("alpaca-1-10").protocol))
+    assert [name for name, text in shown(command, folder).items() if SAID not in text] == []  # of an older run too
+    out, err, folder = rated("second")
+    assert SAID in err and SAID in out and NOT_TESTED not in out
+    # The record holds the test for readers who have not made it, and what they know themselves stands before it.
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "elsewhere"))
+    folder = tmp_path / "second" / "mine" / "fixed"
+    assert not kept_test(LABEL).parts and all(SAID in text for text in shown(command, folder).values())
+    keep_test(part(JudgeMetric("alpaca-1-10").protocol, served=("judge-0",)))
+    told = f"{SAID} of judge-0, and judge-1 gave these verdicts"
+    assert all(told in text for text in shown(command, folder).values())
+
+
+def test_a_file_that_is_not_a_test_is_one_sentence(rated, command, tmp_path):
+    from codec_bench.benchmark.judge.metric import JudgeMetric
+    from codec_bench.errors import UserError
+
+    path = keep_test(part(JudgeMetric("alpaca-1-10").protocol))
+    path.write_text('{"judge": 3}')
+    with pytest.raises(UserError, match="is not the test of a judge"):
+        kept_test(LABEL)
+
+
+def test_benchmarks_say_by_whom_their_published_numbers_are_and_until_when():
+    (told,) = show("instruct-tts-eval-en")["judges"]
+    assert told.startswith("published by gemini-2.5-pro (rating[instruct-tts]): ")
+    assert (
+        served_words("gemini-2.5-pro", today=date(2026, 11, 24))
+        == "shuts down on 2026-12-01; its successor is gemini-3.8-flash"
+    )
+    assert "gemini-3.8-flash answers in its place" in served_words("gemini-2.5-pro", today=date(2026, 12, 1))
+    assert "2027-01-14" in served_words("gpt-4o-mini", today=date(2026, 11, 24))
+    assert "judges" not in show("librispeech-test-clean") and run_benchmark
