@@ -21,10 +21,11 @@ from codec_bench.benchmark.asking.sending import Answering, AskAll
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.judge.metric import FINISHES, JudgeMetric, id_of, is_judge_metric, load_judge_metric
 from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_ASKED
+from codec_bench.benchmark.judge.spoken_answers import doubt_of
 from codec_bench.benchmark.run_request import RunRequest, labelled_judges, started_model
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, unread_score
-from codec_bench.errors import UserError
+from codec_bench.errors import AudioError, UserError
 from codec_bench.models import check_served, load_model, served_words
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
@@ -32,7 +33,7 @@ from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.judge_tests import NOT_TESTED, judge_words, kept_test
 from codec_bench.store.record import Run
-from codec_bench.types import Request, Response, Score
+from codec_bench.types import Audio, Request, Response, Score
 
 WRITE_VERDICTS = 64
 WRITE_S = 1.0
@@ -90,6 +91,7 @@ class _Verdicts:
         self._seed, self._system = seed, next(iter(run.systems))
         self._waiting: dict[str, tuple[Exchange, int, dict[str, Response]]] = {}
         self._ready: dict[int, Score] = {}
+        self._doubts: dict[int, str | None] = {}
         self._last_write = perf_counter()
         self._done = self._failed = self._total = 0
 
@@ -129,6 +131,8 @@ class _Verdicts:
             if isinstance(asked, Score):
                 self._take(exchange, asked)
                 continue
+            if sound is not None and self._metric.rubric.hears:
+                self._doubts[exchange.question.number] = _doubt_of(sound, exchange)
             said, ends = there.get(exchange.question.id, ((), None))
             if len(said) == len(asked):
                 keys = sorted(request.id for request in asked)
@@ -150,6 +154,9 @@ class _Verdicts:
         return Reading(reading.transcript, whole, None if whole is not None else "the model gave no text")
 
     def _take(self, exchange: Exchange, score: Score) -> None:
+        doubt = self._doubts.pop(exchange.question.number, None)
+        if doubt is not None and score.status == "ok":
+            score = replace(score, detail={**score.detail, "flag": doubt})
         if score.status != "ok":
             self._failed += 1
             # A question that the rubric does not fit, or that no answer is right to, was answered neither well nor badly.
@@ -166,6 +173,18 @@ class _Verdicts:
             self._ready = {}
             self._last_write = perf_counter()
             self._progress(self._done, self._total, self._failed)
+
+
+def _doubt_of(sound: Clip, exchange: Exchange) -> str | None:
+    """What is wrong with a spoken answer before the judge hears it; None also where a sound cannot be read, which the judge is told."""
+    try:
+        question = Audio.read(exchange.audio_path) if exchange.audio_path is not None else None
+    except AudioError:
+        question = None
+    try:
+        return doubt_of(sound.read(), question)
+    except AudioError:
+        return None
 
 
 class AskedAgain(Model):

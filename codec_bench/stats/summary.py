@@ -177,7 +177,7 @@ def _entry(
         value=parts.value,
         ci95=interval.ends if interval else None,
         note="; ".join(
-            filter(None, (interval.note if interval else None, failing(judging), judging and judging.tested))
+            filter(None, (interval.note if interval else None, failing(judging), judging.tested if judging else None))
         )
         or None,
         units=interval.units if interval else 0,

@@ -145,7 +145,7 @@ def judge_words(
         served: what the service called the models that gave the verdicts; empty if that is not known.
         recorded: tests of judges that the record of a run holds, by judge; what this user knows stands before them.
     """
-    known = (recorded or {}).get(judge) or {}
+    known = (recorded or {}).get(judge or "") or {}
     parts = {**_parts(known.get("parts", {})), **(kept_test(judge).parts if judge is not None else {})}
     if not parts:
         return NOT_TESTED

@@ -32,6 +32,8 @@ from codec_bench.store.answers import CALLS
 from codec_bench.types import Message, Request, Response, Score
 
 KIND = "judge"
+READER = 2
+"""Version of the project's own readers of replies; 2 does not read a reply whose reasoning ends in another verdict."""
 
 
 class Rubric(BaseModel):
@@ -91,6 +93,8 @@ class Rubric(BaseModel):
         for later in ("aligns", "also"):
             if held[later] is None:
                 del held[later]  # the rubrics that were there before these fields keep their hashes
+        if not self.reply.startswith("official/"):
+            held["reader"] = READER
         return hashlib.blake2b(json.dumps(held, sort_keys=True).encode(), digest_size=4).hexdigest()
 
 
@@ -264,6 +268,8 @@ class JudgeMetric:
         else:
             own = [next(iter(verdict.values.values())) for verdict in verdicts]
         detail["verdicts"] = own
+        if doubt := next((verdict.doubt for verdict in verdicts if verdict.doubt), None):
+            detail["flag"] = doubt
         if self.range == (0, 1) and (chance := chance_of(answer.fields, answer.references)) is not None:
             detail["chance"] = chance
         value = fmean(own)

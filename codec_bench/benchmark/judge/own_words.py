@@ -81,6 +81,19 @@ class OwnWords:
         ]
         return [one for one in own if one is not None and any(key in one for key in keys)]
 
+    def reasoning(self) -> list[str]:
+        """What the judge says beside its verdict: its own words outside of objects, and the texts inside of a reply that is an object."""
+        whole = _loaded(unfenced(self._rest))
+        if whole is None:
+            return [_OBJECT.sub(" ", self.own)]
+        return [OwnWords(text, self._answer).own for text in whole.values() if isinstance(text, str) and " " in text]
+
+    def ends(self) -> list[str]:
+        """The first and the last line of the judge's own words that the answer does not hold, one of them if there is only one."""
+        own = next(self.own_lines()).replace(ECHO, " ")
+        lines = [line.strip() for line in own.splitlines() if line.strip()]
+        return lines[:1] + lines[1:][-1:]
+
     def own_lines(self) -> Iterator[str]:
         """The judge's own words without the lines that the answer holds too.
 
@@ -162,10 +175,18 @@ def _loaded(text: str) -> dict[str, Any] | None:
     if not text.startswith("{"):
         return None
     try:
-        given = json.loads(text, strict=False)
+        given = json.loads(text, strict=False, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return None
     return given if isinstance(given, dict) else None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a name that has several values keeps all of them as one text, which is no number."""
+    held: dict[str, Any] = {}
+    for name, value in pairs:
+        held[name] = f"{held[name]} and {value}" if name in held and held[name] != value else value
+    return held
 
 
 def unfenced(text: str) -> str:

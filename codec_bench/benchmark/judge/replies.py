@@ -20,7 +20,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from codec_bench.benchmark.judge import published
 from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, LABELLED, NUMBER, WHOLE, OwnWords
@@ -35,6 +35,18 @@ _LETTER = re.compile(
     r"[\s*_`(\[{<\"']{0,6}(?P<letter>[A-Za-z])(?:[\s*_`)\]}>\"'.。:：]{0,6}|[).:：]\s?(?P<text>\S.{0,300}))", re.IGNORECASE
 )  # fmt: skip
 _NO_LETTER = re.compile(r"[\s*_`\"']{0,6}(?:none|no\s+option|neither)\b", re.IGNORECASE)
+_CONCLUDES = re.compile(
+    rf"(?:\b(?:overall|therefore|thus|hence|so|finally|in (?:total|sum|conclusion))\b[^.\n\d]{{0,80}}\b(?:rating|score|mark|grade|rated)\b"
+    rf"|\b(?:deserves|merits|earns|i (?:would )?(?:rate|give|score|award)|(?:rating|score|mark|grade) of)\b)[^.\n\d]{{0,40}}?{NUMBER}",
+    re.IGNORECASE,
+)
+_CONCLUDES_YES_NO = re.compile(
+    r"\b(?:answer|verdict|decision|result|conclusion|therefore|thus|hence|so)\b[^.\n]{0,60}?(?:\bis|\bbe|:|,)[\s*\"'_]{0,6}(yes|no)[\s*\"'_.!]{0,6}$"
+)
+_BY_CONCLUSION = 240
+"""A conclusion counts only if it stands in so many characters before the end of the reasoning."""
+ALSO_SAYS = "a judge's reply that also says another verdict"
+"""The flag of a verdict beside which the reply holds another one of a kind that counts less."""
 MOST_PAIRS = 8
 """How many different lines may be pairs. Each is searched for in the answer; if there are more, none counts."""
 _PAIR = re.compile(rf"[\s*(\[]{{0,6}}{NUMBER}(?:[ \t]*[,;/|\s][ \t]*){NUMBER}[\s*)\].]{{0,6}}")
@@ -48,11 +60,13 @@ class Verdict:
         values: numbers by name, such as `score`, or `first` and `second`; empty if there is no verdict.
         reason: why there is no verdict, with the shortened reply; None if there is one.
         text: the verdict where it is no number, such as the letter of an option; else "".
+        doubt: what makes the verdict doubtful, though it is clear, such as `ALSO_SAYS`; None if nothing does.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
     reason: str | None = None
     text: str = ""
+    doubt: str | None = None
 
 
 def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Verdict:
@@ -65,11 +79,27 @@ def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Ver
     4. a reply that is one number.
     `4/5` counts if 5 is the highest rating.
 
+    There is no rating if the reasoning ends in another number than the verdict. A rating of a kind that counts less, and that is another
+    number, leaves the verdict as it is, with a doubt.
+
     Args:
         low, high: the range of the rubric; a number outside of it is no rating.
         answer: the judged answer; what the reply repeats of it is left out.
     """
     said = OwnWords(reply, answer)
+    verdict = _rating(said, low, high, reply)
+    if verdict.reason is not None:
+        return verdict
+    value, reasoned = verdict.values["score"], said.reasoning()
+    ends = [float(m[1]) for text in reasoned for m in _CONCLUDES.finditer(text[-_BY_CONCLUSION:])]
+    if ends and low <= ends[-1] <= high and ends[-1] != value:
+        return Verdict(reason=f"its reasoning ends in {ends[-1]:g} and its verdict is {value:g} in {_quote(reply)}")
+    others = {float(m[1]) for text in reasoned for pattern in (BRACKETED, LABELLED) for m in pattern.finditer(text)}
+    others |= {float(m[1]) for line in said.ends() if (m := WHOLE.fullmatch(line)) is not None}
+    return replace(verdict, doubt=ALSO_SAYS) if any(low <= one <= high for one in others - {value}) else verdict
+
+
+def _rating(said: OwnWords, low: float, high: float, reply: str) -> Verdict:
     given = said.objects(FIELDS)
     held = [(name, one[name]) for one in given for name in FIELDS if name in one]
     if len({json.dumps(value) for _, value in held}) > 1:
@@ -136,7 +166,13 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
             break
     if len(found) != 1:
         return Verdict(reason=f"there is {'both yes and no' if found else 'neither yes nor no'} in {_quote(reply)}")
-    return Verdict({"score": float(found.pop())})
+    yes = found.pop()
+    ends = [m[1] for line in said.ends()[-1:] if (m := _CONCLUDES_YES_NO.search(line.casefold())) is not None]
+    if ends and (ends[0] == "yes") != yes:
+        return Verdict(
+            reason=f"its reasoning ends in {ends[0]} and its verdict is {'yes' if yes else 'no'} in {_quote(reply)}"
+        )
+    return Verdict({"score": float(yes)})
 
 
 def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> Verdict:

@@ -25,6 +25,7 @@ SAID = "judge tested 2026-11-24: J 0.62 [0.50, 0.70]"
 def url():
     class Chat(Connection):
         def do_POST(self):
+            self.body()
             choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "[[7]]"}}
             self.send_json(200, {"model": "judge-1", "choices": [choice], "usage": {}})
 

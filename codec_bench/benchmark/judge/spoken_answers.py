@@ -1,0 +1,59 @@
+"""What is wrong with a spoken answer before a judge hears it: a judge may give a good verdict on silence.
+
+The flag stands beside the verdict (`detail["flag"]`) and is counted and shown as other flags are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codec_bench.audio.resample import to_signal
+from codec_bench.types import Audio
+
+RATE_HZ = 8_000
+SHORTEST_S = 0.3
+SILENT_DBFS = -70.0
+STEADY_DB = 3.0
+"""Speech changes its level from frame to frame by much more than this standard deviation, and noise by less."""
+SAME = 0.9
+LONGEST_S = 60.0
+"""So much of both sounds is compared."""
+FRAME = RATE_HZ // 50
+TOO_SHORT = f"a spoken answer of less than {SHORTEST_S:g} s"
+SILENT = "a spoken answer that is silent"
+STEADY = "a spoken answer that is noise or a steady tone"
+COPY = "a spoken answer that is a copy of the question"
+
+
+def doubt_of(answer: Audio, question: Audio | None) -> str | None:
+    """The flag of a verdict on a spoken answer, or None.
+
+    Args:
+        answer: the sound that the judge is given. question: the sound of the question, or None if it has none.
+    """
+    if answer.duration_s < SHORTEST_S:
+        return TOO_SHORT
+    signal = _signal(answer)
+    if _level_db(signal[None])[0] < SILENT_DBFS:
+        return SILENT
+    inner = _level_db(signal[: signal.size // FRAME * FRAME].reshape(-1, FRAME))[1:-1]
+    if inner.std() < STEADY_DB:
+        return STEADY
+    return COPY if question is not None and _likeness(signal, _signal(question)) > SAME else None
+
+
+def _signal(audio: Audio) -> np.ndarray:
+    return to_signal(audio, RATE_HZ)[: int(LONGEST_S * RATE_HZ)].astype(np.float64)
+
+
+def _level_db(frames: np.ndarray) -> np.ndarray:
+    """The level of each frame below full scale, `(frames,)`."""
+    return 10.0 * np.log10(np.mean(frames**2, axis=1) + 1e-12)
+
+
+def _likeness(one: np.ndarray, other: np.ndarray) -> float:
+    """The largest correlation of the two sounds over all delays, from 0 to 1."""
+    size = 1 << (one.size + other.size - 1).bit_length()
+    found = np.fft.irfft(np.fft.rfft(one, size) * np.conj(np.fft.rfft(other, size)), size)
+    energy = np.sqrt(np.sum(one**2) * np.sum(other**2))
+    return float(np.abs(found).max() / energy) if energy else 0.0
