@@ -5,7 +5,7 @@ Which file to open
     `script.py`      what the user says, as YAML; `user.py` says it frame by frame. `embedded.yaml` is the script that comes with the package.
     `session.py`     one conversation over a connection of `models/endpoints`: the clock, the frames, what came and when.
     `network.py`     a simulated network; `playback.py` what of it is heard. `activity.py` where a track has speech.
-    `measures.py`    the measures of one session; `distributions.py` those of all.
+    `measures.py`    the measures of one session; `distributions.py` those of all. `official.py` has another benchmark's own definitions.
     `page/`          the page.
 """
 

@@ -14,6 +14,7 @@ from typing import Any
 from codec_bench.apps.conversation.distributions import summarise
 from codec_bench.apps.conversation.kept import folder_of, read_session, write_session
 from codec_bench.apps.conversation.measures import PROTOCOL, Value, measure, turns_of
+from codec_bench.apps.conversation.official import official, read_words
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
 from codec_bench.apps.conversation.session import FRAME_S, Session, hold
 from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User
@@ -274,7 +275,11 @@ def _marked(run: Path, page: bool) -> Conversations:
         found = [read_session(folder_of(run, system, name)) for name in facts["conversations"]]
         sessions[system] = [one for one in found if one is not None]
         lost += len(found) - len(sessions[system])
-        values[system] = [value for one in sessions[system] for value in measure(one)]
+        values[system] = [
+            value
+            for one in sessions[system]
+            for value in (*measure(one), *official(one, read_words(folder_of(run, system, one.id))))
+        ]
     summary = {
         "schema": SCHEMA,
         "protocol": PROTOCOL,

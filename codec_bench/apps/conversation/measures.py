@@ -30,6 +30,7 @@ from codec_bench.apps.conversation.user import SaidEvent
 BACKCHANNEL_S = 1.0
 YIELDS_WITHIN_S, STOPS_WITHIN_S = 2.0, 1.0
 STALL_S = 0.02
+OFFICIAL = "official/full-duplex-bench-v1"
 PROTOCOL = f"conversation/1/{ACTIVITY}"
 
 
@@ -63,6 +64,9 @@ MEASURES = {
     "real_time_factor": Measure("time that an answer took to come over the length of its sound", "×", False, "answer"),
     "stalls": Measure("how often the sound of an answer ran out before more of it came", "count", False, "answer"),
     "stall_s": Measure("for how long the sound of an answer ran out", "s", False, "answer"),
+    f"{OFFICIAL}/take_turn": Measure("share of turns and interruptions after which the model's words are a turn", "share", True, "event"),
+    f"{OFFICIAL}/pause_take_turn": Measure("share of turns with pauses before whose end the model's words are a turn", "share", False, "event"),
+    f"{OFFICIAL}/latency_s": Measure("from the end of the user's speech to the first word, 0 where the model began before", "s", False, "event"),
 }  # fmt: skip
 
 

@@ -1,0 +1,78 @@
+"""Full-Duplex-Bench v1's own definitions, which rest on the times of words and not on energy.
+
+A recogniser writes the words of what was heard into `output.json` in the folder of a session, as that benchmark's `get_transcript` writes
+them for `output.wav`: `{"chunks": [{"text": "well", "timestamp": [1.2, 1.4]}, ...]}`. Sessions without the file have no such values.
+
+Reference implementation: `evaluation/eval_smooth_turn_taking.py`, `eval_user_interruption.py` and `eval_pause_handling.py` of
+DanielLin94144/Full-Duplex-Bench; equal on own cases (paper: arXiv 2503.04721).
+
+Where it differs from the measures without the prefix: an answer of less than 1 s and at most three words counts as none, also when it is
+the whole answer; an answer that begins before the user has ended has the latency 0 and is among the others; and its sets hold one
+event in a sound, so that the script takes all words. Here an event's words are those that begin after it has begun and before the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from codec_bench.apps.conversation.measures import OFFICIAL, Value
+from codec_bench.apps.conversation.session import Session
+from codec_bench.errors import UserError
+
+WORDS = "output.json"
+TAKES_S, TAKES_WORDS = 1.0, 3
+
+Word = tuple[float, float]
+
+
+def takes_turn(words: Sequence[Word]) -> bool:
+    """Whether words `(begin, end)` in seconds are a turn: they last at least 1 s from first to last, or are more than three."""
+    return bool(words) and (words[-1][1] - words[0][0] >= TAKES_S or len(words) > TAKES_WORDS)
+
+
+def latency_s(words: Sequence[Word], end_s: float) -> float | None:
+    """From the end of the user's turn to the first word, at least 0; None if the words are no turn."""
+    return max(0.0, words[0][0] - end_s) if takes_turn(words) else None
+
+
+def read_words(folder: Path) -> list[Word] | None:
+    """The words of a session; None if nobody has written any.
+
+    Raises:
+        UserError: the file is not what `get_transcript` writes.
+    """
+    path = folder / WORDS
+    if not path.exists():
+        return None
+    try:
+        times = [chunk["timestamp"] for chunk in json.loads(path.read_text("utf-8"))["chunks"]]
+        # The last word of a transcript may have no end; their script for pauses then takes its beginning.
+        return [(float(begin), float(begin if end is None else end)) for begin, end in times]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(
+            f"'{path}' does not hold words: {type(error).__name__}: {error}",
+            hint='expected {"chunks": [{"text": "well", "timestamp": [1.2, 1.4]}, ...]}',
+        ) from None
+
+
+def official(session: Session, words: Sequence[Word] | None) -> Iterator[Value]:
+    """The values of a session whose words are known."""
+    if words is None or session.status != "ok":
+        return
+    said = [(n, event) for n, event in enumerate(session.events) if event.speech and event.kind != "backchannel"]
+    begins = [event.speech[0][0] for event in session.events if event.speech]
+    for number, event in said:
+        begin_s, end_s = event.speech[0][0], event.speech[-1][1]
+        until_s = min((b for b in begins if b > begin_s), default=session.duration_s)
+        own = [word for word in words if begin_s <= word[0] < until_s]
+        late = latency_s(own, end_s)
+        named: dict[str, tuple[float | None, str]] = {
+            "take_turn": (float(takes_turn(own)), ""),
+            "latency_s": (late, "" if late is not None else "the words are no turn"),
+        }
+        if event.pauses:
+            named["pause_take_turn"] = (float(takes_turn([word for word in own if word[0] < end_s])), "")
+        for name, (value, reason) in named.items():
+            yield Value(session.id, number, f"{OFFICIAL}/{name}", value, end_s, reason)
