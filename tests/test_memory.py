@@ -35,6 +35,9 @@ FULL = [
         "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Non-zero status code returned while running Conv node. "
         "bfc_arena.cc:376 AllocateRawInternal Failed to allocate memory for requested buffer of size 4585490528"
     ),
+    RuntimeError(
+        "CUBLAS failure 3: CUBLAS_STATUS_ALLOC_FAILED ; GPU=0 ; hostname=x ; expr=cublasCreate(&cublas_handle_);"
+    ),
     RuntimeError("std::bad_alloc"),
     MemoryError(),
 ]
@@ -95,6 +98,9 @@ LOST = [  # as torch, CTranslate2, Triton, ONNX Runtime and cuDNN say it
     "CUDA failure 999: unknown error ; GPU=0 ; hostname=x ; file=cuda_stream_handle.cc ; line=216 ; expr=cudaStreamSynchronize",
     "CUDA failure 700: an illegal memory access was encountered ; GPU=0 ; hostname=x ; file=gpu_data_transfer.cc ; line=73",
     "CUDNN failure 5000: CUDNN_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=x ; file=conv.cc ; line=476",
+    "CUBLAS failure 13: CUBLAS_STATUS_EXECUTION_FAILED ; GPU=0 ; hostname=x ; file=gemm.cc ; line=121 ; expr=cublasGemmHelper(",
+    "failed call to cuDevicePrimaryCtxRetain: CUDA_ERROR_ECC_UNCORRECTABLE: uncorrectable ECC error encountered",
+    "cuda runtime error (4) : unspecified launch failure at THCTensorCopy.cu:85",
 ]
 NEITHER = [
     f"CUDA error: invalid argument\n{LATER}",
@@ -107,6 +113,7 @@ NEITHER = [
     "out of resource: shared memory, Required: 196608, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.",
     "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and cpu!",
     "Library libcublas.so.12 is not found or cannot be loaded",
+    "cuBLAS failed with status CUBLAS_STATUS_NOT_SUPPORTED",
     "illegal address in a text",
     "unknown error in the header of the file",
 ]
