@@ -274,9 +274,11 @@ class _Part:
         rows = max(1, min(1024, _BATCH_BYTES * group.num_rows // max(1, size)))
         # A row group of speech can have hundreds of megabytes. It is read in pieces, because few rows are needed at a time.
         file = pq.ParquetFile(self._table.path, metadata=self._table.metadata, buffer_size=_BUFFER_BYTES)
-        batches: Iterator[pa.RecordBatch] = file.iter_batches(
-            batch_size=rows, row_groups=[self._group], columns=self._columns, use_threads=False
-        )
+        what: dict[str, Any] = {"row_groups": [self._group], "columns": self._columns, "use_threads": False}
+        # A value that stands in many rows is in the file once, so that the rows can be far larger than the row group.
+        first = next(file.iter_batches(batch_size=1, **what), None)
+        rows = min(rows, max(1, _BATCH_BYTES // max(1, first.nbytes if first is not None else 0)))
+        batches: Iterator[pa.RecordBatch] = file.iter_batches(batch_size=rows, **what)
         self._batches = batches
         self._kept.clear()
         self._next = self.nbytes = 0
