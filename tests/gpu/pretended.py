@@ -191,6 +191,7 @@ class _Device(TorchDispatchMode):
             self._waits(name)
         self.seen.launches += 1
         if name in _PRODUCTS:
+            self.seen.computes(name, there)
             self.seen.multiplied(by_cudnn=name == "convolution")
         if name == "histc":  # a CPU counts no integers
             args = (args[0].kept.float(), *args[1:])
@@ -333,6 +334,16 @@ def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
     return whole
 
 
+def _noted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch whose shapes are noted before it is decomposed."""
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        _now().seen.computes(name, [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, There)])
+        return call(*args, **kwargs)
+
+    return noted
+
+
 def _as_kernel(name: str, real: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
     """What launches Triton kernels: its launches are checked, and the same in torch computes the values unless all programs run."""
 
@@ -429,6 +440,11 @@ def pretended() -> Iterator[Seen]:
             (torch.cuda, "current_stream", lambda _=None: device.stream),
             (torch, "tensor", _sent(torch.tensor)),
             (torch, "as_tensor", _sent(torch.as_tensor)),
+            (
+                torch.nn.functional,
+                "scaled_dot_product_attention",
+                _noted("attention", torch.nn.functional.scaled_dot_product_attention),
+            ),
             (torch, "lstm_cell", _unwrapping(torch.lstm_cell)),
             (torch, "inference_mode", lambda mode=True: torch.no_grad() if mode else nullcontext()),
             (torch.backends.cudnn, "is_acceptable", lambda tensor: False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ class Seen:
         checks: how the launches of Triton kernels are checked. early: lines that used memory which another stream could take again meanwhile.
         launches: how many operations ran there; a replay is one. captures, replays: of CUDA graphs. kernels: how often each Triton kernel was launched.
         rough: lines that multiplied where TensorFloat-32 was allowed.
+        shapes: how often attention, a convolution or a product was given tensors of these shapes and strides. For each of them, the
+            libraries of a real device choose an algorithm or make a plan.
     """
 
     waits: Counter[str] = field(default_factory=Counter)
@@ -35,6 +38,7 @@ class Seen:
     kernels: Counter[str] = field(default_factory=Counter)
     rough: Counter[str] = field(default_factory=Counter)
     early: Counter[str] = field(default_factory=Counter)
+    shapes: Counter[Any] = field(default_factory=Counter)
     checks: Launches = field(default_factory=lambda: Launches(known=_KNOWN))
 
     def multiplied(self, *, by_cudnn: bool) -> None:
@@ -43,9 +47,13 @@ class Seen:
         if operation.fp32_precision == "tf32":
             self.rough[line()] += 1
 
+    def computes(self, name: str, tensors: Iterable[torch.Tensor]) -> None:
+        """Notes the shapes and strides that an operation is given."""
+        self.shapes[name, *((tuple(tensor.shape), tensor.stride()) for tensor in tensors)] += 1
+
     def forget(self) -> None:
         """Begins to count again."""
-        for counts in (self.waits, self.uploads, self.kernels, self.rough):
+        for counts in (self.waits, self.uploads, self.kernels, self.rough, self.shapes):
             counts.clear()
         self.launches = self.captures = self.replays = 0
 

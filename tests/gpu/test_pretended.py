@@ -189,3 +189,17 @@ def test_a_watch_sees_the_most_that_a_batch_took(there):
     (torch.zeros(1 << 16, device="cuda:0") + 1).sum()
     took, room = watch.seen()
     assert took >= 2 * 4 << 16 and room == TOTAL - (4 << 12) and kept.numel() == 1 << 12
+
+
+@pytest.mark.parametrize(("unit", "most"), [(1, 30), (16, 2)])
+def test_the_shapes_that_reach_attention_convolutions_and_products_are_counted(unit, most, there):
+    """The fault: batches of 30 lengths have 30 shapes for each operation. Filled up to two lengths, they have two."""
+    kernel, weight = noise(8, 8, 3).to("cuda:0"), noise(8, 8).to("cuda:0")
+    there.forget()
+    for length in range(33, 63):
+        x = torch.zeros(2, 8, -(-length // unit) * unit, device="cuda:0")
+        rows = torch.nn.functional.conv1d(x, kernel).mT[:, None]
+        torch.nn.functional.scaled_dot_product_attention(rows, rows, rows)
+        torch.mm(x[0].mT, weight)
+    for name in ("attention", "convolution", "mm"):
+        assert sum(shape[0] == name for shape in there.shapes) == most, name
