@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from codec_bench.apps.building.api import build
     from codec_bench.apps.conversation.api import converse
     from codec_bench.apps.judging.api import judge_check
+    from codec_bench.apps.judging.compare import judge_compare
     from codec_bench.apps.leaderboards.api import leaderboard
     from codec_bench.apps.listening.api import export_listening, import_listening
     from codec_bench.apps.profiling.api import profile
@@ -67,6 +68,7 @@ __all__ = [
     "import_listening",
     "interval",
     "judge_check",
+    "judge_compare",
     "leaderboard",
     "list_names",
     "load_codec",
@@ -116,6 +118,7 @@ _HOMES = {
     "codec_bench.api.merge": ("merge",),
     "codec_bench.apps.agreement.metrics_api": ("metric_agreement",),
     "codec_bench.apps.judging.api": ("judge_check",),
+    "codec_bench.apps.judging.compare": ("judge_compare",),
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),
     "codec_bench.report.figures": ("write_figures",),

@@ -5,6 +5,7 @@ Which file to open
     `sounds.py`     the sounds, made on the spot, and what is true of each. `claims.py` asks about them.
     `planted.py`    answers of known quality, which a judge of texts marks by the rubrics that are in use.
     `figures.py`    from replies to figures: Youden's J, changed verdicts, biases, refusals. `words.py` says them.
+    `compare.py`    the verb `judge_compare`: another judge marks the same answers.
     `command.py`    what is typed. What is kept of a check is read by `store/judge_tests.py`.
 """
 
@@ -15,7 +16,7 @@ from codec_bench.registry import Command
 COMMANDS = {
     "judge": Command(
         "Benchmarks",
-        "Test a judge before it is believed.",
+        "Test a judge before it is believed, and see what another one changes.",
         "codec_bench.apps.judging.command:judge_app",
     ),
 }

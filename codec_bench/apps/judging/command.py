@@ -1,4 +1,4 @@
-"""`codec-bench judge check`."""
+"""`codec-bench judge check|compare`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,7 @@ from codec_bench.terminal.options import Device, Json, Set
 if TYPE_CHECKING:
     from codec_bench.apps.judging.api import JudgeCheck
 
-judge_app = command_group("judge", "Test a judge before it is believed.")
-
-
-@judge_app.callback()
-def _group() -> None:
-    """Keeps the name of the only command."""
+judge_app = command_group("judge", "Test a judge before it is believed, and see what another one changes.")
 
 
 @judge_app.command()
@@ -84,3 +79,41 @@ def _print(found: JudgeCheck) -> None:
     for sentence in words.sentences(found.test):
         out.print(sentence, markup=False)
     talk(f"kept: {found.folder / 'test.json'}")
+
+
+@judge_app.command()
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders with verdicts of the old judge, or folders that hold some.")],
+    judges: Annotated[list[str], typer.Option("--judge", help="The old judge, and once more the new one.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the copies with the new judge's verdicts; the same folder goes on.")],
+    benchmark: Annotated[str | None, typer.Option("--benchmark", help="Folders of own benchmarks, with commas.")] = None,
+    settings: Set = None,
+    device: Device = "auto",
+    max_cost_usd: Annotated[float | None, typer.Option("--max-cost-usd", help="Ask nothing more once so much is spent.")] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Let a new judge mark answers that an old one has marked, and say what changes."""
+    from codec_bench.apps.judging import words
+    from codec_bench.apps.judging.compare import judge_compare
+    from codec_bench.benchmark.run_request import Terms
+    from codec_bench.engine.running import Running
+    from codec_bench.report.table import wide_table
+    from codec_bench.terminal.output import console, talk
+    from codec_bench.terminal.progress import progress_line
+    from codec_bench.terminal.request import parse_settings
+    from codec_bench.terminal.stopping import stopping
+
+    with stopping() as stop, progress_line() as progress:
+        stop.on_folder(out, f"folder of the copies: {out}")
+        found = judge_compare(
+            list(runs), judges, out=out, benchmark=benchmark, options=parse_settings(settings or []), terms=Terms(max_cost_usd=max_cost_usd),
+            running=Running(device=device, progress=progress.tell, on_estimate=talk),
+        )  # fmt: skip
+    if as_json:
+        sys.stdout.write(json.dumps([one.as_dict() for one in found], ensure_ascii=False) + "\n")
+        return
+    shown = console()
+    shown.print(wide_table(words.SUCCESSION, words.succession_rows(found), shown.width))
+    shown.print(wide_table(("rubric", "kind of items", "new less old"), words.moved_rows(found), shown.width))
+    for one in found:
+        shown.print(f"{one.rubric}: {one.words}", markup=False)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from codec_bench.apps.judging.compare import Succession
 from codec_bench.apps.judging.figures import FIRST, HIGH, LONG, YES
 from codec_bench.store.judge_tests import HEARING, Figure, JudgeTest, PartTest
 
@@ -111,3 +114,26 @@ def kind_rows(test: JudgeTest) -> list[tuple[str, str, str]]:
 def sentences(test: JudgeTest) -> list[str]:
     """What kind of judge it is, a sentence for each part."""
     return [f"{part_name(name)}: the judge {'; '.join(findings(part))}" for name, part in test.parts.items()]
+
+
+SUCCESSION = ("rubric", "answers", "new less old", "equal", "ranks of systems", "without both verdicts")
+
+
+def succession_rows(found: Sequence[Succession]) -> list[tuple[str, ...]]:
+    """A row for each rubric, with the columns `SUCCESSION`."""
+    return [
+        (
+            part_name(one.rubric),
+            f"{one.offset.n:,}",
+            one.offset.words,
+            one.equal.words,
+            one.ranks.words,
+            f"{one.lost:,}",
+        )
+        for one in found
+    ]
+
+
+def moved_rows(found: Sequence[Succession]) -> list[tuple[str, str, str]]:
+    """How far each kind of items moves, the farthest first."""
+    return [(part_name(one.rubric), kind, moved.words) for one in found for kind, moved in one.kinds.items()]

@@ -1,0 +1,231 @@
+"""The verb `judge_compare`: what changes when another judge marks the same answers.
+
+The answers of a run are copied, and the new judge marks the copy (`run_benchmark`, phase `scores`). The run itself stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.benchmark.judge.metric import STEM
+from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
+from codec_bench.engine.running import Running, chosen_running
+from codec_bench.errors import UserError
+from codec_bench.registry import names
+from codec_bench.stats import interval
+from codec_bench.stats.correlation import spearman
+from codec_bench.store.answers import exchanges
+from codec_bench.store.folders import run_folders
+from codec_bench.store.judge_tests import Figure
+from codec_bench.store.record import DATABASE, Run
+
+Mark = tuple[str, str, str, str, float, float]
+"""Benchmark, system, sample, unit, the old judge's mark and the new one's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Two judges over the same answers, by one rubric.
+
+    Args:
+        rubric: its protocol without a judge. old, new: the labels of the judges. served: what the services called them.
+        offset: the new judge's marks less the old one's, in the rubric's unit. equal: the share of answers that both mark alike.
+        ranks: Spearman's correlation of the systems' means; a value of None where there are too few systems.
+        kinds: the offset by subset, `COLUMN=VALUE`, the largest first. lost: answers that one of the two gave no verdict on.
+    """
+
+    rubric: str
+    old: str
+    new: str
+    served: Mapping[str, Sequence[str]]
+    offset: Figure
+    equal: Figure
+    ranks: Figure
+    kinds: Mapping[str, Figure]
+    lost: int
+
+    @property
+    def words(self) -> str:
+        """What a board says of it: `by NEW, minus 0.12 ± 0.03 beside OLD`."""
+        found = self.offset
+        if found.value is None:
+            return f"{self.old} and {self.new} marked no answer both"
+        reach = "" if found.low is None or found.high is None else f" ± {(found.high - found.low) / 2:.2f}"
+        return (
+            f"by {self.new}, {'minus' if found.value < 0 else 'plus'} {abs(found.value):.2f}{reach} beside {self.old}"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        return {**asdict(self), "words": self.words}
+
+
+def judge_compare(
+    runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    judges: str | Sequence[str],
+    *,
+    out: str | os.PathLike[str],
+    benchmark: str | Sequence[str] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    terms: Terms | None = None,
+    running: Running | None = None,
+    **how: Any,
+) -> list[Succession]:
+    """Lets a new judge mark answers that an old one has marked, and compares their verdicts. The same call goes on after a stop.
+
+    Args:
+        runs: folders of runs with verdicts of the old judge. judges: the old one, as the record names it or as it was named, and the new one.
+        out: folder of the copies with the new verdicts. benchmark: folders of own benchmarks; None for the runs' own names.
+        options: arguments by model. terms: limits of cost and time. running: how to run it, or its fields as keywords.
+
+    Returns:
+        One for each rubric.
+
+    Raises:
+        UserError: there are not two judges, a run has no verdicts of the old one, or the copy in `out` is of other answers.
+    """
+    running, given = chosen_running(running, how), {name: dict(of) for name, of in (options or {}).items()}
+    named = names(judges)
+    if len(named) != 2:
+        raise UserError(
+            f"{len(named)} judges were named; expected the old one and the new one", hint="--judge OLD --judge NEW"
+        )
+    old, new = (judge_label(one, given.get(one)) for one in named)
+    folders = [
+        found for one in ([runs] if isinstance(runs, (str, os.PathLike)) else runs) for found in run_folders(Path(one))
+    ]
+    own = {Path(name).name: name for name in names(benchmark or "")}
+    marks: dict[str, list[Mark]] = defaultdict(list)
+    kinds: dict[tuple[str, str], Mapping[str, str]] = {}
+    served: dict[str, set[str]] = {old: set(), new: set()}
+    lost: dict[str, int] = defaultdict(int)
+    reaches: dict[str, float] = {}
+    for folder in folders:
+        with closing(Run(folder)) as run:
+            _check_marked(run, old)
+            (system,) = run.systems
+            what = run.meta["config"]["benchmark"]
+            copy = _copied(run, run_folder(Path(out), what, system))
+        done = run_benchmark(
+            benchmark=own.get(what, what), model=system, out=out, phase="scores", judge=named[1], options=given, terms=terms,
+            rescore=not _is_marked(copy, new), running=replace(running, page=False),
+        )  # fmt: skip
+        for one in done.runs.values():
+            one.close()
+        with closing(Run(folder)) as run, closing(Run(copy)) as again:
+            units = {one.id: one.speaker or one.id for one in run.samples()}
+            kinds |= {(what, one.question.id): one.question.subsets for one in exchanges(run)}
+            reaches |= _reaches(run)
+            before, after = _verdicts(run, old, served[old]), _verdicts(again, new, served[new])
+            for rubric in before.keys() & after.keys():
+                both = before[rubric].keys() & after[rubric].keys()
+                lost[rubric] += len(before[rubric].keys() | after[rubric].keys()) - len(both)
+                marks[rubric] += [
+                    (what, system, id, units[id], before[rubric][id], after[rubric][id]) for id in sorted(both)
+                ]
+    return [
+        _succession(rubric, old, new, held, kinds, served, lost[rubric], reaches[rubric])
+        for rubric, held in sorted(marks.items())
+    ]
+
+
+def _reaches(run: Run) -> dict[str, float]:
+    """How far two marks may lie apart, by rubric."""
+    marked = [facts for facts in run.metrics.values() if facts.get("judge")]
+    return {str(one["protocol"]).rpartition("/")[0]: float(one["range"][1] - one["range"][0]) for one in marked}
+
+
+def _labels(run: Run) -> list[str]:
+    return sorted({facts["judge"] for facts in run.metrics.values() if facts.get("judge")})
+
+
+def _check_marked(run: Run, old: str) -> None:
+    if old not in _labels(run):
+        there = ", ".join(_labels(run)) or "no judge"
+        raise UserError(f"'{run.folder}' holds no verdicts of the judge '{old}'", hint=f"it holds verdicts of {there}")
+
+
+def _is_marked(folder: Path, judge: str) -> bool:
+    with closing(Run(folder)) as run:
+        return judge in _labels(run)
+
+
+def _copied(run: Run, copy: Path) -> Path:
+    """A copy of a run, or the one that is there.
+
+    Raises:
+        UserError: the copy holds other answers.
+    """
+    if not (copy / DATABASE).is_file():
+        shutil.copytree(run.folder, copy, dirs_exist_ok=True)
+    with closing(Run(copy)) as there:
+        texts = [[(one.question.id, one.answer.text) for one in exchanges(of)] for of in (run, there)]
+    if texts[0] != texts[1]:
+        raise UserError(f"the answers in '{run.folder}' are not those in '{copy}'", hint="give another --out")
+    return copy
+
+
+def _verdicts(run: Run, judge: str, served: set[str]) -> dict[str, dict[str, float]]:
+    """The marks of a judge by rubric and sample."""
+    found: dict[str, dict[str, float]] = {}
+    for name, facts in run.metrics.items():
+        if facts.get("judge") != judge or not name.startswith(STEM):
+            continue
+        marks = found.setdefault(str(facts["protocol"]).rpartition("/")[0], {})
+        for score in run.scores(metric=name):
+            served.update(score.detail.get("calls", {}).get("served", ()))
+            if score.value is not None:
+                marks[score.id] = score.value
+    return found
+
+
+def _succession(
+    rubric: str, old: str, new: str, marks: Sequence[Mark], kinds: Mapping[tuple[str, str], Mapping[str, str]],
+    served: Mapping[str, set[str]], lost: int, reach: float,
+) -> Succession:  # fmt: skip
+    of: dict[str, list[Mark]] = defaultdict(list)
+    for mark in marks:
+        for column, value in kinds.get(mark[:1] + mark[2:3], {}).items():
+            of[f"{column}={value}"].append(mark)
+    moved = {name: _offset(held, reach) for name, held in of.items()}
+    return Succession(
+        rubric, old, new, {name: sorted(held) for name, held in served.items()}, _offset(marks, reach),
+        _figure([float(a == b) for *_, a, b in marks], marks, (0.0, 1.0)), _ranks(marks),
+        dict(sorted(moved.items(), key=lambda one: -abs(one[1].value or 0.0))), lost,
+    )  # fmt: skip
+
+
+def _offset(marks: Sequence[Mark], reach: float) -> Figure:
+    return _figure([after - before for *_, before, after in marks], marks, (-reach, reach))
+
+
+def _figure(values: Sequence[float], marks: Sequence[Mark], bounds: tuple[float, float]) -> Figure:
+    """The mean with its interval over units; the answers of several systems to one question are one unit."""
+    if not values:
+        return Figure(None, note="no answer was marked by both")
+    found = interval(values, bounds=bounds, clusters=[f"{what}/{unit}" for what, _, _, unit, _, _ in marks])
+    return Figure(float(np.mean(values)), found.low, found.high, len(values), found.units, found.note)
+
+
+def _ranks(marks: Sequence[Mark]) -> Figure:
+    means = [np.array(list(_means(marks, side))) for side in (4, 5)]
+    found = spearman(*means)
+    return Figure(found.value, found.low, found.high, len(means[0]), len(means[0]), found.note)
+
+
+def _means(marks: Sequence[Mark], side: int) -> Iterator[float]:
+    for system in sorted({mark[1] for mark in marks}):
+        yield float(np.mean([mark[side] for mark in marks if mark[1] == system]))
+
+
+__all__ = ["Succession", "judge_compare"]
