@@ -33,6 +33,7 @@ from codec_bench.engine.running import ON_A_GPU
 from codec_bench.engine.systems import generated
 from codec_bench.features.base import Feature
 from codec_bench.metrics.base import Metric
+from codec_bench.networks import ladder
 from codec_bench.store import record as store
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -80,11 +81,17 @@ class Cost:
         """The padded seconds of a batch."""
         if self.windows:
             return WINDOW_S * sum(math.ceil(length / WINDOW_S) for length in lengths_s)
-        return max(lengths_s) * len(lengths_s)
+        length_s, rows = shape_of(lengths_s)
+        return length_s * rows
 
     def seconds(self, padded_s: float) -> float:
         """How long a batch takes."""
         return self.call_s + self.each_s * padded_s
+
+
+def shape_of(lengths_s: Sequence[float]) -> tuple[float, int]:
+    """The length and the number of items to which a batch is filled up."""
+    return ladder.rung_s(max(lengths_s)), ladder.rows_of(len(lengths_s))
 
 
 UTTERANCE_S = 7.42
@@ -183,6 +190,7 @@ class VirtualPool(Pool):
     ) -> None:
         self.now = self.main_s = 0.0
         self.busy_s: dict[int, float] = {}
+        self.shapes: dict[str, list[Any]] = {}
         self._costs, self._seconds, self._faults, self._middle_s = costs, seconds, set(faults), run_s / 2
         self._since = time.process_time()
         self._lanes = lanes
@@ -257,7 +265,10 @@ class VirtualPool(Pool):
         if batch.key == SIGNAL_METRICS:
             scores = {name: Score.ok(1.0, "simulated/1") for name in self._specs[batch.key].names}
             return HOST.metrics_s * batch.audio_s, [scores] * len(payload), None
-        cost, padded_s = self._costs[batch.key.rpartition(":")[2]], self._padded_s(batch)
+        name = batch.key.rpartition(":")[2]
+        cost, padded_s = self._costs[name], self._padded_s(batch)
+        lengths = [work.length_s for work in batch.works]
+        self.shapes.setdefault(name, []).append((shape_of(lengths), sum(lengths)))
         room_gib = room_for_batches_gib(self._costs)
         if "memory" in self._faults and self._middle_s <= self.now < 1.2 * self._middle_s:
             room_gib /= 8  # another process takes it for a while

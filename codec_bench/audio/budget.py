@@ -4,7 +4,6 @@ from __future__ import annotations
 
 FILLED = 0.5
 """The part of the free memory that a batch is to fill. The rest is for what the model does not see, such as longer signals."""
-_GROWTH = 1.25  # by what factor the budget grows after a batch that nearly filled it
 _PAUSE = 8  # full batches after a failure before a larger one is tried; twice as many after every further failure
 
 
@@ -20,6 +19,7 @@ class Budget:
     Attributes
         budget_s: padded seconds of a batch, at most.
         growing: whether a larger budget than the first is tried.
+        growth: by what factor the budget grows after a batch that nearly filled it.
         most_s: the largest budget: the first, if it does not grow and was halved, or that of the model. None for none.
         bytes_per_s: of the model; 0 while nothing is known.
         pause, rest: full batches to wait for after the next failure, and after the last one.
@@ -27,6 +27,7 @@ class Budget:
 
     budget_s: float
     growing: bool
+    growth: float = 1.25
     most_s: float | None = None
     bytes_per_s: float = 0.0
     pause: int = _PAUSE
@@ -51,7 +52,7 @@ class Budget:
         if self.rest:
             self.rest -= 1
         elif self.growing or self.most_s is not None:
-            grown_s = self.budget_s * _GROWTH
+            grown_s = self.budget_s * self.growth
             self.budget_s = grown_s if self.most_s is None else max(self.budget_s, min(self.most_s, grown_s))
 
     def did_not_fit(self, padded_s: float) -> None:

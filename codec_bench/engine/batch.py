@@ -2,9 +2,9 @@
 
 Conventions
     The size of a batch is its padded seconds: the length of its longest item times the number of items. On a GPU a batch
-    fills a part of the memory, by what earlier batches of the stage took of it, but takes no longer than it is worth. On
-    the CPU a batch is made to take a fixed time, estimated from what the stage has cost so far. Results do not depend on
-    the size of the batch.
+    has a shape of the ladder (`networks/ladder.py`). Its size is the first one, doubled or halved: it fills a part of the memory at
+    most, by what earlier batches of the stage took of it, and is doubled only while a batch takes too little time. On the CPU
+    a batch is made to take a fixed time, estimated from what the stage has cost so far. Results do not depend on the size of the batch.
     A worker of a GPU makes a second batch ready while one computes. An item that is sent by itself, because something went
     wrong with it, has such a worker to itself, so that what ends the worker is known to be this item.
 """
@@ -13,26 +13,25 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from codec_bench.audio.budget import Budget
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.pool import Batch, Died, Done, Pool
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, StageSpec
+from codec_bench.engine.waiting import Waiting, Work
 from codec_bench.engine.worker import run_batch
 from codec_bench.errors import DeviceUnusable, UserError, describe
+from codec_bench.networks.ladder import rows_of, rung_s
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
-GPU_BATCH_S = 1.0
-"""On a GPU a batch beyond the first budget takes so long at most: a longer one saves nothing, and no other is made ready."""
+GPU_BATCH_S = 0.04
+"""On a GPU a batch is doubled while a full one takes less: its launches then take a large part of the time."""
 TIME_LIMIT_S = 600.0  # for a batch; a long one has more, so that slow code that works is not ended
 TIME_LIMIT_PER_S = 60.0
-_WINDOW = 2048  # among so many waiting items, similar lengths are looked for
-MOST_PADDED = 1.1
-"""A large batch may be longer with its padding than its audio by so much."""
 _TRIES = 2
 _HUNG_AT_FIRST = 3
 _FAILED_AT_FIRST = 3
@@ -42,29 +41,11 @@ _LOST_AT_MOST = 4  # one item that fails its device every time ends two workers 
 
 
 @dataclass(slots=True, eq=False)
-class Work:
-    """One item waiting for one stage; `done` is called with its result or a `Fault`.
-
-    Args:
-        payload: what the worker gets. length_s: its length, for batches of similar lengths. order: when it came.
-        alone: it must be sent by itself, because a batch with it failed.
-        kills: how many workers died while they ran it alone. late: how many batches with it exceeded their time limit.
-    """
-
-    payload: Any
-    length_s: float
-    done: Callable[[Any], None]
-    order: int
-    alone: bool = False
-    kills: int = 0
-    late: int = 0
-
-
-@dataclass(slots=True, eq=False)
 class Stage(Budget):
     """A stage: the items that wait for it, how large its batches may be, and what it has cost.
 
     Args:
+        on_ladder: whether its batches have the shapes of the ladder, which they have on a GPU.
         where: `device` or `cpu`. budget_s: padded seconds of a batch, at most.
         pads: whether every item of a batch costs as much as the longest.
         growing: whether a larger budget is still being tried.
@@ -77,7 +58,7 @@ class Stage(Budget):
         here: what runs its batches in this process, because no worker process can; None for the workers.
         first: whether its items go before those of other stages.
         name: of the stage in messages and timings; that of its row if it is a codec.
-        initial_s: the budget before any batch. waiting_s, alone: of the waiting items, their length, and how many go by themselves.
+        initial_s: the budget before any batch. worth_s: on a GPU, beyond which size a batch saves nothing.
     """
 
     spec: StageSpec
@@ -85,7 +66,6 @@ class Stage(Budget):
     budget_s: float
     pads: bool
     growing: bool
-    waiting: deque[Work] = field(default_factory=deque)
     items: int = 0
     audio_s: float = 0.0
     busy_s: float = 0.0
@@ -100,13 +80,17 @@ class Stage(Budget):
     refusal: str | None = None
     here: CodecStage | CheckStage | None = None
     first: bool = False
+    on_ladder: InitVar[bool] = False
+    waiting: Waiting = field(init=False)
     name: str = field(init=False)
     initial_s: float = field(init=False)
-    waiting_s: float = 0.0
-    alone: int = 0
+    worth_s: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.name, self.initial_s = self.spec.key, self.budget_s
+    def __post_init__(self, on_ladder: bool) -> None:
+        self.name, self.initial_s, self.worth_s = self.spec.key, self.budget_s, self.budget_s
+        self.waiting = Waiting(on_ladder)
+        if on_ladder:
+            self.growth = 2.0  # the sizes of the ladder's batches
 
     @property
     def cost(self) -> float:
@@ -115,29 +99,25 @@ class Stage(Budget):
 
     def is_full(self, room_s: float) -> bool:
         """Whether the waiting items fill a batch of `room_s`, or one of them must be sent alone."""
-        return bool(self.waiting) and (self.waiting_s >= room_s or self.alone > 0)
+        if self.waiting.on_ladder:
+            return self.waiting.alone > 0 or self.waiting.full(self._level_s(room_s)) is not None
+        return bool(self.waiting) and (self.waiting.total_s >= room_s or self.waiting.alone > 0)
 
-    def put(self, work: Work) -> None:
-        """Adds an item behind those that wait."""
-        self.waiting.append(work)
-        self._counted([work], 1)
+    def turn(self, room_s: float) -> int:
+        """When the item came that the next batch of `room_s` is taken for."""
+        full = self.waiting.full(self._level_s(room_s)) if self.waiting.on_ladder and not self.waiting.alone else None
+        return (full[0] if full else self.waiting.first).order
 
     def take(self, room_s: float) -> list[Work]:
-        """Takes the item that has waited longest and, as far as they fit, the waiting items nearest to it in length.
-
-        A batch that is as large as the first ones takes further items only while padding stays small: a larger batch
-        saves little then, and padding costs as much as audio.
-        """
-        oldest = self.waiting[0]
-        if oldest.alone:
-            chosen = [self._unlike_failed() or oldest]
-            self.waiting.remove(chosen[0])
+        """Takes the items of the next batch, or one that must be sent alone."""
+        first = self.waiting.first
+        if first.alone:
+            chosen = [self._unlike_failed() or first]
+        elif self.waiting.on_ladder:
+            chosen = self.waiting.on_rungs(self._level_s(room_s))
         else:
-            window = [self.waiting.popleft() for _ in range(min(_WINDOW, len(self.waiting)))]
-            taken = self._nearest(oldest, [work for work in window if not work.alone], room_s)
-            chosen = [work for work in window if work.order in taken]
-            self.waiting.extendleft(work for work in reversed(window) if work.order not in taken)
-        self._counted(chosen, -1)
+            chosen = self.waiting.nearest(room_s, self.initial_s, self.pads)
+        self.waiting.remove(chosen)
         return chosen
 
     def _unlike_failed(self) -> Work | None:
@@ -146,28 +126,27 @@ class Stage(Budget):
             return None
         return (max if self.failed[1] == 1 else min)((w for w in self.waiting if w.alone), key=lambda w: w.length_s)
 
-    def _nearest(self, oldest: Work, works: list[Work], room_s: float) -> set[int]:
-        if self.pads:
-            works.sort(key=lambda w: (abs(w.length_s - oldest.length_s), w.order))
-        taken: set[int] = set()
-        longest = total = 0.0
-        for work in works:
-            longest = max(longest, work.length_s)
-            total += work.length_s
-            size_s = longest * (len(taken) + 1) if self.pads else total
-            if taken and (size_s > room_s or (size_s > self.initial_s and size_s > MOST_PADDED * total)):
-                break
-            taken.add(work.order)
-        return taken
+    def size_s(self, works: list[Work]) -> float:
+        """How large a batch is, as the budget counts."""
+        if self.waiting.on_ladder:
+            return max(rung_s(w.length_s) for w in works) * rows_of(len(works))
+        return _padded_s(works) if self.pads else sum(w.length_s for w in works)
 
-    def give_back(self, works: list[Work]) -> None:
-        """Puts items that were not done back, in front of the waiting ones."""
-        self.waiting.extendleft(reversed(works))
-        self._counted(works, 1)
+    def took(self, size_s: float, seconds: float) -> None:
+        """Notes how long a batch of this size took on a GPU, loading left out."""
+        if size_s > self.worth_s / 2 and seconds < GPU_BATCH_S:
+            self.worth_s = 2 * self._level_s(size_s, math.ceil)
 
-    def _counted(self, works: list[Work], sign: int) -> None:
-        self.waiting_s = self.waiting_s + sign * sum(w.length_s for w in works) if self.waiting else 0.0
-        self.alone += sign * sum(w.alone for w in works)
+    def was_too_large(self, size_s: float) -> None:
+        """Halves the budget after a batch of this size, unless the batch was made before the budget was halved last."""
+        if self.waiting.on_ladder:
+            size_s = self._level_s(size_s, math.ceil)
+        if size_s <= self.budget_s or not self.rest:
+            self.did_not_fit(size_s)
+
+    def _level_s(self, room_s: float, rounded: Callable[[float], int] = math.floor) -> float:
+        """The size of a batch on the ladder: the first one, doubled or halved as often as it then fits into `room_s`."""
+        return self.initial_s * 2.0 ** rounded(math.log2(room_s / self.initial_s))
 
     def count(self, event: Done) -> None:
         """Adds the cost of a finished batch."""
@@ -218,20 +197,21 @@ class Dispatcher:
     ) -> None:
         """Adds a stage; `here` runs it in this process, and a stage that is `first` goes before others."""
         fixed_s = None if first else self._batch_s
+        on_ladder = pads and self._pool.device(where) != "cpu"
         self.stages[spec.key] = Stage(
-            spec, where, fixed_s or budget_s, pads, growing=fixed_s is None, here=here, first=first
+            spec, where, fixed_s or budget_s, pads, fixed_s is None, here=here, first=first, on_ladder=on_ladder
         )
 
     def put(self, key: str, payload: Any, length_s: float, done: Callable[[Any], None], *, alone: bool = False) -> None:
         """Adds one item to those that wait for a stage; `alone` if it must be sent by itself."""
         self._order += 1
-        self.stages[key].put(Work(payload, length_s, done, self._order, alone))
+        self.stages[key].waiting.put(Work(payload, length_s, done, self._order, alone))
 
     def fill(self) -> None:
         """Gives a batch to every worker that has room: a full batch if there is one, otherwise the one that waited longest."""
         for stage in self.stages.values():
             while stage.refusal is not None and stage.waiting:
-                for work in stage.take(0.0):
+                for work in stage.take(stage.initial_s):
                     work.done(Fault(stage.refusal))
         for worker in sorted(self._pool.workers, key=lambda w: len(w.batches)):
             while worker.room:
@@ -240,13 +220,15 @@ class Dispatcher:
                 if not fitting:
                     break
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]
-                if not full and worker.batches and worker.device != "cpu":
-                    full = [s for s in fitting if s.is_full(s.initial_s)]  # large enough to be made ready
+                if (
+                    not full and worker.batches and worker.device != "cpu"
+                ):  # what is made ready may lie on several rungs
+                    full = [s for s in fitting if s.waiting.total_s >= self._room_s(s, worker.device)]
                 if not full and worker.batches:
                     break  # this worker is busy, and waiting lets the next batch fill up
                 first = [s for s in fitting if s.first]
-                stage = min(first or full or fitting, key=lambda s: s.waiting[0].order)
-                if worker.batches and worker.device != "cpu" and (stage.waiting[0].alone or worker.has_lone_item):
+                stage = min(first or full or fitting, key=lambda s: s.turn(self._room_s(s, worker.device)))
+                if worker.batches and worker.device != "cpu" and (stage.waiting.first.alone or worker.has_lone_item):
                     break
                 batch = self._batch(stage, worker.device)
                 self._pool.submit(worker, batch, [w.payload for w in batch.works])
@@ -256,7 +238,7 @@ class Dispatcher:
         waiting = [s for s in self.stages.values() if s.here is not None and s.waiting]
         if not waiting:
             return False
-        stage = min(waiting, key=lambda s: s.waiting[0].order)
+        stage = min(waiting, key=lambda s: s.waiting.first.order)
         batch = self._batch(stage, self._pool.device(stage.where))
         works = [w.payload for w in batch.works]
         try:
@@ -275,8 +257,7 @@ class Dispatcher:
         if self._batch_s is not None and not stage.first:
             return stage.budget_s
         if device != "cpu":
-            worth_s = max(stage.initial_s, GPU_BATCH_S / stage.cost) if stage.cost else stage.initial_s
-            return min(stage.budget_s, worth_s)
+            return min(stage.budget_s, stage.worth_s)
         return min(stage.budget_s, CPU_BATCH_S / stage.cost) if stage.cost else 0.0
 
     def _limit_s(self, works: list[Work]) -> float:
@@ -298,20 +279,19 @@ class Dispatcher:
 
     def _on_done(self, event: Done) -> None:
         batch, stage = event.batch, self.stages[event.batch.key]
-        size_s = _padded_s(batch.works) if stage.pads else batch.audio_s  # as its budget counts
+        size_s = stage.size_s(batch.works)
         if isinstance(event.outcome, DeviceUnusable):
-            stage.give_back(batch.works)
+            stage.waiting.give_back(batch.works)
             self._without(batch.device, event.outcome.message, event.outcome.hint or "")
             return
         stage.count(event)
         if not isinstance(event.outcome, list) and len(batch.works) > 1:
             if event.outcome == "oom":
-                if size_s <= stage.budget_s or not stage.rest:  # or it was made before the last failure
-                    stage.did_not_fit(size_s)
+                stage.was_too_large(size_s)
             else:
                 for work in batch.works:
                     work.alone = True
-            stage.give_back(batch.works)
+            stage.waiting.give_back(batch.works)
             return
         stage.items += len(batch.works)
         stage.audio_s += batch.audio_s
@@ -322,6 +302,7 @@ class Dispatcher:
                 stage.measured(size_s, *event.memory)
             if batch.device != "cpu":
                 stage.fitted(size_s)
+                stage.took(size_s, event.busy_s - event.steps.get("load", 0.0))
             for work, result in zip(batch.works, event.outcome):
                 work.done(result)
         else:
@@ -340,7 +321,7 @@ class Dispatcher:
 
     def _on_death(self, event: Died) -> None:
         for batch in reversed(event.waiting):
-            self.stages[batch.key].give_back(batch.works)
+            self.stages[batch.key].waiting.give_back(batch.works)
         if event.running is None:
             self._idle_deaths += 1
             if self._idle_deaths >= _MAX_IDLE_DEATHS:
@@ -360,7 +341,7 @@ class Dispatcher:
                 self._give_up(work, batch, event)
             else:
                 again.append(work)
-        self.stages[batch.key].give_back(again)
+        self.stages[batch.key].waiting.give_back(again)
         if event.lost:
             self._count_lost(batch.device)
 
@@ -387,7 +368,7 @@ class Dispatcher:
         """
         held = [batch for worker in self._pool.workers if worker.device == device for batch in worker.batches.values()]
         for batch in held:
-            self.stages[batch.key].give_back(batch.works)
+            self.stages[batch.key].waiting.give_back(batch.works)
         if not self._pool.retire(device):
             raise UserError(f"{said}; what is computed is kept", hint=hint)
         warnings.warn(f"{said}; the run goes on without it", stacklevel=2)

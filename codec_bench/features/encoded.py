@@ -78,7 +78,7 @@ class Encoded(PreparedFeature):
     def _graphs(self) -> Graphs:
         from codec_bench.networks.graphs import Graphs
 
-        return Graphs(self.name, self._step())
+        return Graphs(self.name, self.rate_hz, self._step())
 
     def _step(self) -> int:
         """Samples of which the length of a padded batch is a multiple."""

@@ -34,7 +34,8 @@ from codec_bench.kernels.dnsmos.ref import (
     Weights,
     mel_filters,
 )
-from codec_bench.networks.graphs import Graphs, rung
+from codec_bench.networks.graphs import Graphs
+from codec_bench.networks.ladder import rows_of, rung_steps
 from codec_bench.networks.precision import computing
 from codec_bench.networks.transfer import fetched, sent
 from codec_bench.types import GraphMode
@@ -124,7 +125,7 @@ class Networks:
     @staticmethod
     def _padded(samples: torch.Tensor, starts: torch.Tensor) -> list[torch.Tensor]:
         """The input of a pass in one of a few sizes: zeros behind the samples, and the last window again."""
-        steps, more = rung(len(samples) // RATE_HZ + 1) * RATE_HZ, rung(len(starts)) - len(starts)
+        steps, more = rung_steps(len(samples), RATE_HZ), rows_of(len(starts), per_doubling=4) - len(starts)
         padded = functional.pad(samples, (0, steps - len(samples)))
         return [padded, torch.cat([starts, starts[-1:].expand(more)])]
 
@@ -133,7 +134,7 @@ class Networks:
         parts: list[list[Run]] = []
         room = 0
         for run in runs:
-            frames = FRAMES + HOP_FRAMES * (run[1] - 1)
+            frames = len(run[0]) // HOP_SAMPLES
             if not parts or frames > room:
                 parts.append([])
                 room = self._frames

@@ -3,7 +3,7 @@
 A pass of a speech encoder makes about 1,700 launches, which Python needs about as long for as a GPU in half precision
 needs to compute them. A replay needs one. It computes on the same memory every time, so:
 
-    buckets     A batch is padded to the next of a few sizes, in items and in steps (`rung`); the last item is repeated.
+    buckets     A batch is filled up to its shape on the ladder (`networks/ladder.py`), captured or not; the last item is repeated.
                 A network has at most 16 buckets at a time; the one that was not used for longest is dropped.
     lengths     The pass is given `Bounded` lengths: shapes follow from the bucket, masks from the lengths on the device.
     capture     When a size comes for the second time, the pass runs once on a stream of its own, which fills what the
@@ -33,7 +33,8 @@ import torch
 from torch import Tensor
 
 from codec_bench.memory import give_back, on_full, out_of_memory
-from codec_bench.networks.ragged import Bounded, inside
+from codec_bench.networks.ladder import rows_of, rung_steps
+from codec_bench.networks.ragged import Bounded, inside, on_device
 from codec_bench.types import GraphMode
 
 BUCKETS = 16
@@ -173,11 +174,12 @@ class Graphs:
 
     Args:
         name: of the network, for messages.
+        steps_per_s: steps of a second of sound, such as samples or frames.
         unit: steps of which a length of a bucket is a multiple, such as the samples of a frame.
     """
 
-    def __init__(self, name: str, unit: int = 1) -> None:
-        self._name, self._unit = name, unit
+    def __init__(self, name: str, steps_per_s: float = 1.0, unit: int = 1) -> None:
+        self._name, self._steps_per_s, self._unit = name, steps_per_s, unit
         self._buckets: OrderedDict[Any, _Bucket] = OrderedDict()
         self._fault: str | None = None
 
@@ -189,7 +191,7 @@ class Graphs:
         lengths: Sequence[int],
         still: Sequence[Tensor] = (),
     ) -> Any:
-        """The result of `forward(*moving, *still, lengths)`, replayed where that is possible and pays.
+        """The result of `forward(*moving, *still, lengths)`: on a GPU of the filled-up batch, replayed where that is possible and pays.
 
         Args:
             mode: `off`, `on` or `auto`.
@@ -204,21 +206,20 @@ class Graphs:
             The result. An axis of time may be longer than that of the plain pass.
         """
         device = (*moving, *still)[0].device
-        if self._plain(mode, device):
+        if device.type != "cuda":
             return forward(*moving, *still, lengths)
-        rows, steps = rung(len(lengths)), self._unit * rung(-(-max(lengths) // self._unit))
-
-        def given() -> list[Tensor]:
-            tensors, own = to_bucket(moving, lengths, still, rows, steps)
-            return [*tensors, own.there]
+        rows, steps = rows_of(len(lengths)), rung_steps(max(lengths), self._steps_per_s, self._unit)
+        tensors, own = to_bucket(moving, lengths, still, rows, steps)
+        if self._plain(mode, device):
+            return forward(*tensors, own)[: len(lengths)]
 
         kinds = tuple((tuple(tensor.shape[1:-1]), tensor.dtype) for tensor in moving)
         others = tuple((tuple(tensor.shape[1:]), tensor.dtype) for tensor in still)
         batch = _Batch(
             (rows, steps, kinds, others),
-            lambda: forward(*moving, *still, lengths),
+            lambda: forward(*tensors, own)[: len(lengths)],
             lambda *tensors: forward(*tensors[:-1], Bounded([steps] * rows, tensors[-1])),
-            given,
+            lambda: [*tensors, own.there],
             list(lengths),
         )
         return self._pass(mode, _pool_of(device), batch)
@@ -248,11 +249,13 @@ class Graphs:
             padded: gives the tensors in that size. rows: how many of the first rows of the result are meant.
         """
         device = given[0].device
-        if self._plain(mode, device):
+        if device.type != "cuda":
             return forward(*given)
         tensors = padded()
+        if self._plain(mode, device):
+            return forward(*tensors)[:rows]
         shapes = tuple((tuple(tensor.shape), tensor.dtype) for tensor in tensors)
-        batch = _Batch(shapes, lambda: forward(*given), forward, lambda: tensors, [1] * rows)
+        batch = _Batch(shapes, lambda: forward(*tensors)[:rows], forward, lambda: tensors, [1] * rows)
         return self._pass(mode, _pool_of(device), batch)
 
     def captured(self) -> int:
@@ -346,12 +349,6 @@ class Graphs:
         warnings.warn(f"{what}: {self._fault}", stacklevel=2)
 
 
-def rung(count: int) -> int:
-    """The next of the sizes 1 to 8, 10, 12, 14, 16, 20, 24 and so on: four for each doubling, so at most a fourth more."""
-    step = 1 << max(0, (count - 1).bit_length() - 3)
-    return -(-count // step) * step
-
-
 def to_bucket(
     moving: Sequence[Tensor], lengths: Sequence[int], still: Sequence[Tensor], rows: int, steps: int
 ) -> tuple[list[Tensor], Bounded]:
@@ -374,7 +371,7 @@ def to_bucket(
         tensors.append(padded)
     for tensor in still:
         tensors.append(torch.cat([tensor, tensor[-1:].expand(more, *tensor.shape[1:])]) if more else tensor)
-    own = torch.tensor([*lengths, *[lengths[-1]] * more]).to(tensors[0].device)
+    own = on_device([*lengths, *[lengths[-1]] * more], tensors[0].device)
     return tensors, Bounded([steps] * rows, own)
 
 

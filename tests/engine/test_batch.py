@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from codec_bench.engine.batch import MOST_PADDED, Dispatcher, Stage, Work
+from types import SimpleNamespace
+
+import pytest
+
+from codec_bench.engine.batch import GPU_BATCH_S, Dispatcher, Stage
 from codec_bench.engine.pool import Done
 from codec_bench.engine.stage import Fault, StageSpec
+from codec_bench.engine.waiting import MOST_PADDED, MOST_UNLIKE, Work
+from codec_bench.networks.ladder import items_of, rows_of, rung_s
 
 
-def stage(*lengths, budget_s=100.0, pads=True, alone=()):
-    made = Stage(StageSpec("s", "feature", ("s",)), "device", budget_s, pads, growing=True)
+def stage(*lengths, budget_s=100.0, pads=True, alone=(), on_ladder=False):
+    made = Stage(StageSpec("s", "feature", ("s",)), "device", budget_s, pads, growing=True, on_ladder=on_ladder)
     for order, length in enumerate(lengths):
-        made.put(Work(order, length, lambda result: None, order, alone=order in alone))
+        made.waiting.put(Work(order, length, lambda result: None, order, alone=order in alone))
     return made
+
+
+def pool(device="cpu"):
+    """What a dispatcher asks a pool before any batch is sent."""
+    return SimpleNamespace(device=lambda where: device)
 
 
 def numbers(works):
@@ -23,7 +34,7 @@ def test_the_oldest_item_goes_with_those_nearest_to_it_in_length():
     assert waiting.is_full(16.0) and not waiting.is_full(26.0)
     assert numbers(waiting.take(16.0)) == [0, 2, 4]
     assert numbers(waiting.take(16.0)) == [1]
-    assert numbers(waiting.take(16.0)) == [3] and not waiting.waiting and waiting.waiting_s == 0
+    assert numbers(waiting.take(16.0)) == [3] and not waiting.waiting and waiting.waiting.total_s == 0
 
 
 def test_a_batch_larger_than_the_first_ones_takes_no_item_that_is_mostly_padded():
@@ -41,20 +52,20 @@ def test_items_that_go_alone_go_alone_and_count_as_a_full_batch():
     assert waiting.is_full(100.0)
     assert numbers(waiting.take(100.0)) == [0, 2]
     assert waiting.is_full(100.0) and numbers(waiting.take(100.0)) == [1]
-    assert not waiting.is_full(0.0) and waiting.alone == 0
+    assert not waiting.is_full(0.0) and waiting.waiting.alone == 0
 
 
 def test_what_is_given_back_comes_first_again():
     waiting = stage(1.0, 2.0, 3.0, 4.0, budget_s=2.0)
     held = waiting.take(2.0)
-    assert numbers(held) == [0] and waiting.waiting_s == 9.0
-    waiting.give_back(held)
-    assert waiting.waiting_s == 10.0 and numbers(waiting.take(2.0)) == [0]
+    assert numbers(held) == [0] and waiting.waiting.total_s == 9.0
+    waiting.waiting.give_back(held)
+    assert waiting.waiting.total_s == 10.0 and numbers(waiting.take(2.0)) == [0]
 
 
 def test_a_batch_of_the_cpu_that_does_not_fit_is_halved_however_unlike_its_lengths_are():
     """Its budget counts no padding: three items of 4 s in all are within one of 4 s, though the longest is 2 s."""
-    dispatcher = Dispatcher(None, 1000.0, None, "", None)
+    dispatcher = Dispatcher(pool(), 1000.0, None, "", None)
     dispatcher.add(StageSpec("s", "codec", ("s",)), "cpu", 1000.0, False)
     for length in (2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0):
         dispatcher.put("s", None, length, lambda result: None)
@@ -68,7 +79,7 @@ def test_a_batch_of_the_cpu_that_does_not_fit_is_halved_however_unlike_its_lengt
 
 def failing(outcomes, device="cuda:0"):
     """What becomes of eight items, each sent by itself, whose batches end one after the other with some outcomes."""
-    dispatcher, results = Dispatcher(None, 1000.0, None, "", None), []
+    dispatcher, results = Dispatcher(pool(), 1000.0, None, "", None), []
     dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 1000.0, True)
     for _ in range(8):
         dispatcher.put("s", None, 1.0, results.append, alone=True)
@@ -78,7 +89,7 @@ def failing(outcomes, device="cuda:0"):
 
 
 def test_after_failures_of_items_alone_unlike_lengths_are_tried_before_a_stage_is_given_up():
-    dispatcher, results = Dispatcher(None, 1000.0, None, "", None), []
+    dispatcher, results = Dispatcher(pool(), 1000.0, None, "", None), []
     dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 1000.0, True)
     for length in (2.0, 2.0, 2.0, 9.0, 1.0, 5.0):
         dispatcher.put("s", length, length, results.append, alone=True)
@@ -103,3 +114,56 @@ def test_a_stage_whose_first_items_all_fail_on_a_gpu_for_one_reason_is_refused()
     ):
         assert failing(others)[0] is None
     assert failing([fault] * 5, device="cpu")[0] is None
+
+
+def test_a_batch_of_a_gpu_lies_on_one_rung_and_has_its_number_of_items():
+    lengths = [5.0, 9.0, 5.1, 1.0, 4.9, 4.7, 8.8, 4.6]
+    waiting = stage(*lengths, budget_s=5.12 * 4, on_ladder=True)
+    assert waiting.is_full(5.12 * 4) and not waiting.is_full(5.12 * 8)
+    assert numbers(waiting.take(5.12 * 4)) == [0, 2, 4, 5], "the rung of 5.12 s was full"
+    assert numbers(waiting.take(5.12 * 4)) == [1, 6], "none is full, so the longest go, and none that is much shorter"
+    assert numbers(waiting.take(5.12 * 4)) == [7]
+    assert numbers(waiting.take(5.12 * 4)) == [3] and not waiting.waiting and not waiting.waiting.total_s
+
+
+def test_of_two_full_rungs_the_one_that_waited_longer_goes_first():
+    waiting = stage(30.0, 8.9, 2.2, 2.2, 8.9, budget_s=2 * 8.96, on_ladder=True)
+    assert waiting.turn(2 * 8.96) == 0, "an item that is longer than a batch is one by itself"
+    assert numbers(waiting.take(2 * 8.96)) == [0] and waiting.turn(2 * 8.96) == 1
+    assert numbers(waiting.take(2 * 8.96)) == [1, 4] and numbers(waiting.take(2 * 8.96)) == [2, 3]
+
+
+def test_an_item_that_must_go_alone_goes_before_full_rungs():
+    waiting = stage(2.0, 2.0, 9.0, budget_s=4.0, on_ladder=True, alone=(2,))
+    assert waiting.is_full(1000.0) and numbers(waiting.take(4.0)) == [2]
+
+
+@pytest.mark.parametrize("seconds", [1.0, 0.5])
+def test_the_shapes_of_a_gpu_are_few_and_out_of_memory_halves_their_items(seconds):
+    """Every batch that holds more than `most` padded seconds does not fit; with the CPU's rule each batch has its own shape."""
+    dispatcher, most, shapes, done = Dispatcher(pool("cuda:0"), None, None, "", None), 300.0, [], []
+    dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 120.0, True)
+    of = dispatcher.stages["s"]
+    for number in range(4000):
+        dispatcher.put("s", None, 1.3 + 33 * ((number * 0.6180339887) % 1.0) ** 3, done.append)
+    while of.waiting:
+        batch = dispatcher._batch(of, "cuda:0")
+        size_s = of.size_s(batch.works)
+        if size_s > most:
+            before = dispatcher._room_s(of, "cuda:0")
+            dispatcher.follow(Done(batch, "oom", 0.0, 0.0, {}))
+            assert of.budget_s <= before / 2
+            continue
+        shapes.append((rung_s(max(w.length_s for w in batch.works)), rows_of(len(batch.works))))
+        took_s = GPU_BATCH_S / 400.0 * size_s * seconds
+        dispatcher.follow(Done(batch, [{}] * len(batch.works), took_s, took_s, {}))
+    assert len(done) == 4000 and max(length * rows for length, rows in shapes) <= most
+    steady = [shape for shape in shapes if items_of(shape[0], 240.0) == shape[1]]
+    assert len(set(steady)) <= 24 and len(steady) > 0.9 * len(shapes)
+    assert all(rows == 1 or length * rows > 0.5 * 240.0 for length, rows in steady)
+
+
+def test_a_batch_of_the_longest_takes_nothing_that_would_be_mostly_padding():
+    waiting = stage(20.0, 11.0, 9.9, 3.0, budget_s=1000.0, on_ladder=True)
+    assert numbers(waiting.take(1000.0)) == [0, 1, 2] and rung_s(20.0) <= MOST_UNLIKE * rung_s(9.9)
+    assert numbers(waiting.take(1000.0)) == [3]

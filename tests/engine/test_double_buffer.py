@@ -22,6 +22,7 @@ from codec_bench.engine.double_buffer import Gpu, Place
 from codec_bench.engine.pool import LOST, Died, Done, Pool, Worker
 from codec_bench.engine.stage import Fault, StageSpec
 from codec_bench.errors import DeviceFull, UserError
+from codec_bench.networks.ladder import SHORTEST_S
 
 ASSETS = Path(__file__).parent / "assets"
 WAIT_S = 20.0
@@ -175,11 +176,11 @@ def queue():
     pool, results = FewWorkers(), {}
     with closing(Arena()) as arena:
         dispatcher = Dispatcher(pool, None, None, "", arena)
-        dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 2.0, True)
+        dispatcher.add(StageSpec("s", "feature", ("s",)), "device", 2 * SHORTEST_S, True)
 
         def put(names):
             for name in names:
-                dispatcher.put("s", name, 1.0, lambda result, name=name: results.update({name: result}))
+                dispatcher.put("s", name, SHORTEST_S, lambda result, name=name: results.update({name: result}))
             dispatcher.fill()
 
         yield SimpleNamespace(put=put, pool=pool, dispatcher=dispatcher, results=results)
@@ -263,30 +264,31 @@ def test_an_item_is_not_blamed_for_a_death_while_another_batch_was_made_ready(qu
 
 def test_two_batches_that_do_not_fit_halve_the_budget_once(queue):
     stage = queue.dispatcher.stages["s"]
-    stage.budget_s = stage.initial_s = 4.0
+    stage.budget_s = stage.initial_s = stage.worth_s = 4 * SHORTEST_S
     queue.put("abcdefgh")
     assert queue.pool.held == [list("abcd"), list("efgh")]
     held = follow(queue, queue.pool.done("oom"))
-    assert stage.budget_s == 2.0 and held == [list("efgh"), ["a", "b"]]
+    assert stage.budget_s == 2 * SHORTEST_S and held == [list("efgh"), ["a", "b"]]
     follow(queue, queue.pool.done("oom"))
-    assert stage.budget_s == 2.0
+    assert stage.budget_s == 2 * SHORTEST_S
     follow(queue, queue.pool.done("oom"))
-    assert stage.budget_s == 1.0
+    assert stage.budget_s == SHORTEST_S
 
 
 def test_a_budget_is_what_fits_into_the_memory_and_what_a_batch_is_worth(queue):
     stage = queue.dispatcher.stages["s"]
     queue.put("abcd")
-    # A second took half of 100 bytes and a second of time: half of the memory is filled.
-    follow(queue, queue.pool.done(["A", "B"], memory=(100, 4000)))
-    assert stage.bytes_per_s == 50.0 and stage.budget_s == 40.0
-    assert queue.dispatcher._room_s(stage, "cuda:0") == 2.0, (
-        "a batch of the first budget takes a second, which is enough"
-    )
-    stage.busy_s = 0.1
-    assert queue.dispatcher._room_s(stage, "cuda:0") == pytest.approx(20.0)
-    stage.busy_s = 0.01
-    assert queue.dispatcher._room_s(stage, "cuda:0") == 40.0
+    follow(queue, queue.pool.done(["A", "B"], memory=(256, 4000)))
+    assert stage.bytes_per_s == pytest.approx(100.0)
+    assert stage.budget_s == pytest.approx(20.0), "half of the memory is filled"
+    assert queue.dispatcher._room_s(stage, "cuda:0") == 2 * SHORTEST_S, "a batch of the first size takes a second"
+    stage.took(SHORTEST_S, 0.001)
+    assert queue.dispatcher._room_s(stage, "cuda:0") == 2 * SHORTEST_S, "a batch that is not full says nothing"
+    for times in (4, 8):
+        stage.took(times / 2 * SHORTEST_S, 0.001)
+        assert queue.dispatcher._room_s(stage, "cuda:0") == times * SHORTEST_S
+    stage.took(8 * SHORTEST_S, 0.001)
+    assert queue.dispatcher._room_s(stage, "cuda:0") == stage.budget_s
 
 
 class StandInPool(Pool):

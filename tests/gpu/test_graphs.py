@@ -17,7 +17,8 @@ from test_features import CASES, assert_same, voices
 from codec_bench import memory
 from codec_bench.codecs import load_codec
 from codec_bench.networks import graphs
-from codec_bench.networks.graphs import BUCKETS, TRIALS, Graphs, rung, to_bucket
+from codec_bench.networks.graphs import BUCKETS, TRIALS, Graphs, to_bucket
+from codec_bench.networks.ladder import rows_of, rung_steps
 from codec_bench.networks.ragged import uploaded
 
 FEATURES = (
@@ -48,8 +49,7 @@ def padded_here(monkeypatch):
     passes = []
 
     def run(self, mode, forward, moving, lengths, still=()):
-        rows = rung(len(lengths) + 1)
-        steps = self._unit * rung(max(lengths) // self._unit + 1)
+        rows, steps = rows_of(len(lengths) + 1), rung_steps(max(lengths) + 1, self._steps_per_s, self._unit)
         tensors, bounded = to_bucket(moving, lengths, still, rows, steps)
         passes.append(self._name)
         return forward(*tensors, bounded)[: len(lengths)]
@@ -234,7 +234,7 @@ def test_by_measurement_the_faster_way_is_kept(there, monkeypatch):
 
 def test_a_network_has_a_bounded_number_of_captures_and_the_oldest_goes_first(there):
     network = Graphs("a network")
-    sizes = [rung(k) for k in range(1, 200)]
+    sizes = [rung_steps(k, 1.0) for k in range(1, 200)]
     sizes = sorted(set(sizes))[: BUCKETS + 2]
     for size in sizes:
         for _ in range(2):
@@ -262,10 +262,3 @@ def test_when_the_memory_is_full_everything_is_dropped_and_made_again(there, mon
         passed(other, "on", 3)
     assert not network.captured(), "a capture that does not fit gives back what others hold"
     assert not other.findings()
-
-
-def test_sizes_grow_by_a_fourth_at_most():
-    sizes = [rung(count) for count in range(1, 2000)]
-    assert sizes[:12] == [1, 2, 3, 4, 5, 6, 7, 8, 10, 10, 12, 12]
-    assert all(count <= size <= 1.25 * count for count, size in enumerate(sizes, 1))
-    assert len(set(sizes)) <= 8 + 4 * 9

@@ -89,7 +89,7 @@ class PublishedCodec(Codec):
     def _decoder_graphs(self) -> Graphs:
         from codec_bench.networks.graphs import Graphs
 
-        return Graphs(f"the decoder of {self.info.name}")
+        return Graphs(f"the decoder of {self.info.name}", self.info.frame_rate_hz or 1.0)
 
     def _nearest(self, latents: Any) -> Any:
         """Codes `(items, codebooks, frames)` of latents `(items, channels, frames)`, with the codebooks that are sent."""

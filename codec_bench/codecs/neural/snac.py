@@ -166,7 +166,7 @@ class Snac(PublishedCodec):
     def _decoder_graphs(self) -> Graphs:
         from codec_bench.networks.graphs import Graphs
 
-        return Graphs(f"the decoder of {self.info.name}", self._block)
+        return Graphs(f"the decoder of {self.info.name}", self.info.sample_rates_hz[0], self._block)
 
     def _padded(self, num_samples: int) -> int:
         return -(-num_samples // self._block) * self._block

@@ -1,0 +1,145 @@
+"""The items that wait for one stage, in the order in which they came, and which of them the next batch takes.
+
+On the CPU a batch takes the item that has waited longest and those nearest to it in length. On a GPU it has a shape of the ladder
+(`networks/ladder.py`): the rung that is full first gives a batch. Where none is full and the GPU has nothing to do, it takes the longest
+items, filled up with the next shorter ones, so that what is left over at the end of a run makes as few batches as possible.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from codec_bench.networks.ladder import items_of, rung_s
+
+_WINDOW = 2048  # among so many waiting items, similar lengths are looked for
+MOST_PADDED = 1.1
+"""A large batch of the CPU may be longer with its padding than its audio by so much."""
+MOST_UNLIKE = 2.0
+"""By what factor an item may be filled up to share a batch with longer ones, where no rung is full."""
+
+
+@dataclass(slots=True, eq=False)
+class Work:
+    """One item waiting for one stage; `done` is called with its result or a `Fault`.
+
+    Args:
+        payload: what the worker gets. length_s: its length, for batches of similar lengths. order: when it came.
+        alone: it must be sent by itself, because a batch with it failed.
+        kills: how many workers died while they ran it alone. late: how many batches with it exceeded their time limit.
+    """
+
+    payload: Any
+    length_s: float
+    done: Callable[[Any], None]
+    order: int
+    alone: bool = False
+    kills: int = 0
+    late: int = 0
+
+
+class Waiting:
+    """The items that wait.
+
+    Args:
+        on_ladder: whether batches have the shapes of the ladder; otherwise all items stand in one queue.
+
+    Attributes
+        total_s: their length. alone: how many of them go by themselves.
+    """
+
+    def __init__(self, on_ladder: bool) -> None:
+        self.on_ladder = on_ladder
+        self._queues: dict[float, deque[Work]] = {}
+        self.total_s, self.alone = 0.0, 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues.values()))
+
+    def __iter__(self) -> Iterator[Work]:
+        return heapq.merge(*self._queues.values(), key=lambda work: work.order)
+
+    def put(self, work: Work) -> None:
+        """Adds an item behind those that wait."""
+        self._queue(work).append(work)
+        self._counted([work], 1)
+
+    def give_back(self, works: Iterable[Work]) -> None:
+        """Puts items that were not done back, in front of the waiting ones."""
+        works = list(works)
+        for work in reversed(works):
+            self._queue(work).appendleft(work)
+        self._counted(works, 1)
+
+    def remove(self, works: Iterable[Work]) -> None:
+        """Takes items out."""
+        works = list(works)
+        by_queue: dict[float, set[int]] = {}
+        for work in works:
+            by_queue.setdefault(self._key(work), set()).add(id(work))
+        for key, gone in by_queue.items():
+            queue, kept = self._queues[key], []
+            while gone:
+                if id(work := queue.popleft()) in gone:
+                    gone.remove(id(work))
+                else:
+                    kept.append(work)
+            queue.extendleft(reversed(kept))
+            if not queue:
+                del self._queues[key]
+        self._counted(works, -1)
+
+    @property
+    def first(self) -> Work:
+        """The item that has waited longest, or one in front of a queue that must be sent alone."""
+        return min((queue[0] for queue in self._queues.values()), key=lambda work: (not work.alone, work.order))
+
+    def full(self, room_s: float) -> deque[Work] | None:
+        """Of the rungs that hold a batch of `room_s`, the items of that whose first item has waited longest."""
+        queues = [queue for key, queue in self._queues.items() if len(queue) >= items_of(key, room_s)]
+        return min(queues, key=lambda queue: queue[0].order) if queues else None
+
+    def on_rungs(self, room_s: float) -> list[Work]:
+        """The items of the next batch on a GPU: of a full rung, or else the longest and the next shorter ones."""
+        if (queue := self.full(room_s)) is not None:
+            return [work for work in islice(queue, items_of(queue[0].length_s, room_s)) if not work.alone]
+        longest, *others = sorted(self._queues, reverse=True)
+        near = [key for key in (longest, *others) if longest <= MOST_UNLIKE * key]
+        found = (work for key in near for work in self._queues[key] if not work.alone)
+        return list(islice(found, items_of(longest, room_s)))
+
+    def nearest(self, room_s: float, least_s: float, pads: bool) -> list[Work]:
+        """The items of the next batch on the CPU: the first, and as far as they fit those nearest to it in length.
+
+        Args:
+            least_s: a batch that is larger takes further items only while padding stays small: it saves little then, and
+                padding costs as much as audio. pads: whether every item costs as much as the longest.
+        """
+        window = list(islice(self, _WINDOW))
+        works = [work for work in window if not work.alone]
+        if pads:
+            works.sort(key=lambda w: (abs(w.length_s - window[0].length_s), w.order))
+        taken: set[int] = set()
+        longest = total = 0.0
+        for work in works:
+            longest = max(longest, work.length_s)
+            total += work.length_s
+            size_s = longest * (len(taken) + 1) if pads else total
+            if taken and (size_s > room_s or (size_s > least_s and size_s > MOST_PADDED * total)):
+                break
+            taken.add(work.order)
+        return [work for work in window if work.order in taken]
+
+    def _key(self, work: Work) -> float:
+        return rung_s(work.length_s) if self.on_ladder else 0.0
+
+    def _queue(self, work: Work) -> deque[Work]:
+        return self._queues.setdefault(self._key(work), deque())
+
+    def _counted(self, works: list[Work], sign: int) -> None:
+        self.total_s = self.total_s + sign * sum(w.length_s for w in works) if self._queues else 0.0
+        self.alone += sign * sum(w.alone for w in works)
