@@ -250,11 +250,11 @@ def study_table() -> str:
                 for case in unequal
             ],
         )
-        + "\nThe same through a record: what the intervals of `summary.json` and of the page hold, in "
-        + f"{max((int(row['n']) for (case, _, _), row in rows.items() if case.startswith(whole)), default=0):,} runs each:\n\n"
+        + "\nThe same through a record: what the intervals of `summary.json` and of the page hold:\n\n"
         + table(
             [
                 "what is drawn",
+                "runs",
                 "runs with an interval",
                 "intervals of `summary.json` that hold the truth",
                 "intervals of the page",
@@ -262,6 +262,7 @@ def study_table() -> str:
             [
                 [
                     case.removeprefix(whole),
+                    f"{int(rows[case, f'{ours}, summary.json', 'runs']['n']):,}",
                     ordinary(case, "runs", f"{ours}, summary.json"),
                     *(ordinary(case, "intervals", f"{ours}, {place}") for place in ("summary.json", "page")),
                 ]
