@@ -137,7 +137,7 @@ def converse(
     }
     held_by = _users_of(Path(replay)) if replay is not None else None
     with own_folder("converse", asked) if out is None else named_folder(out) as place:
-        _same(place.path, asked)
+        asked = _joined(place.path, asked)
         on_folder(place.path, place.words)
         write_json(place.path / "run.json", {**asked, "machine": machine(), "versions": versions()})
         work = [_Asked(place.path, name, one, script, folder, talks, held_by, source) for name, one in loaded.items()]
@@ -162,16 +162,22 @@ def _conversing(model: Any, script: Script) -> SocketModel:
     return model
 
 
-def _same(folder: Path, asked: Mapping[str, Any]) -> None:
-    """Refuses to go on with a run that asked something else; another limit and further systems may be added."""
+def _joined(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run asked, with what it asked before: further conversations and systems may be added.
+
+    Raises:
+        UserError: the folder holds a run that asked something else.
+    """
     if not (folder / "run.json").exists():
-        return
+        return dict(asked)
     before = read_json(folder / "run.json")
     differs = [key for key in ("command", "script", "replay", "frame_s") if before.get(key) != asked[key]]
     known = before.get("systems") or {}
     differs += [f"the model {name}" for name, one in asked["systems"].items() if known.get(name, one) != one]
     if differs:
         raise UserError(f"'{folder}' holds another run: {', '.join(differs)} differs", hint="give another --out")
+    talks = list(dict.fromkeys([*before.get("conversations", ()), *asked["conversations"]]))
+    return {**asked, "conversations": talks, "systems": {**known, **asked["systems"]}}
 
 
 def _users_of(run: Path) -> dict[str, Session]:

@@ -23,6 +23,7 @@ from codec_bench.apps.conversation.playback import Packet, Playback, TooMuch
 from codec_bench.apps.conversation.script import Script, random_of
 from codec_bench.apps.conversation.user import SaidEvent, User
 from codec_bench.errors import AudioError, UserError
+from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 from codec_bench.models.endpoints.sockets import Heard, SocketModel
 
@@ -237,10 +238,10 @@ class _Line:
     def _check(self, heard: Heard) -> None:
         """Raises `_Over` for a message that came twice, or after the end of its answer."""
         if heard.id and heard.id in self._ids:
-            raise _Over(f"the message '{heard.id}' came twice")
+            raise _Over(f"the message '{clean(heard.id)}' came twice")
         self._ids.add(heard.id)
         if heard.sound and heard.answer and heard.answer in self._done:
-            raise _Over(f"sound of the answer '{heard.answer}' came after the service had ended that answer")
+            raise _Over(f"sound of the answer '{clean(heard.answer)}' came after the service had ended that answer")
 
 
 async def _converse(line: _Line, user: User, longest_s: float) -> None:

@@ -126,6 +126,34 @@ def test_what_does_not_converse(script, tmp_path):
         converse(remark=True, out=tmp_path / "nothing")
 
 
+def test_a_session_is_whole_or_it_is_not_there(script, service, tmp_path):
+    """Every state in which a kill can leave a folder: a file that is missing, cut, or of another session."""
+    options, _ = service({"": Plan()})
+    run = converse(model=MODEL, scripts=script(), out=tmp_path / "run", options={MODEL: options}, page=False)
+    folder = run.folder / "sessions" / MODEL / "cut"
+    files = sorted(folder.iterdir())
+    assert [file.name for file in files] == ["clean.flac", "heard.flac", "session.json", "user.flac"]
+    for file in files:
+        whole = file.read_bytes()
+        for damaged in (None, b"", whole[: len(whole) // 2], (folder.parent / "plain" / "heard.flac").read_bytes()):
+            file.unlink(missing_ok=True)
+            if damaged is not None:
+                file.write_bytes(damaged)
+            assert read_session(folder) is None, (file.name, damaged and len(damaged))
+        file.write_bytes(whole)
+    assert read_session(folder).as_dict() == run.sessions[MODEL][1].as_dict()
+
+
+def test_a_second_model_stands_beside_the_first(script, service, tmp_path):
+    options, _ = service({"": Plan()})
+    asked = {"scripts": script(), "out": tmp_path / "run", "page": False}
+    converse(model=MODEL, options={MODEL: options}, limit=1, **asked)
+    options, _ = service({"": Plan(answer_after_s=1.0)})
+    both = converse(model=OTHER, options={OTHER: options}, **asked)
+    assert list(both.summary["systems"]) == [MODEL, OTHER]
+    assert [len(held) for held in both.sessions.values()] == [1, 3] and both.summary["missing"] == 2
+
+
 def test_a_session_that_failed_is_held_again(script, service, tmp_path):
     options, _ = service({"": Plan(drops_at_s=0.7)})
     asked = {"model": MODEL, "scripts": script(), "out": tmp_path / "run", "options": {MODEL: options}, "page": False}
