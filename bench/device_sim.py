@@ -175,7 +175,10 @@ class VirtualPool(Pool):
         devices: how many. cpus: workers of the CPU. costs: of the stages of the device, by the name of the feature.
         seconds: the length of every file, by its path. faults: what goes wrong, of `worker` and `memory`.
         run_s: about how long the run takes; faults happen in its middle.
-        lanes: 2 if a batch is made ready while another computes.
+        lanes: 2 if a batch is made ready while another computes. metrics_s: of a second of an item's signal metrics.
+
+    Attributes
+        shapes: by stage, the shape of every batch, and the seconds of audio in it.
     """
 
     def __init__(
@@ -187,10 +190,12 @@ class VirtualPool(Pool):
         faults: Iterable[str],
         run_s: float,
         lanes: int = 2,
+        metrics_s: float = HOST.metrics_s,
     ) -> None:
         self.now = self.main_s = 0.0
         self.busy_s: dict[int, float] = {}
-        self.shapes: dict[str, list[Any]] = {}
+        self.shapes: dict[str, list[tuple[tuple[float, int], float]]] = {}
+        self._metrics_s = metrics_s
         self._costs, self._seconds, self._faults, self._middle_s = costs, seconds, set(faults), run_s / 2
         self._since = time.process_time()
         self._lanes = lanes
@@ -264,7 +269,7 @@ class VirtualPool(Pool):
             return HOST.read_s * sum(seconds for seconds, _ in results), [result for _, result in results], None
         if batch.key == SIGNAL_METRICS:
             scores = {name: Score.ok(1.0, "simulated/1") for name in self._specs[batch.key].names}
-            return HOST.metrics_s * batch.audio_s, [scores] * len(payload), None
+            return self._metrics_s * batch.audio_s, [scores] * len(payload), None
         name = batch.key.rpartition(":")[2]
         cost, padded_s = self._costs[name], self._padded_s(batch)
         lengths = [work.length_s for work in batch.works]
@@ -350,6 +355,7 @@ class Outcome:
     main_s: float
     items: int
     failed: int
+    shapes: dict[str, list[tuple[tuple[float, int], float]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,7 +365,7 @@ class Run:
     Args:
         utterances: how many. precision: of `COSTS`. devices: how many. cpus: workers of the CPU; None for 14 for each device.
         faults: of `worker`, `memory` and `long` (a file of 60 minutes), in the middle of the run.
-        lanes: of each device's worker.
+        lanes: of each device's worker. metrics_ms: what the signal metrics of an utterance take of a core.
     """
 
     utterances: int
@@ -368,6 +374,7 @@ class Run:
     cpus: int | None = None
     faults: tuple[str, ...] = ()
     lanes: int = 2
+    metrics_ms: float = 1000 * HOST.metrics_s * UTTERANCE_S
 
     @property
     def seconds(self) -> list[float]:
@@ -394,12 +401,14 @@ def simulate(run: Run) -> Outcome:
     samples, seconds = run.samples(), run.seconds
     known = {path: s for sample, s in zip(samples, seconds) for path in (sample.audio, sample.estimate)}
     costs = COSTS[run.precision]
-    pool = VirtualPool(run.devices, run.cpus or 14 * run.devices, costs, known, run.faults, run.about_s, run.lanes)
+    metrics_s = run.metrics_ms / 1000 / UTTERANCE_S
+    cpus = run.cpus or 14 * run.devices
+    pool = VirtualPool(run.devices, cpus, costs, known, run.faults, run.about_s, run.lanes, metrics_s)
     sized = mock.patch.object(feed, "file_bytes", lambda sample: 2 * RATE * known[sample.audio])
     with sized, tempfile.TemporaryDirectory() as folder:
         counts = record(pool, samples, folder)
     busy = sum(pool.busy_s.values()) / (pool.now * run.devices)
-    return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"])
+    return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"], pool.shapes)
 
 
 def record(
@@ -435,6 +444,8 @@ def compare(found: Outcome, count: int) -> None:
 def rows_of(run: Run, found: Outcome, one_s: float | None = None) -> list[dict[str, object]]:
     """The rows of a run, which are also printed. `one_s` is how long the same took on one device."""
     lanes, note = "" if run.lanes == 2 else ", one lane", "virtual clock; device costs estimated"
+    if run.cpus is not None:
+        note += f"; {run.cpus} workers, {run.metrics_ms:g} ms of signal metrics an item"
     case = f"{run.utterances} utterances, {run.devices} devices, faults {'+'.join(run.faults) or 'none'}{lanes}"
     sys.stdout.write(f"{run.precision}, {case}: {found.wall_s:.1f} s, device busy {100 * found.busy:.1f} %\n")
     about = {"case": case, "variant": run.precision, "n": run.utterances, "note": note}
@@ -442,4 +453,31 @@ def rows_of(run: Run, found: Outcome, one_s: float | None = None) -> list[dict[s
     rows: list[dict[str, object]] = [{**about, "unit": unit, "p50": f"{value:.5g}"} for unit, value in values.items()]
     if one_s is not None:
         rows[0]["ratio_to_baseline"] = f"{one_s / found.wall_s:.3g}"
+    return rows
+
+
+def shape_rows(run: Run, found: Outcome) -> list[dict[str, object]]:
+    """The shapes of each stage's batches, which are also printed, and what CUDA graphs would make of them.
+
+    A graph would be captured of every shape when it first comes, which is the most that they can do.
+    """
+    note = f"virtual clock; {run.cpus or 14} workers, {run.metrics_ms:g} ms of signal metrics an item"
+    rows: list[dict[str, object]] = []
+    for stage, batches in found.shapes.items():
+        shapes = len({shape for shape, _ in batches})
+        padded_s = sum(length_s * items for (length_s, items), _ in batches)
+        values = {
+            "batches": len(batches),
+            "shapes": shapes,
+            "replayed share": 1 - shapes / len(batches),
+            "padded": padded_s / sum(audio_s for _, audio_s in batches),
+        }
+        sys.stdout.write(f"  {stage}: {', '.join(f'{value:.4g} {unit}' for unit, value in values.items())}\n")
+        about = {
+            "case": f"{run.utterances} utterances, {stage}",
+            "variant": run.precision,
+            "n": len(batches),
+            "note": note,
+        }
+        rows += [{**about, "unit": unit, "p50": f"{value:.5g}"} for unit, value in values.items()]
     return rows
