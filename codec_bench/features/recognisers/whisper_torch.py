@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 KIND = "whisper"
 BETWEEN_LOOKS = {"cpu": 1, "cuda": 8}
 """Tokens that are written before it is seen which texts have ended. On a GPU, the host waits for the device whenever it looks."""
+ROOM = 64
+"""Tokens for which the cache of the decoder takes memory at a time."""
 
 
 class TorchWhisper(WhisperNetwork):
@@ -91,7 +94,7 @@ class TorchWhisper(WhisperNetwork):
 
         codes, ids = zip(*self.tokens.languages.items())
         starts = torch.full((encoded.shape[0], 1), self.tokens.start, device=encoded.device)
-        logits = self._logits(self._step(starts, encoded, None).last_hidden_state[:, 0])
+        logits = self._logits(self._step(starts, encoded, self._cache()).last_hidden_state[:, 0])
         found = logits[:, sent([np.asarray(ids, np.int64)], encoded.device)[0]].argmax(1)
         return [codes[place] for place in found.tolist()]
 
@@ -102,7 +105,7 @@ class TorchWhisper(WhisperNetwork):
         from codec_bench.networks.transfer import sent
 
         (given,) = sent([np.asarray([list(prompt) for prompt in prompts], np.int64)], encoded.device)
-        out = self._step(given, encoded, None)
+        out = self._step(given, encoded, self._cache())
         start = prompts[0].index(self.tokens.start)
         silent = self._logits(out.last_hidden_state[:, start]).softmax(1)[:, self.tokens.no_speech].tolist()
         texts = [_Text() for _ in prompts]
@@ -131,6 +134,14 @@ class TorchWhisper(WhisperNetwork):
             for text, token, log_probability in zip(alive, tokens, log_probabilities):
                 text.add(int(token), log_probability, self.tokens.end)
 
+    def _cache(self) -> Any:
+        """An empty cache of the decoder: what it computed of its own tokens, and of the encoder's output."""
+        from transformers.cache_utils import DynamicCache, EncoderDecoderCache
+
+        made = EncoderDecoderCache(DynamicCache(), DynamicCache())
+        made.self_attention_cache.layers = [_layer_in_place()() for _ in range(self._net.config.decoder_layers)]
+        return made
+
     def _step(self, given: torch.Tensor, encoded: torch.Tensor, cache: Any) -> Any:
         """The decoder's output for tokens `(windows, tokens)` that follow those in the cache."""
         return self._net.get_decoder()(
@@ -141,6 +152,43 @@ class TorchWhisper(WhisperNetwork):
         """Float32 `(windows, vocabulary)`, of hidden states `(windows, width)`."""
         logits: torch.Tensor = self._net.proj_out(hidden).float()
         return logits
+
+
+@cache
+def _layer_in_place() -> type:
+    """The class of a layer's cache that has memory for tokens to come, so that no token copies those before it."""
+    from transformers.cache_utils import DynamicLayer
+
+    class InPlace(DynamicLayer):
+        def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+            super().lazy_initialization(key_states, value_states)
+            self._rooms = [states[:, :, :0] for states in (key_states, value_states)]
+            self._filled = 0
+
+        def update(
+            self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **more: Any
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            if not self.is_initialized:
+                self.lazy_initialization(key_states, value_states)
+            before, self._filled = self._filled, self._filled + key_states.shape[2]
+            for place, states in enumerate((key_states, value_states)):
+                room = self._rooms[place]
+                if room.shape[2] < self._filled:
+                    most = -(-self._filled // ROOM) * ROOM
+                    self._rooms[place] = states.new_empty((*states.shape[:2], most, states.shape[3]))
+                    self._rooms[place][:, :, :before] = room[:, :, :before]
+                self._rooms[place][:, :, before : self._filled] = states
+            return self._shown()
+
+        def batch_select_indices(self, indices: torch.Tensor) -> None:
+            self._rooms = [room[indices] for room in self._rooms]
+            self._shown()
+
+        def _shown(self) -> tuple[torch.Tensor, torch.Tensor]:
+            keys, values = self.keys, self.values = [room[:, :, : self._filled] for room in self._rooms]
+            return keys, values
+
+    return InPlace
 
 
 @dataclass(slots=True)
