@@ -434,9 +434,12 @@ def record(
 
 
 def compare(found: Outcome, count: int) -> None:
-    """Stops where an item is missing or failed, or the time in which the device computed cannot be."""
+    """Stops where an item is missing or failed, a batch is larger than its shape, or the time that the device computed cannot be."""
     if found.items != count or found.failed:
         raise SystemExit(f"{found.items} of {count} items, {found.failed} scores failed")
+    batches = [batch for of_stage in found.shapes.values() for batch in of_stage]
+    if any(audio_s > length_s * items * (1 + 1e-6) for (length_s, items), audio_s in batches):
+        raise SystemExit("a batch holds more audio than its shape")
     if not (0 < found.busy <= 1 and found.wall_s > found.main_s):
         raise SystemExit(f"busy {found.busy:.3g} of {found.wall_s:.3g} s, the main process {found.main_s:.3g} s")
 

@@ -402,9 +402,10 @@ def test_sweep(bench, error):
 
 def test_device_sim(bench):
     module = bench("bench_device_sim")
-    good = importlib.import_module("device_sim").Outcome(100.0, 0.9, 5.0, 4, 0)
+    good = importlib.import_module("device_sim").Outcome(100.0, 0.9, 5.0, 4, 0, {"Speaker": [((5.12, 2), 9.0)]})
     passes(module.compare, good, 4)
-    for wrong in ({"items": 3}, {"failed": 1}, {"busy": math.nan}, {"busy": 1.2}, {"wall_s": 4.0}):
+    cut = {"shapes": {"Speaker": [((5.12, 2), 11.0)]}}
+    for wrong in ({"items": 3}, {"failed": 1}, {"busy": math.nan}, {"busy": 1.2}, {"wall_s": 4.0}, cut):
         fails(module.compare, replace(good, **wrong), 4)
 
 

@@ -55,3 +55,13 @@ def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
     monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
     one, two = (simulate(Run(600, "half", lanes=lanes)) for lanes in (1, 2))
     assert two.busy > one.busy + 0.02
+
+
+def test_a_stage_has_few_shapes_and_little_padding():
+    found = simulate(Run(3000, "half"))
+    padded_s = audio_s = 0.0
+    for stage, batches in found.shapes.items():
+        assert len({shape for shape, _ in batches}) <= 40, stage
+        padded_s += sum(length_s * items for (length_s, items), _ in batches)
+        audio_s += sum(seconds for _, seconds in batches)
+    assert 1.0 < padded_s / audio_s < 1.2
