@@ -234,7 +234,7 @@ class _Asked:
 
 async def _all(work: Sequence[_Asked], at_once: int, progress: Tell) -> None:
     """Holds the sessions of all systems that are not kept whole."""
-    places, done = asyncio.Semaphore(at_once), 0
+    places, writing, done = asyncio.Semaphore(at_once), asyncio.Semaphore(1), 0
     jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
     for one, talk in jobs:
         one.user(talk)  # what is wrong in a sound is said before anything is asked
@@ -249,8 +249,9 @@ async def _all(work: Sequence[_Asked], at_once: int, progress: Tell) -> None:
         if before is None or before.status == "failed":
             async with places:
                 session = await hold(one.model, one.user(talk), talk.id, one.script)
-            # Both tracks of a session are coded in a thread, so that other sessions are not late by it.
-            await asyncio.to_thread(write_session, folder, session, about)
+            # In one thread at a time, so that other sessions are not late by it.
+            async with writing:
+                await asyncio.to_thread(write_session, folder, session, about)
         done += 1
         progress(done, len(jobs))
 
