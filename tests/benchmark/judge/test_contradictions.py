@@ -122,3 +122,50 @@ def test_a_copy_of_the_question_is_flagged_however_it_is_delayed_and_scaled():
 def test_speech_is_not_flagged(number):
     others = [one for at, one in enumerate(SPOKEN) if at != number]
     assert doubt_of(SPOKEN[number], others[number % 31]) is None
+
+
+def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
+    """Of three spoken answers one is silent and one is the question; all are judged, and both carry their flag."""
+    import asyncio
+    from contextlib import closing
+
+    from asked_models import Told
+
+    from codec_bench.audio.encode import write_flac
+    from codec_bench.benchmark.asking.sending import ask_all
+    from codec_bench.benchmark.judge.metric import Rubric
+    from codec_bench.benchmark.judging import judge_all
+    from codec_bench.benchmark.scoring.scheme import Scheme
+    from codec_bench.report.opened import open_run
+    from codec_bench.stats.summary import summarise
+    from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
+    from codec_bench.store.rows import ItemRecord
+
+    held = Rubric(
+        version=1,
+        summary="How.",
+        prompt="Rate. {{ question }}",
+        reply="rating",
+        range=(1, 5),
+        needs=["question"],
+        hears=True,
+    )
+    monkeypatch.setattr(metric_module, "load_rubric", lambda name: held)
+    made = Scheme.of((), {"rating[mine]": None}, ["judge"])
+    write_flac(tmp_path / "q.flac", SPOKEN[2])
+    for number, said in enumerate((SPOKEN[9], sound(np.zeros(RATE)), SPOKEN[2])):
+        write_flac(tmp_path / f"{number}.flac", said)
+    with closing(AnswerWriter(tmp_path, {"asked": {}, "scored": {}})) as writer:
+        writer.begin({"model": {}}, made.facts(), ())
+        asked = [QuestionRecord(n, f"q#{n}", {"question": "Say it."}, ("x",), audio="q.flac") for n in range(3)]
+        writer.write_answers([(one, AnswerRecord("ok", None, "said", f"{n}.flac")) for n, one in enumerate(asked)])
+        items = [(n, ItemRecord("model", one.id, "ok", None, {})) for n, one in enumerate(asked)]
+        writer.write_marked(items, {n: Reading("said", "said", None) for n in range(3)})
+        with closing(open_run(tmp_path)) as run:
+            asyncio.run(
+                judge_all(run, writer, made.judged, Told(lambda request: "Rating: 4"), ask_all, lambda *_: None, 0)
+            )
+    with closing(open_run(tmp_path)) as run:
+        found = {score.id: (score.value, score.detail.get("flag")) for score in run.scores()}
+        assert found == {"q#0": (4.0, None), "q#1": (4.0, SILENT), "q#2": (4.0, COPY)}
+        assert summarise(run).systems["model"].metrics["rating[mine]"].flagged == 2
