@@ -274,7 +274,8 @@ async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], lo
     from websockets.exceptions import ConnectionClosed
 
     frame_s, number = line.held.frame_s, 0
-    line.start_s = line.loop.time()
+    # Sessions that begin together send their frames at different moments, so that none waits for the others.
+    line.start_s = line.loop.time() + frame_s * float(random_of(0, line.held.id).random())
     before_s = 0.0
     while True:
         now_s = number * frame_s
