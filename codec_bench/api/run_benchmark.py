@@ -56,6 +56,7 @@ def run_benchmark(
     phase: Phase = "both",
     data: str | os.PathLike[str] | None = None,
     judge: str | Sequence[str] | None = None,
+    baseline: str | os.PathLike[str] | None = None,
     seed: int = 0,
     limit: int | None = None,
     shard: str | tuple[int, int] | None = None,
@@ -146,11 +147,14 @@ def run_benchmark(
         phase, os.fspath(data) if data is not None else None, seed, limit, judges, rescore, given, running,
         models=names(model), given=dict(given), terms=terms or Terms(), by=names(by or ""), repeats=repeats, prompts=prompts,
         choices=choices, shard=read_shard(shard), control=control, controls=controls,
+        baseline=None if baseline is None else os.fspath(baseline),
     )  # fmt: skip
     wanted = [load_benchmark(name, given.pop(name, None)) for name in names(benchmark)]
     if not wanted:
         raise UserError("no benchmark was named", hint="see codec-bench list benchmarks")
-    models = names(model)
+    models = sorted(names(model), key=lambda name: name != request.baseline)  # its answers are needed first
+    if request.baseline in models:
+        request = replace(request, baseline_model=_info(request.baseline, request).name)
     if not models:
         raise UserError("no model was named", hint="see codec-bench list models")
     if choices != GIVEN and not any(one.offers for one in wanted):
@@ -169,7 +173,7 @@ def run_benchmark(
         "benchmark": [{"asked": one.asked, "scored": one.scored} for one in wanted], "judge": ",".join(judges) or None, "options": given,
         **_known(models, request.data, seed, limit, request.shard), **({"repeats": repeats} if repeats > 1 else {}),
         **({"prompts": prompts} if prompts != SEEDED else {}), **({"choices": choices} if choices != GIVEN else {}),
-        **control.told, **({"controls": True} if controls else {}),
+        **control.told, **({"baseline": request.baseline} if baseline is not None else {}), **({"controls": True} if controls else {}),
     }  # fmt: skip
     for words in judges_told(wanted, request) if phase != "answers" else ():
         running.on_estimate(words)

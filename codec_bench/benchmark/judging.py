@@ -19,9 +19,11 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.sending import Answering, AskAll
 from codec_bench.benchmark.asking.spending import Purse
-from codec_bench.benchmark.judge.metric import FINISHES, JudgeMetric, id_of, is_judge_metric, load_judge_metric
+from codec_bench.benchmark.baselines import Baseline
+from codec_bench.benchmark.judge.metric import FINISHES, Beside, JudgeMetric, id_of, is_judge_metric, load_judge_metric
 from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_ASKED
 from codec_bench.benchmark.judge.spoken_answers import doubt_of
+from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.run_request import RunRequest, labelled_judges, started_model
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import answer_of, unread_score
@@ -47,6 +49,7 @@ async def judge_all(
     ask_all: AskAll,
     progress: Callable[[int, int, int], None],
     seed: int,
+    baseline: Baseline | None = None,
 ) -> None:
     """Asks the judge for every verdict that the record does not hold yet.
 
@@ -57,6 +60,7 @@ async def judge_all(
         ask_all: sends requests to the judge, as many at once as it takes.
         progress: called with (verdicts in the record, verdicts wanted, failed).
         seed: the run's seed, for what the judge draws.
+        baseline: whose answers stand beside, for rubrics that prefer one of two.
 
     Raises:
         UserError: the judge cannot be used at all, or the record cannot be written. Verdicts that came are kept.
@@ -69,7 +73,7 @@ async def judge_all(
         question = metric.rubric.model_copy(
             update={"reply": "rating" if unreadable is None else metric.rubric.reply}
         ).digest
-        verdicts = _Verdicts(run, writer, name, metric, progress, seed, first.setdefault(question, name))
+        verdicts = _Verdicts(run, writer, name, metric, progress, seed, first.setdefault(question, name), baseline)
         await verdicts.run(asked, ask_all)
 
 
@@ -85,8 +89,9 @@ class _Verdicts:
         progress: Callable[[int, int, int], None],
         seed: int,
         like: str,
+        baseline: Baseline | None = None,
     ) -> None:
-        self._like = like
+        self._like, self._baseline = like, baseline
         self._run, self._writer, self._name, self._metric, self._progress = run, writer, name, metric, progress
         self._seed, self._system = seed, next(iter(run.systems))
         self._waiting: dict[str, tuple[Exchange, int, dict[str, Response]]] = {}
@@ -125,7 +130,7 @@ class _Verdicts:
                 continue
             sound = Clip(str(exchange.answer_path)) if exchange.answer_path is not None else None
             try:
-                asked = self._metric.requests(answer_of(exchange, reading), sound, self._seed)
+                asked = self._asked(exchange, answer_of(exchange, reading), sound)
             except UserError as error:  # the rubric names a column that this question does not have
                 asked = Score.failed(error.message, self._metric.protocol)
             if isinstance(asked, Score):
@@ -144,6 +149,25 @@ class _Verdicts:
                 continue
             self._waiting[exchange.question.id] = (exchange, len(asked), {})
             yield from asked
+
+    def _asked(self, exchange: Exchange, answer: Answer, sound: Clip | None) -> list[Request] | Score:
+        """The requests about one answer, with the baseline's answer beside it where the rubric prefers one of two."""
+        metric, column = self._metric, self._metric.rubric.baseline
+        if not metric.prefers:
+            return metric.requests(answer, sound, self._seed)
+        if self._baseline is not None and self._baseline.folder.resolve() == self._run.folder.resolve():
+            return Score.refused("the answer is the baseline's own", metric.protocol)
+        beside = None
+        if self._baseline is not None:
+            if (beside := self._baseline.of(exchange)) is None:
+                return Score.refused("the baseline has no answer to the same question", metric.protocol)
+        elif column == "audio":
+            beside = Beside("", None if exchange.audio_path is None else Clip(str(exchange.audio_path)))
+        elif column is not None and isinstance(text := answer.fields.get(column), str):
+            beside = Beside(text)
+        elif column is not None:
+            return Score.refused(f"the question has no text in '{column}'", metric.protocol)
+        return metric.requests(answer, sound, self._seed, beside)
 
     def _reading(self, exchange: Exchange) -> Reading:
         """What the judge is given of an answer: what was read of it when it was scored, or all of it."""
@@ -220,7 +244,13 @@ class AskedAgain(Model):
 
 
 async def judge_at_once(
-    run: Run, writer: AnswerWriter, scheme: Scheme, request: RunRequest, purse: Purse, name: str
+    run: Run,
+    writer: AnswerWriter,
+    scheme: Scheme,
+    request: RunRequest,
+    purse: Purse,
+    name: str,
+    baseline: Baseline | None = None,
 ) -> None:
     """Asks all judges for the verdicts that the record does not hold yet.
 
@@ -228,7 +258,7 @@ async def judge_at_once(
         run, writer: the record, for reading and for writing.
         scheme: the metrics; those that are judged name their judges.
         request: what the command asked for. purse: what it may spend.
-        name: of the benchmark, for the progress.
+        name: of the benchmark, for the progress. baseline: whose answers stand beside, or None.
 
     Raises:
         UserError: a judge cannot be used, or a limit is reached. Verdicts that came are kept.
@@ -259,7 +289,7 @@ async def judge_at_once(
             )
             await answering.start()
             mine = {n: m for n, m in scheme.judged.items() if m.judge == label}
-            await judge_all(run, writer, mine, judge, answering.ask_all, told.of(label), request.seed)
+            await judge_all(run, writer, mine, judge, answering.ask_all, told.of(label), request.seed, baseline)
             untold[label] = {f"{parameter}{by}": why for parameter, why in judge.untold.items()}
         finally:
             await judge.close()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from codec_bench.benchmark import Benchmark
+from codec_bench.benchmark.baselines import label_of
 from codec_bench.benchmark.definition.prompt import SEEDED
 from codec_bench.benchmark.reading import steps_on
 from codec_bench.benchmark.scoring.scheme import Scheme
@@ -78,6 +79,8 @@ class RunRequest:
         prompts: which wording of its prompt a question is asked in, as in `definition.prompt.Prompt`.
         choices: in which order its options are offered, as in `asking.variants`.
         control: what is given in place of the sound or the question. controls: whether the useful ones are run beside.
+        baseline: whose answers rubrics that compare two are given, as it was named, or None. baseline_model: the name of that model in the
+            record, if it is one of the command.
         models, given: the models as they were named, and all options as they were given, for the record.
     """
 
@@ -99,6 +102,8 @@ class RunRequest:
     choices: str = GIVEN
     control: Control = AS_GIVEN
     controls: bool = False
+    baseline: str | None = None
+    baseline_model: str | None = None
 
 
 def run_folder(folder: Path, benchmark: str, model: str, control: Control = AS_GIVEN) -> Path:
@@ -147,7 +152,8 @@ def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) 
     gpu = any(device != "cpu" for device in resolve_devices(request.running.device))
     own = {name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()}
     labels = list(labelled_judges(request))
-    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, labels)
+    beside = label_of(request.baseline, request.baseline_model, one.name)
+    return Scheme.of([*answer_steps, *steps_on(one.process, gpu=gpu)], own, labels, beside)
 
 
 def labelled_judges(request: RunRequest) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.spending import Purse
+from codec_bench.benchmark.baselines import baseline_of
 from codec_bench.benchmark.judging import judge_at_once
 from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, writing
 from codec_bench.benchmark.scoring.options import choice_facts
@@ -43,6 +44,8 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: 
         UserError: there are no answers, they have no column that the results are to be broken down by, or a metric cannot be
             used.
     """
+    own = None if request.baseline_model is None else run_folder(folder, one.name, request.baseline_model)
+    baseline = baseline_of(request.baseline, own, one.name)
     folder = run_folder(folder, one.name, model, request.control)
     if not (folder / DATABASE).is_file():
         beside = sorted(p.parent.name for p in folder.parent.glob(f"*/{DATABASE}"))
@@ -82,7 +85,7 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: 
         timed = score_all(run, writer, scheme, todo, request.options, opened, tell)
         score_sets(run, writer, scheme)
         if scheme.judged:
-            asyncio.run(judge_at_once(run, writer, scheme, request, purse, one.name))
+            asyncio.run(judge_at_once(run, writer, scheme, request, purse, one.name, baseline))
         if todo or not finished:
             timings = {"wall_s": perf_counter() - started, "items": len(todo), **timed}
             writer.set_meta(timings={**timings, "answering": meta.get("answering")})

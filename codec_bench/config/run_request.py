@@ -49,6 +49,12 @@ class RunRequest(Request):
         "verdicts of the first stand under the metric's plain name, `rating[RUBRIC]`, and those of another judge under "
         "`rating[RUBRIC]@JUDGE`. `codec_bench.agreement` compares them.",
     )
+    baseline: Text | None = option(
+        None,
+        "Whose answers a judge sees beside each answer, for rubrics that compare two: a model of this command, or the folder of a run.",
+        python="whose answers a judge sees beside each answer, for rubrics that compare two answers: a model of this call, or the "
+        "folder of a run that is kept. None takes what the rubric names.",
+    )
     data: Place | None = option(
         None,
         "A folder with the data sets as OWNER/NAME, used in place of the hub.",

@@ -73,6 +73,10 @@ def _compared(entry: MetricSummary) -> list[str]:
         f"rated above the reference in {_written(wins, 3)} of the answers and level with it in "
         f"{number(found.ties, 3)}; the references have {number(found.reference, 2)} on average"
     ]
+    if found.changed is not UNTOLD:
+        said.append(
+            f"the verdict changed with the order in {number(found.changed, 3)} of the answers, which count as ties"
+        )
     if bias.value is not None:
         said.append(
             f"position bias: the answer that stands first gets {_written(bias, 2, sign=True)} more than the one that stands second"

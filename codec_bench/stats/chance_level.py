@@ -30,6 +30,7 @@ from codec_bench.stats.summary_types import (
     ReadBy,
     Subset,
 )
+from codec_bench.stats.told import UNTOLD
 from codec_bench.store.answers import CALLS
 from codec_bench.store.judge_tests import judge_words
 
@@ -73,6 +74,7 @@ def beside(
             _mean(held.get("tied") for held in scored.values()),
             _mean(held.get("of_reference") for held in scored.values()),
             _over(parts, scored, "first_minus_second"),
+            UNTOLD if (changed := _mean(held.get("changed") for held in scored.values())) is None else changed,
         )
     return found
 

@@ -22,7 +22,7 @@ from codec_bench.store.rows import CUT, NO_ANSWER, NO_SPEECH, SAME, SILENT
 
 JUDGED = ("answer", "rating")
 """The kinds of the metrics of answers."""
-BESIDE = ("chance", "stage", "of_reference", "won", "tied", "first_minus_second")
+BESIDE = ("chance", "stage", "of_reference", "won", "tied", "first_minus_second", "changed")
 """What the detail of an answer's score says that stands beside the value (see `stats.chance_level`)."""
 _MARKS = ("chance", "stage", "won")
 """One of these is in every detail that has any of `BESIDE`."""

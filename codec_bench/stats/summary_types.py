@@ -133,13 +133,14 @@ class ReadBy(Told):
 class Compared(Told):
     """How the answers do beside the references: `ties` is a share, and `reference` the references' mean rating.
 
-    `position_bias` is the rating of the first place over the second.
+    `position_bias` is the rating of the first place over the second, and `changed` the share of verdicts that changed with the order.
     """
 
     win_rate: Counted
     ties: float | None
     reference: float | None
     position_bias: Counted
+    changed: float = UNTOLD
 
 
 @dataclass(frozen=True, slots=True)

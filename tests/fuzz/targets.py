@@ -470,6 +470,7 @@ class Replies(Target):
             replies.read_rating(text, low=1, high=5, answer=answer),
             replies.read_pair(text, low=1, high=5, answer=answer),
             replies.read_yes_no(text, answer=answer),
+            replies.read_preferred(text, answer=answer),
         ]
         for verdict in found:
             assert all(0 <= value <= 5 for value in verdict.values.values()), verdict

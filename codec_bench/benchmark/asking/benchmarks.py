@@ -409,7 +409,7 @@ def _describe(
         **({"repeats": request.repeats} if request.repeats > 1 else {}),
         **({"shard": str(request.shard)} if request.shard is not None else {}),
         **({"prompts": request.prompts} if request.prompts != SEEDED else {}),
-        **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}), **request.control.told,
+        **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}), **request.control.told, **({"baseline": request.baseline} if request.baseline is not None else {}),
     }  # fmt: skip
     writer.set_meta(
         config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),

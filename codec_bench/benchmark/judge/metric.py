@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from statistics import fmean
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -51,7 +51,10 @@ class Rubric(BaseModel):
         hears: whether the judge is given the sound of the answer.
         aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers in which
             it finds none. Null for rubrics that rate.
-        reply: how a reply is read: `rating` (one number in the range), `pair` (two), `yes-no`, `letter`, or the name of a
+        baseline: for `preferred`, what the other answer is where the command names no baseline: a column with a text, or `audio` for the
+            question's sound. Null takes the expected answer.
+        reply: how a reply is read: `rating` (one number in the range), `pair` (two), `preferred` (the better of two, or a tie; a
+            verdict that changes with the order is a tie), `yes-no`, `letter`, or the name of a
             published reader (see `codec_bench.benchmark.judge.replies`).
         times: how often each question is asked.
         combine: `mean` or `majority` of the verdicts.
@@ -73,7 +76,8 @@ class Rubric(BaseModel):
     swap: bool = False
     hears: bool = False
     aligns: str | None = None
-    reply: Literal["rating", "pair", "yes-no", "letter"] | Annotated[str, Field(pattern=r"^official/")]
+    baseline: str | None = None
+    reply: Literal["rating", "pair", "preferred", "yes-no", "letter"] | Annotated[str, Field(pattern=r"^official/")]
     times: int = Field(1, ge=1, le=9)
     combine: Literal["mean", "majority"] = "mean"
     needs: list[str] = []
@@ -90,7 +94,7 @@ class Rubric(BaseModel):
     def digest(self) -> str:
         """A hash of everything that changes a verdict: 32 bits in hexadecimal."""
         held = self.model_dump(exclude={"summary", "paper", "source", "judged_by"})
-        for later in ("aligns", "also"):
+        for later in ("aligns", "also", "baseline"):
             if held[later] is None:
                 del held[later]  # the rubrics that were there before these fields keep their hashes
         if not self.reply.startswith("official/"):
@@ -141,12 +145,13 @@ def names_by_judge(name: str, judges: Sequence[str]) -> dict[str, str | None]:
     return {name: judges[0], **{f"{name}@{judge}": judge for judge in judges[1:]}}
 
 
-def load_judge_metric(name: str, judge: str | None = None) -> JudgeMetric:
+def load_judge_metric(name: str, judge: str | None = None, beside: str = "") -> JudgeMetric:
     """Builds the metric of a name such as `rating[voicebench-open]`.
 
     Args:
         name: the metric's name, without a judge.
         judge: the model that gives the verdicts; its name is a part of the protocol id. None if it is not known yet.
+        beside: the label of the baseline that the command names; "" if it names none.
 
     Raises:
         UnknownName: there is no such rubric.
@@ -155,7 +160,14 @@ def load_judge_metric(name: str, judge: str | None = None) -> JudgeMetric:
     spec = Spec.parse(name)
     if spec.name != STEM or spec.argument is None or spec.point is not None:
         raise UserError(f"'{name}' names no rubric", hint=f"expected {STEM}[RUBRIC]; see codec-bench list rubrics")
-    return JudgeMetric(spec.argument, judge)
+    return JudgeMetric(spec.argument, judge, beside)
+
+
+class Beside(NamedTuple):
+    """The answer of a baseline: its text, and its sound if it is spoken."""
+
+    text: str
+    sound: Clip | None = None
 
 
 class JudgeMetric:
@@ -164,6 +176,7 @@ class JudgeMetric:
     Args:
         rubric: name of the rubric.
         judge: the model that is asked, or None if it is not known yet.
+        beside: the label of the baseline that the command names; it is a part of the protocol of rubrics that compare by preference.
 
     Raises:
         UnknownName: there is no such rubric.
@@ -172,10 +185,12 @@ class JudgeMetric:
     aggregate = "mean"
     kind = STEM
 
-    def __init__(self, rubric: str, judge: str | None = None) -> None:
+    def __init__(self, rubric: str, judge: str | None = None, beside: str = "") -> None:
         self.rubric, self.rubric_name, self.judge = load_rubric(rubric), rubric, judge
         self.name = f"{STEM}[{rubric}]"
         self.protocol = f"{STEM}/{rubric}-{self.rubric.digest}" + (f"/{judge}" if judge else "")
+        if beside and self.prefers:
+            self.protocol += f"/beside-{beside}"
         self.unit, self.range = self.rubric.unit, self.rubric.range
         self.higher_is_better = self.rubric.higher_is_better
         self._also = load_answer_metric(self.rubric.also) if self.rubric.also is not None else None
@@ -186,25 +201,35 @@ class JudgeMetric:
         """Whether the judge reads the answer as the model gave it, and not what post-processing made of it."""
         return self.rubric.aligns is not None
 
-    def requests(self, answer: Answer, sound: Clip | None, seed: int) -> list[Request] | Score:
+    @property
+    def prefers(self) -> bool:
+        """Whether the judge says which of two answers is better."""
+        return self.rubric.reply == "preferred"
+
+    def requests(
+        self, answer: Answer, sound: Clip | None, seed: int, beside: Beside | None = None
+    ) -> list[Request] | Score:
         """The requests to the judge about one answer, or its score if the judge cannot be asked.
 
         Args:
             answer: the answer after post-processing.
             sound: the sound of a spoken answer, or None.
             seed: the run's seed; each request draws its own from it.
+            beside: the other answer, for rubrics that prefer one of two; None takes the expected answer.
 
         Raises:
             UserError: the question lacks a column that the rubric names, or a rendered text is too long.
         """
         rubric = self.rubric
         absent = [name for name in rubric.needs if answer.fields.get(name) is None]
-        if rubric.compares and not answer.references:
+        if rubric.compares and beside is None and not answer.references:
             absent.append("reference")
         if absent:
             return Score.refused(f"the question has no {' and no '.join(absent)}", self.protocol)
         if rubric.aligns is not None and (read := by_rule(rubric.aligns, answer, self.protocol)) is not None:
             return read
+        if rubric.hears and self.prefers and (beside is None or beside.sound is None):
+            return Score.refused("the baseline has no sound for the judge to hear", self.protocol)
         if rubric.hears and sound is None:
             return Score.failed("there is no sound for the judge to hear", self.protocol)
         orders = (False, True) if rubric.swap else (False,)
@@ -214,7 +239,7 @@ class JudgeMetric:
                 parameters = dict(rubric.parameters)
                 if parameters.get("temperature"):
                     parameters["seed"] = _drawn(seed, answer.id, time)
-                messages = self._messages(answer, sound if rubric.hears else None, swapped)
+                messages = self._messages(answer, sound if rubric.hears else None, swapped, beside)
                 key = f"{answer.id}{_SEPARATOR}{time}{_SWAPPED if swapped else ''}"
                 made.append(Request(key, messages, {}, "text", parameters))
         return made
@@ -273,6 +298,10 @@ class JudgeMetric:
         if self.range == (0, 1) and (chance := chance_of(answer.fields, answer.references)) is not None:
             detail["chance"] = chance
         value = fmean(own)
+        if self.prefers:
+            changed = len(set(own)) > 1
+            value = 0.5 if changed else own[0]
+            detail |= {"won": float(value == 1), "tied": float(value == 0.5), "changed": float(changed)}
         if self.rubric.combine == "majority":
             agreed = replies.majority(verdicts)
             if agreed.reason is not None:
@@ -290,6 +319,8 @@ class JudgeMetric:
         low, high = self.rubric.range
         if self.rubric.reply == "yes-no":
             return replies.read_yes_no(reply, answer=answer.text)
+        if self.prefers:
+            return replies.read_preferred(reply, answer=answer.text)
         if self.rubric.reply == "pair":
             return replies.read_pair(reply, low=low, high=high, answer=answer.text)
         return replies.read_rating(reply, low=low, high=high, answer=answer.text)
@@ -298,7 +329,9 @@ class JudgeMetric:
         """The worst end of the scale: what a missing or unjudged answer adds if failures count as wrong."""
         return Score.ok(self.range[0 if self.higher_is_better else 1], self.protocol)
 
-    def _messages(self, answer: Answer, sound: Clip | None, swapped: bool) -> tuple[Message, ...]:
+    def _messages(
+        self, answer: Answer, sound: Clip | None, swapped: bool, beside: Beside | None = None
+    ) -> tuple[Message, ...]:
         from codec_bench.benchmark.definition.prompt import render_text
 
         mark = hashlib.blake2b(f"{answer.id}\0{answer.text}".encode(), digest_size=6).hexdigest()
@@ -312,14 +345,17 @@ class JudgeMetric:
         options = "\n".join(f"{letter}. {text}" for letter, text in choices_of(answer.fields).items())
         values["options"] = _fenced("options", options, mark)
         first, second = ("answer", "reference") if swapped else ("reference", "answer")
-        texts = {"answer": answer.text, "reference": reference}
+        texts = {"answer": answer.text, "reference": reference if beside is None else beside.text}
         values |= {"first": _fenced("first", texts[first], mark), "second": _fenced("second", texts[second], mark)}
         what = f"the rubric of '{self.name}' for '{answer.id}'"
         turns = []
         if self.rubric.system is not None:
             turns.append(Message("system", (render_text(self.rubric.system, values, what),)))
         asked: tuple[str | Clip, ...] = (render_text(self.rubric.prompt, values, what),)
-        turns.append(Message("user", asked if sound is None else (sound, *asked)))
+        sounds = [] if sound is None else [sound]
+        if sounds and beside is not None and beside.sound is not None:
+            sounds = [sounds[0], beside.sound] if swapped else [beside.sound, sounds[0]]
+        turns.append(Message("user", (*sounds, *asked)))
         return tuple(turns)
 
 

@@ -52,6 +52,13 @@ MOST_PAIRS = 8
 _PAIR = re.compile(rf"[\s*(\[]{{0,6}}{NUMBER}(?:[ \t]*[,;/|\s][ \t]*){NUMBER}[\s*)\].]{{0,6}}")
 
 
+_SIDES = {"first": 1.0, "a": 1.0, "second": 0.0, "b": 0.0, "tie": 0.5, "equal": 0.5, "both": 0.5}
+_PREFERRED = re.compile(
+    r"[\s*_`(\[\"']{0,6}(?:(?:better|verdict|winner|preferred|answer)\s{0,2}[:=]\s{0,2})?[\s*_`(\[\"']{0,6}"
+    rf"(?:the\s)?({'|'.join(_SIDES)})(?:\sanswer)?[\s*_`)\]\"'.!]{{0,6}}", re.IGNORECASE
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """What a reply says.
@@ -147,6 +154,25 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
         return Verdict(reason=f"there {'are several pairs' if found else 'is no pair'} of ratings in {_quote(reply)}")
     first, second = found.pop()
     return _in_range({"first": first, "second": second}, low, high, reply)
+
+
+def read_preferred(reply: str, *, answer: str = "") -> Verdict:
+    """Which of two answers is better, as `first` and `second`: 1 and 0, 0 and 1, or 0.5 and 0.5 for a tie.
+
+    The first or the last line of the reply is `first`, `second` or `tie`, also as `A`, `B` or `equal`, after `Better:` or `Verdict:`
+    or alone. Lines that say different things are no verdict.
+
+    Args:
+        answer: the judged answer; what the reply repeats of it is left out.
+    """
+    said = OwnWords(reply, answer)
+    lines = [line.strip() for line in said.own.replace(ECHO, " ").splitlines() if line.strip()]
+    found = {_SIDES[match[1].casefold()] for line in {*lines[:1], *lines[-1:]} if (match := _PREFERRED.fullmatch(line))}
+    if len(found) != 1:
+        told = "are several preferences" if found else "is no preference"
+        return Verdict(reason=f"there {told} in {_quote(reply)}")
+    share = found.pop()
+    return Verdict({"first": share, "second": 1 - share})
 
 
 def read_yes_no(reply: str, *, answer: str = "") -> Verdict:

@@ -40,7 +40,11 @@ class Scheme:
 
     @classmethod
     def of(
-        cls, process: Sequence[str], metrics: Mapping[str, Sequence[str] | None], judges: Sequence[str] = ()
+        cls,
+        process: Sequence[str],
+        metrics: Mapping[str, Sequence[str] | None],
+        judges: Sequence[str] = (),
+        beside: str = "",
     ) -> Scheme:
         """The scheme of a benchmark.
 
@@ -50,6 +54,7 @@ class Scheme:
                 Groups such as `captions` must be expanded already.
             judges: the models that give verdicts, the first of them under the metric's plain name; needed only for metrics
                 that ask a judge.
+            beside: the label of the baseline whose answers a judge sees beside each answer; "" if none was named.
 
         Raises:
             UserError: an unknown step or metric, or a package that one needs is missing.
@@ -57,7 +62,7 @@ class Scheme:
         named = {one: (n, judge) for n in metrics for one, judge in names_by_judge(n, judges).items()}
         metrics = {one: metrics[n] for one, (n, _) in named.items()}
         answers = {n: load_answer_metric(n) for n in metrics if not is_judge_metric(n) and is_answer_metric(n)}
-        judged = {one: load_judge_metric(n, judge) for one, (n, judge) in named.items() if is_judge_metric(n)}
+        judged = {one: load_judge_metric(n, judge, beside) for one, (n, judge) in named.items() if is_judge_metric(n)}
         return cls(
             chain=load_steps(process),
             chains={n: load_steps(own) for n, own in metrics.items() if own is not None},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codec_bench.benchmark.judge.metric import load_rubric, rubric_names
-from codec_bench.benchmark.judge.replies import read_pair, read_rating, read_yes_no
+from codec_bench.benchmark.judge.replies import read_pair, read_preferred, read_rating, read_yes_no
 
 ANSWER = 'A dog barks twice. [[5]] Rating: 5 {"score": 5} Yes, it is right.'
 # Replies of a judge that rates. A number is the rating that each rubric should read if its range holds it; None is no verdict.
@@ -50,16 +50,35 @@ PAIRS = [
     ("The first gets 8 and the second gets 6.", None), ('It says "8 6".', None), ("> 8 6", None),
 ]  # fmt: skip
 
+# Replies of a judge that prefers one of two: the share of the first.
+PREFERENCES = [
+    ("first", 1), ("second", 0), ("tie", 0.5), ("First", 1), ("SECOND", 0), ("Tie.", 0.5), ("**first**", 1), ('"second"', 0), ("(tie)", 0.5),
+    ("A", 1), ("B", 0), ("equal", 0.5), ("both", 0.5), ("[B]", 0), ("The first answer.", 1), ("the second answer", 0), ("Better: first", 1),
+    ("Verdict: second", 0), ("Winner: tie", 0.5), ("Better: **second**", 0), ("Answer: A", 1), ("  first \n", 1), ("first\nIt is fuller.", 1),
+    ("It is fuller.\nsecond", 0), ("Both are good.\n\ntie", 0.5), ("second\n\nsecond", 0), ("> first\nsecond", 0), ('It says "first".\nsecond', 0),
+    ("first\nsecond", None), ("second\ntie", None), ("", None), (" \n", None), ("first or second", None), ("neither", None), ("C", None), ("1", None),
+    ("The first is better than the second.", None), ("I prefer the first.", None), ("I cannot judge this.", None), ("8 6", None), ("firstly", None),
+    ("Both have merits.", None), ("Rating: 5", None), ("抱歉，我无法判断。", None), ('The answer says "first".', None), ("> first", None), ("...", None),
+    ("not first", None), ("first?", None), ("first, second", None), ("tie or first", None), ("A and B", None), ("Yes", None), ("No", None),
+    ("Better: neither", None), ("first is not better", None), ("the third answer", None), ("winner", None), ("Better:", None), ("none", None),
+]  # fmt: skip
+
 
 def rubrics(reply):
     return [name for name in rubric_names() if load_rubric(name).reply == reply]
 
 
 def test_no_rubric_is_without_a_table():
-    tested = {"rating", "yes-no", "pair", "letter"}  # letters: test_aligning.py; published readers: test_replies.py
+    tested = {
+        "rating",
+        "yes-no",
+        "pair",
+        "preferred",
+        "letter",
+    }  # letters: test_aligning.py; published readers: test_replies.py
     found = {load_rubric(name).reply for name in rubric_names()}
     assert {reply for reply in found if not reply.startswith("official/")} == tested
-    assert min(len(RATINGS), len(DECISIONS), len(PAIRS)) >= 60
+    assert min(len(RATINGS), len(DECISIONS), len(PAIRS), len(PREFERENCES)) >= 60
 
 
 @pytest.mark.parametrize("name", rubrics("rating"))
@@ -87,4 +106,13 @@ def test_a_pair(name):
     for reply, wanted in PAIRS:
         verdict = read_pair(reply, low=low, high=high, answer=ANSWER)
         assert tuple(verdict.values.get(key) for key in ("first", "second")) == (wanted or (None, None)), reply
+        assert (verdict.reason is None) == (wanted is not None), reply
+
+
+@pytest.mark.parametrize("name", rubrics("preferred"))
+def test_a_preference(name):
+    assert load_rubric(name).compares and load_rubric(name).swap
+    for reply, wanted in PREFERENCES:
+        verdict = read_preferred(reply, answer=ANSWER)
+        assert dict(verdict.values) == ({} if wanted is None else {"first": wanted, "second": 1 - wanted}), reply
         assert (verdict.reason is None) == (wanted is not None), reply

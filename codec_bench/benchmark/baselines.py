@@ -1,0 +1,94 @@
+"""The answers that a judge sees beside those of a model: of another model of the same command, or of a run that is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.judge.metric import Beside
+from codec_bench.errors import UserError
+from codec_bench.store.answers import Exchange, content_of, exchanges
+from codec_bench.store.controls import control_of
+from codec_bench.store.folders import run_folders
+from codec_bench.store.record import DATABASE, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """The answers of a baseline to one benchmark.
+
+    Args:
+        folder: its run folder. held: the answers by question, with a hash of each question.
+    """
+
+    folder: Path
+    held: dict[str, tuple[str, Beside]] = field(default_factory=dict)
+
+    def of(self, exchange: Exchange) -> Beside | None:
+        """What the baseline answered to the same question; None if it has no answer, or was asked something else."""
+        question = exchange.question
+        asked, beside = self.held.get(question.id, ("", None))
+        return beside if asked == content_of(question.fields, question.expected) else None
+
+
+def baseline_of(folder: str | None, own: Path | None, benchmark: str) -> Baseline | None:
+    """The baseline that a command names; None if it names none.
+
+    Args:
+        folder: of a run that is kept, or None. own: the run folder of a model of the command that is the baseline, or None.
+        benchmark: whose answers are judged.
+
+    Raises:
+        UserError: there is no run of that benchmark, or there are several.
+    """
+    if own is None and folder is None:
+        return None
+    if own is not None and not (own / DATABASE).is_file():
+        raise UserError(f"the baseline has no answers in '{own}'", hint="run it first")
+    place = own if own is not None else kept_run(str(folder), benchmark)
+    held = {}
+    with closing(Run(place)) as run:
+        for one in exchanges(run):
+            if one.answer.status == "ok":
+                text = (one.reading.parsed if one.reading else None) or one.answer.text or ""
+                sound = Clip(str(one.answer_path)) if one.answer_path is not None else None
+                held[one.question.id] = content_of(one.question.fields, one.question.expected), Beside(text, sound)
+    return Baseline(place, held)
+
+
+def label_of(folder: str | None, model: str | None, benchmark: str) -> str:
+    """What a baseline is called in the protocol: the model, for a kept run with a hash of what it was asked; "" if there is none.
+
+    Raises:
+        UserError: as `baseline_of`.
+    """
+    if folder is None or model is not None:
+        return model or ""
+    with closing(Run(kept_run(folder, benchmark))) as run:
+        asked = json.dumps((run.meta.get("fingerprint") or {}).get("asked"), sort_keys=True)
+        return f"{next(iter(run.systems))}-{hashlib.blake2b(asked.encode(), digest_size=4).hexdigest()}"
+
+
+def kept_run(named: str, benchmark: str) -> Path:
+    """The run folder of a benchmark in a folder that was named as the baseline.
+
+    Raises:
+        UserError: there is none, or there are several.
+    """
+    if not Path(named).is_dir():
+        raise UserError(f"the baseline '{named}' is neither a model of this command nor the folder of a run")
+    found = []
+    for place in run_folders(named):
+        with closing(Run(place)) as run:
+            if (run.meta.get("config") or {}).get("benchmark") == benchmark and not control_of(run):
+                found.append(place)
+    if len(found) != 1:
+        raise UserError(
+            f"the baseline '{named}' holds {len(found)} runs of '{benchmark}'; expected one",
+            hint="name the folder of one run, such as OUT/BENCHMARK/MODEL",
+        )
+    return found[0]

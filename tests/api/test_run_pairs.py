@@ -1,0 +1,147 @@
+"""Two answers side by side, against a judge of known taste behind a local server: win rates, orders, ties, baselines."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import closing
+
+import pytest
+import yaml
+from local_http import Connection, LocalServer
+
+from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.errors import UserError
+from codec_bench.stats.summary import summarise
+
+METRIC = "rating[pair-answers]"
+DEFINITION = {
+    "version": 1, "title": "Mine", "summary": "Questions of the test.", "category": "QA", "kind": "qa", "language": "en",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
+    "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": [METRIC], "primary": METRIC,
+}  # fmt: skip
+COUNT = 24
+# A model answers question n with a text as long as its entry; the judge prefers the longer one.
+LENGTHS = {"long": lambda n: 40, "short": lambda n: 10, "mixed": lambda n: (60, 20, 40)[n % 3]}
+MODEL = """
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Response
+class Teller(Model):
+    info = ModelInfo("{name}")
+    identity = {{"tells": "{name}"}}
+    async def ask(self, request):
+        n = int(request.messages[-1].content[0].split()[-1])
+        return Response(text="x" * {lengths}[n % 3])
+"""
+
+
+@pytest.fixture
+def taste():
+    """A judge whose `says` gets the two answers, and its address."""
+
+    class Taste:
+        seen = 0
+
+        @staticmethod
+        def says(first, second):
+            return "tie" if len(first) == len(second) else "first" if len(first) > len(second) else "second"
+
+    class Chat(Connection):
+        def do_POST(self):
+            asked = json.loads(self.body())["messages"][-1]["content"]
+            first, second = (
+                re.search(rf"<{side} \w+>\n(.*?)\n</{side}", asked, re.S)[1] for side in ("first", "second")
+            )
+            Taste.seen += 1
+            choice = {
+                "index": 0,
+                "message": {"role": "assistant", "content": Taste.says(first, second)},
+                "finish_reason": "stop",
+            }
+            self.send_json(
+                200, {"model": "j", "choices": [choice], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
+            )
+
+        def do_GET(self):
+            self.send_json(404, {})
+
+    with closing(LocalServer(Chat)) as http:
+        yield Taste, f"{http.url}/v1"
+
+
+@pytest.fixture
+def ask(tmp_path, monkeypatch, taste):
+    """Runs the models against the judge; returns the outcome."""
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "benchmark.yaml").write_text(yaml.safe_dump(DEFINITION))
+    rows = [{"id": f"q{n}", "q": f"question {n}", "right": "x" * 20} for n in range(COUNT)]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for name, lengths in LENGTHS.items():
+        (tmp_path / f"{name}.py").write_text(MODEL.format(name=name, lengths=[lengths(n) for n in range(3)]))
+
+    def run(*models, out="out", baseline=None, **how):
+        named = [str(tmp_path / f"{model}.py:Teller") for model in models]
+        return run_benchmark(
+            benchmark=str(folder), model=named, judge="openai-chat", out=tmp_path / out, page=False, workers=1,
+            baseline=str(tmp_path / f"{baseline}.py:Teller") if baseline in LENGTHS else baseline,
+            options={"openai-chat": {"base_url": taste[1], "model": "j"}}, **how,
+        )  # fmt: skip
+
+    return run
+
+
+def entry(outcome, model):
+    (run,) = (run for (_, name), run in outcome.runs.items() if model in name)
+    return summarise(run).systems[next(iter(run.systems))].metrics[METRIC]
+
+
+def test_the_baseline_may_be_a_system_of_the_run(ask):
+    outcome = ask("mixed", "short", "long", baseline="long")
+    mixed, short = entry(outcome, "mixed"), entry(outcome, "short")
+    assert (mixed.value, short.value) == (0.5, 0.0)  # 60, 20 and 40 against 40: a win, a loss and a tie of three
+    assert mixed.compared.win_rate.value == pytest.approx(1 / 3) and mixed.compared.ties == pytest.approx(1 / 3)
+    assert mixed.ci95[0] > 0 and mixed.ci95[1] < 1 and mixed.compared.changed == 0
+    assert "beside-" in mixed.protocol and mixed.protocol != entry(ask("mixed", out="other"), "mixed").protocol
+    own = entry(outcome, "long")
+    assert own.value is None and own.missing == {"refused": COUNT}
+
+
+def test_it_may_be_a_kept_run_or_the_expected_answer(ask, tmp_path):
+    ask("long", out="kept", phase="answers")
+    assert entry(ask("mixed", baseline=str(tmp_path / "kept")), "mixed").value == 0.5
+    assert entry(ask("mixed", out="expected"), "mixed").value == pytest.approx((1 + 0.5 + 1) / 3)
+
+
+def test_a_verdict_that_changes_with_the_order_is_a_tie_and_is_counted(ask, taste):
+    taste[0].says = staticmethod(lambda first, second: "first")
+    found = entry(ask("short"), "short")
+    assert found.value == 0.5 and found.compared.changed == 1 and found.compared.win_rate.value == 0
+    assert found.compared.position_bias.value == 1
+
+
+def test_what_cannot_be_read_is_never_a_win(ask, taste):
+    usual = taste[0].says
+    taste[0].says = staticmethod(
+        lambda first, second: "Both have merits." if len(first) == 60 else usual(first, second)
+    )
+    found = entry(ask("mixed"), "mixed")
+    # One order in three questions has no verdict, so that the question has none; counted, it is a loss.
+    assert found.missing == {"unparsed": COUNT // 3} and found.value == pytest.approx((0.5 + 1) / 2)
+    assert found.counting_failures.of_all == pytest.approx((0 + 0.5 + 1) / 3)
+
+
+def test_a_finished_run_goes_on_without_a_question(ask, taste):
+    ask("mixed", "long", baseline="long")
+    seen = taste[0].seen
+    ask("mixed", "long", baseline="long")
+    assert taste[0].seen == seen == 2 * COUNT
+
+
+def test_a_baseline_that_is_none_is_one_sentence(ask, tmp_path):
+    with pytest.raises(UserError, match="neither a model of this command nor the folder of a run"):
+        ask("mixed", baseline="nobody")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="holds none"):
+        ask("mixed", baseline=str(tmp_path / "empty"))
