@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from codec_bench.api.verify_batching import verify_batching
     from codec_bench.apps.agreement.api import agreement
     from codec_bench.apps.agreement.metrics_api import metric_agreement
+    from codec_bench.apps.agreement.stability import metric_stability
     from codec_bench.apps.building.api import build
     from codec_bench.apps.conversation.api import converse
     from codec_bench.apps.judging.api import judge_check
@@ -75,6 +76,7 @@ __all__ = [
     "load_metric",
     "merge",
     "metric_agreement",
+    "metric_stability",
     "open_run",
     "paired_test",
     "profile",
@@ -119,6 +121,7 @@ _HOMES = {
     "codec_bench.apps.agreement.metrics_api": ("metric_agreement",),
     "codec_bench.apps.judging.api": ("judge_check",),
     "codec_bench.apps.judging.compare": ("judge_compare",),
+    "codec_bench.apps.agreement.stability": ("metric_stability",),
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),
     "codec_bench.report.figures": ("write_figures",),

@@ -34,6 +34,7 @@ from codec_bench.config import read_config
 from codec_bench.config.option import options_of
 from codec_bench.config.request import REQUESTS, Command
 from codec_bench.errors import UserError
+from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
 from codec_bench.models import KINDS, ModelRow, list_models
 from codec_bench.models.endpoints.accounts import PARTS
 from codec_bench.registry import Spec, load_attribute
@@ -339,6 +340,16 @@ def languages(told: Any) -> str:
     return "many" if isinstance(told, str) and told.isdigit() else plain(told)
 
 
+def moved() -> str:
+    """The largest shifts of the metrics by kind of change, in units of their spread over codecs."""
+    known = shifts_in_spreads()
+    kinds = list(dict.fromkeys(kind for shifts in known.values() for kind in shifts))
+    cell = lambda shift: f"**{shift:.2g}**" if shift >= NOTABLE else "" if shift < 0.005 else f"{shift:.2f}"  # noqa: E731
+    return table(
+        ("metric", *kinds), [(code(name), *(cell(shifts[kind]) for kind in kinds)) for name, shifts in known.items()]
+    )
+
+
 def metrics_page() -> str:
     """The table of metrics and the table of features."""
     kinds = {
@@ -393,6 +404,10 @@ def metrics_page() -> str:
         "  brackets has a row of its own under [features](#features).\n\n"
         "The column is read from the marks of the tests (`@pytest.mark.compares`). A metric without such a test cannot be listed.\n\n"
         + table(("metrics", "paper", "agrees with", "licence of the weights", COMPARISON), sources(marks))
+        + "\n## What moves them\n\n"
+        "How far a metric moves when nothing that a listener would mind has changed, in units of its spread over five codecs: 1 means that the\n"
+        "change moves it as far as these codecs typically differ. [Stability](../stability.md) says how it is measured.\n\n"
+        + moved()
         + "\n## Groups\n\nA group asks for several metrics at once.\n\n"
         + table(("name", "metrics"), groups)
         + "\n## Features\n\n"

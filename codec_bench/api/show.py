@@ -153,6 +153,7 @@ def _data_facts(name: str) -> dict[str, Any]:
 def _metric_facts(name: str) -> dict[str, Any]:
     from codec_bench import metrics
     from codec_bench.metrics.costs import cost_of
+    from codec_bench.metrics.sensitivity import sensitive_to
 
     try:
         made = metrics.build_metric(name)
@@ -169,5 +170,5 @@ def _metric_facts(name: str) -> dict[str, Any]:
         "unit": made.unit or "none", "range": list(made.range), "aggregate": made.aggregate, "rate_hz": made.rate_hz,
         "features": [*made.estimate_features], "paper": made.paper, "agrees with": made.source,
         "licence of the weights": ", ".join(metrics.licences_of(name)), COST: cost_of(name),
-        "what": (type(made).__doc__ or "").strip(),
+        "moved by (in spreads over five codecs)": sensitive_to(name), "what": (type(made).__doc__ or "").strip(),
     }  # fmt: skip

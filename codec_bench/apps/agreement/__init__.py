@@ -6,6 +6,7 @@ Which file to open
     `panel.py`, `consensus.py`   all pairs of raters, by subset, and what they say together.
     `coefficients.py`            correlations, kappas and shares of two raters, with their intervals.
     `score_columns.py`, `metric_correlations.py`   the values of metrics as columns, and which say the same.
+    `stability.py`               what a metric does when nothing that a listener would mind has changed.
     `words.py`, `metric_words.py`, `page/`         tables and notes for the terminal, and the page.
     `command.py`                 what is typed.
 """
@@ -22,7 +23,7 @@ COMMANDS = {
     ),
     "metrics": Command(
         "Look at results",
-        "Say which metrics of runs say the same, and how well they agree with listeners.",
+        "Say which metrics of runs say the same, how well they agree with listeners, and what moves them without need.",
         "codec_bench.apps.agreement.command:metrics",
     ),
 }

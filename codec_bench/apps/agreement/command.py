@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from codec_bench.apps.agreement.metric_correlations import MetricAgreement
     from codec_bench.apps.agreement.panel import Agreement
     from codec_bench.apps.agreement.ratings import Kind
+    from codec_bench.apps.agreement.stability import StabilityTable
 
 METRIC_FORMATS = ("table", "json", "csv")
 _MOST_PAIRS = 40
@@ -115,24 +116,67 @@ def _print(found: Agreement) -> None:
 
 
 def metrics(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or folders that hold some.")],
+    runs: Annotated[list[Path] | None, typer.Argument(help="Run folders, or folders that hold some, for --agree.")] = None,
     agree: Annotated[bool, typer.Option("--agree", help="Correlate the metrics of the runs with each other.")] = False,
-    only: Annotated[str | None, typer.Option("--metrics", help="Only these, with commas. Default: all of the runs.")] = None,
+    stability: Annotated[bool, typer.Option("--stability", help="Say what metrics do when nothing that a listener would mind has changed: silence around, another level, rate or container. Needs no runs.")] = False,
+    only: Annotated[str | None, typer.Option("--metrics", help="Only these, with commas. Default: all of the runs, or for --stability all that can be measured here.")] = None,
     human: Annotated[Path | None, typer.Option("--with", help="A CSV file of listeners' ratings, as listen import writes it (ratings.csv): one more column, by sample and system.")] = None,
     least: Annotated[float, typer.Option("--least", help="Spearman's correlation over items from which two metrics say the same.")] = 0.9,
+    data: Annotated[str, typer.Option("--data", help="The clips that --stability changes.")] = "embedded",
+    limit: Annotated[int, typer.Option("--limit", help="How many clips --stability takes.")] = 3,
     form: Annotated[str, typer.Option("--format", help="table, json or csv.")] = "table",
 ) -> None:  # fmt: skip
-    """Say which metrics of runs say the same, and how well they agree with listeners."""
-    from codec_bench.apps.agreement.metric_words import metric_agreement_csv
-    from codec_bench.apps.agreement.metrics_api import metric_agreement
-
-    if not agree:
+    """Say which metrics of runs say the same, how well they agree with listeners, and what moves them without need."""
+    if agree == stability:
         raise UserError(
-            "it is not said what about the metrics of these runs is wanted",
-            hint="codec-bench metrics --agree RUN; codec-bench list metrics lists all metrics",
+            "it is not said what about metrics is wanted" if not agree else "--agree and --stability are two questions",
+            hint="codec-bench metrics --agree RUN, or codec-bench metrics --stability; codec-bench list metrics lists all metrics",
         )
     if form not in METRIC_FORMATS:
         raise UnknownName("format", form, METRIC_FORMATS)
+    if stability:
+        if runs or human:
+            raise UserError(
+                "--stability changes clips of --data; it takes no runs and no --with", hint="leave them out"
+            )
+        _stability(only, data, limit, form)
+    else:
+        _agreement_of_metrics(runs or [], only, human, least, form)
+
+
+def _stability(only: str | None, data: str, limit: int, form: str) -> None:
+    from codec_bench.apps.agreement.metric_words import stability_csv
+    from codec_bench.apps.agreement.stability import metric_stability
+
+    found = metric_stability(only or "all-offline", data=data, limit=limit)
+    if form == "json":
+        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+    elif form == "csv":
+        sys.stdout.write(stability_csv(found))
+    else:
+        _print_stability(found)
+
+
+def _print_stability(found: StabilityTable) -> None:
+    from codec_bench.apps.agreement.metric_words import stability_rows
+    from codec_bench.report.table import wide_table
+
+    out = console()
+    for metric in dict.fromkeys(row.metric for row in found.rows):
+        out.print(wide_table(*stability_rows(found, metric), out.width))
+    out.print(
+        f"{len(found.clips)} clips through {', '.join(found.systems)}. A spread is the standard deviation of the metric's means over these "
+        "codecs. A place changes if that codec alone were changed so.",
+        markup=False,
+    )
+
+
+def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None, least: float, form: str) -> None:
+    from codec_bench.apps.agreement.metric_words import metric_agreement_csv
+    from codec_bench.apps.agreement.metrics_api import metric_agreement
+
+    if not runs:
+        raise UserError("--agree needs runs", hint="codec-bench metrics --agree RUN")
     found = metric_agreement(runs=runs, metrics=only, human=human, least=least)
     if form == "json":
         sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")

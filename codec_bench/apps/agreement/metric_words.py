@@ -7,11 +7,15 @@ from typing import Any
 
 from codec_bench.apps.agreement.coefficients import Coefficient
 from codec_bench.apps.agreement.metric_correlations import COEFFICIENTS, MetricAgreement, MetricPair
+from codec_bench.apps.agreement.stability import StabilityTable
 from codec_bench.apps.agreement.words import NAMES, PLACES, Rows
 from codec_bench.report.numbers import interval_notes, number, plain, spread
 from codec_bench.stats.summary_types import Counted
 from codec_bench.store.export import write_csv
 
+STABILITY_FIELDS = (
+    *("metric", "change", "group", "n", "lost", "mean_shift", "largest_shift", "spread", "in_spreads", "places"),
+)
 _ENDS = ("", "_low", "_high")
 
 
@@ -20,6 +24,31 @@ def metric_rows(found: MetricAgreement) -> Rows:
     cluster = {name: number for number, names in enumerate(found.clusters, 1) for name in names}
     rows = [[plain(c.name), str(cluster[c.name]), c.better, f"{c.n:,}", f"{c.without:,}"] for c in found.columns]
     return ["metric", "cluster", "better", "items", "without a value"], rows
+
+
+def stability_rows(found: StabilityTable, metric: str) -> Rows:
+    """One row for each change of the sound, those that move the metric most first."""
+    rows = sorted((row for row in found.rows if row.metric == metric), key=lambda row: -(row.in_spreads or 0.0))
+    heads = [plain(metric), "moves by", "at most", "in spreads", "places that change", "scores", "without a value"]
+    return heads, [
+        [
+            row.change, number(row.mean_shift, 4), number(row.largest_shift, 4), number(row.in_spreads, 2), str(row.places), str(row.n),
+            str(row.lost),
+        ]
+        for row in rows
+    ]  # fmt: skip
+
+
+def stability_csv(found: StabilityTable) -> str:
+    """All rows, as `codec_bench.metrics.sensitivity` reads them."""
+    file = io.StringIO()
+    write_csv(file, STABILITY_FIELDS, ([_field(row, name) for name in STABILITY_FIELDS] for row in found.rows))
+    return file.getvalue()
+
+
+def _field(row: Any, name: str) -> Any:
+    value = getattr(row, name)
+    return float(f"{round(value, 6):.4g}") if isinstance(value, float) else value
 
 
 def matrix_rows(found: MetricAgreement) -> Rows:

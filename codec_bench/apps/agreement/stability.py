@@ -1,0 +1,289 @@
+"""Stability: what a metric does when nothing that a listener would mind has changed.
+
+The same coded speech is scored once as it is, and once after each of the changes of `CHANGES`. What a metric moves by is held
+against what it tells apart: the spread of its means over five codecs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean, pstdev
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.resample import to_rate
+from codec_bench.errors import UserError
+from codec_bench.registry import names
+from codec_bench.types import Audio, Sample, Score
+
+SYSTEMS = ("opus-6k", "opus-12k", "opus-24k", "amr-nb-12k", "g722")
+"""The codecs whose ranking is looked at."""
+CLIPS = 3
+QUIET_DBFS = -60.0
+_MP3, _AAC = "mp3@160", "aac@128"
+_16_BITS, _24_BITS = 2.0**15, 2.0**23
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that a listener would not mind.
+
+    Args:
+        name: what is done, in words.
+        group: what kind of change it is, as a word or two.
+        apply: the changed sound of a sound.
+        both: whether reference and estimate are changed, as where the data set itself is stored in another way; otherwise the
+            estimate alone.
+    """
+
+    name: str
+    group: str
+    apply: Callable[[Audio], Audio]
+    both: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stability:
+    """What one change did to one metric.
+
+    Args:
+        metric, change, group: their names.
+        n: how many pairs of scores, of clips and codecs, it rests on. `lost`: how many had a value only before the change.
+        mean_shift, largest_shift: the value after the change less that before, on average and where it is largest in size; None
+            where nothing had a value.
+        spread: the standard deviation of the metric's means over the codecs.
+        places: how many of the codecs would change their place among the others if they alone were changed so.
+    """
+
+    metric: str
+    change: str
+    group: str
+    n: int
+    lost: int
+    mean_shift: float | None
+    largest_shift: float | None
+    spread: float
+    places: int
+
+    @property
+    def in_spreads(self) -> float | None:
+        """The size of the mean shift in units of the spread; None where either says nothing."""
+        return None if self.mean_shift is None or not self.spread else abs(self.mean_shift) / self.spread
+
+
+@dataclass(frozen=True, slots=True)
+class StabilityTable:
+    """The rows of all metrics and changes, and what they rest on."""
+
+    rows: list[Stability]
+    clips: list[str]
+    systems: tuple[str, ...] = SYSTEMS
+    protocols: dict[str, str] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The table as JSON holds it."""
+        rows = [{**asdict(row), "in_spreads": row.in_spreads} for row in self.rows]
+        return {"systems": list(self.systems), "clips": self.clips, "protocols": self.protocols, "rows": rows}
+
+
+def metric_stability(
+    metrics: str | Sequence[str], *, data: Any = "embedded", limit: int = CLIPS, device: str = "auto"
+) -> StabilityTable:
+    """Scores the same coded speech before and after each change of `CHANGES`.
+
+    Args:
+        metrics: names or groups, as on the command line. Of a group, statistics of sets are left out.
+        data: what `evaluate` takes. The clips should be of one second or more, with transcripts where the metrics need them.
+        limit: how many clips are taken.
+        device: where models run.
+
+    Returns:
+        One row for each metric and change, in order. Shifts are in the metric's unit.
+
+    Raises:
+        UserError: a metric is not known, cannot be measured here, or is a statistic of a set; or there are fewer than two clips.
+
+    Examples:
+        >>> from codec_bench import metric_stability
+        >>> found = metric_stability("snr", limit=2)
+        >>> {row.change: row.places for row in found.rows}["polarity turned"]
+        4
+    """
+    from codec_bench.api.load_metric import load_metric
+    from codec_bench.data import open_source
+
+    samples = [sample for sample in open_source(data, limit=limit) if sample.audio is not None]
+    if len(samples) < 2:
+        raise UserError(
+            f"there are {len(samples)} clips with sound; expected two or more", hint="give another --data or --limit"
+        )
+    references = [Audio.read(str(sample.audio)) for sample in samples]
+    coded = {system: _through(system, references) for system in SYSTEMS}
+    table = StabilityTable([], [sample.id for sample in samples])
+    for text in _measured(names(metrics), samples):
+        metric = load_metric(text, device=device)
+        table.protocols.update(metric.protocols)
+        after = {change: _scored(metric, samples, references, coded, change) for change in (None, *CHANGES)}
+        table.rows.extend(
+            _row(name, change, _of(after[None], name), _of(after[change], name))
+            for name in metric.protocols
+            for change in CHANGES
+        )
+    return table
+
+
+def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
+    """The metrics that are meant. A statistic of sets is refused where it was named, and left out of a group."""
+    from codec_bench.metrics import build_metric, expand
+    from codec_bench.metrics.groups import Material, names_group, without_groups
+
+    found = without_groups(chosen, Material.of(samples, coded=False)).metrics
+    of_sets = [text for text in found if build_metric(expand([text])[0]).aggregate not in ("mean", "ratio")]
+    if refused := [text for text in of_sets if text in chosen and not names_group(text)]:
+        raise UserError(f"'{refused[0]}' has no value for one clip; expected metrics that score each clip by itself")
+    return [text for text in found if text not in of_sets]
+
+
+def _through(system: str, sounds: Sequence[Audio]) -> list[Audio]:
+    """What the codec makes of each sound, at the sound's own rate."""
+    from codec_bench.codecs import load_codec
+    from codec_bench.codecs.adapt import reconstruct
+
+    items = reconstruct(load_codec(system, device="cpu"), sounds).items
+    return [_fitted(to_rate(item.estimate, own.sample_rate_hz), own.num_samples) for own, item in zip(sounds, items)]
+
+
+def _scored(
+    metric: Any,
+    samples: Sequence[Sample],
+    references: Sequence[Audio],
+    coded: Mapping[str, Sequence[Audio]],
+    change: Change | None,
+) -> dict[str, list[dict[str, Score]]]:
+    """By system, the scores of each clip: as it is, or after a change."""
+    if change is not None and change.both:
+        references = [change.apply(audio) for audio in references]
+    found: dict[str, list[dict[str, Score]]] = {}
+    for system, sounds in coded.items():
+        estimates = sounds if change is None else [change.apply(audio) for audio in sounds]
+        found[system] = [
+            metric(estimate=[estimate], reference=[reference], text=[sample.text], language=sample.language)[0]
+            for sample, reference, estimate in zip(samples, references, estimates)
+        ]
+    return found
+
+
+def _of(scores: dict[str, list[dict[str, Score]]], name: str) -> dict[str, list[Score]]:
+    return {system: [item[name] for item in items] for system, items in scores.items()}
+
+
+def _row(metric: str, change: Change, before: dict[str, list[Score]], after: dict[str, list[Score]]) -> Stability:
+    """The row of one metric and change, from the scores of each system before and after."""
+    pairs = {
+        system: [(one.value, two.value) for one, two in zip(before[system], after[system]) if one.value is not None]
+        for system in before
+    }
+    whole = {system: [(a, b) for a, b in both if b is not None] for system, both in pairs.items()}
+    lost = sum(map(len, pairs.values())) - sum(map(len, whole.values()))
+    means = {system: fmean(a for a, _ in both) for system, both in whole.items() if both}
+    shifts = [b - a for both in whole.values() for a, b in both]
+    if not shifts:
+        return Stability(metric, change.name, change.group, 0, lost, None, None, 0.0, 0)
+    moved = {system: means[system] + fmean(b - a for a, b in whole[system]) for system in means}
+    places = sum(_place(means, system, moved[system]) != _place(means, system, means[system]) for system in means)
+    return Stability(
+        metric,
+        change.name,
+        change.group,
+        len(shifts),
+        lost,
+        fmean(shifts),
+        max(shifts, key=abs),
+        pstdev(means.values()),
+        places,
+    )
+
+
+def _place(means: dict[str, float], system: str, value: float) -> int:
+    """How many of the other systems lie below the value."""
+    return sum(other < value and not math.isclose(other, value) for name, other in means.items() if name != system)
+
+
+def _at(rate_hz: int) -> Callable[[Audio], Audio]:
+    return lambda audio: to_rate(audio, rate_hz)
+
+
+def _fitted(audio: Audio, samples: int) -> Audio:
+    rows = audio.samples[:, :samples]
+    return Audio(np.pad(rows, ((0, 0), (0, samples - rows.shape[1]))), audio.sample_rate_hz)
+
+
+def _samples(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Audio], Audio]:
+    return lambda audio: Audio(change(audio.samples), audio.sample_rate_hz)
+
+
+def _surrounded(seconds: float, *, noise: bool) -> Callable[[Audio], Audio]:
+    """As long a silence before and after, digital or with quiet noise."""
+
+    def changed(audio: Audio) -> Audio:
+        size = (audio.channels, round(seconds * audio.sample_rate_hz))
+        level = 10 ** (QUIET_DBFS / 20) if noise else 0.0
+        sides = np.random.default_rng(0).standard_normal((2, *size)) * level
+        return Audio(np.concatenate([sides[0], audio.samples, sides[1]], axis=1), audio.sample_rate_hz)
+
+    return changed
+
+
+def _late(samples: Callable[[int], int]) -> Callable[[Audio], Audio]:
+    def changed(audio: Audio) -> Audio:
+        by = samples(audio.sample_rate_hz)
+        return Audio(np.pad(audio.samples, ((0, 0), (by, 0)))[:, : audio.num_samples], audio.sample_rate_hz)
+
+    return changed
+
+
+def _peaking(peak: float) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: x * (peak / max(float(np.abs(x).max()), 1e-9))
+
+
+def _rounded(steps: float, *, dither: bool = False) -> Callable[[np.ndarray], np.ndarray]:
+    """Rounded to whole steps, after triangular noise of one step where it is dithered."""
+
+    def changed(x: np.ndarray) -> np.ndarray:
+        noise = np.random.default_rng(0).random((2, *x.shape)) - 0.5 if dither else np.zeros((2, *x.shape))
+        return np.clip(np.round(x * steps + noise.sum(axis=0)), -steps, steps - 1) / steps
+
+    return changed
+
+
+def _stored(system: str) -> Callable[[Audio], Audio]:
+    return lambda audio: _through(system, [audio])[0]
+
+
+CHANGES: Sequence[Change] = (
+    *(
+        Change(f"{seconds:g} s of {what} before and after", group, _surrounded(seconds, noise=noise), both=True)
+        for what, group, noise in (("zeros", "zeros around", False), ("quiet noise", "noise around", True))
+        for seconds in (0.5, 1.5, 5.0)
+    ),
+    Change("6 dB louder", "6 dB", _samples(lambda x: x * 10**0.3)),
+    Change("6 dB quieter", "6 dB", _samples(lambda x: x / 10**0.3)),
+    Change("a constant of 0.01 added", "constant", _samples(lambda x: x + 0.01)),
+    Change("polarity turned", "polarity", _samples(lambda x: -x)),
+    Change("one sample later", "one sample", _late(lambda rate: 1)),
+    Change("5 ms later", "5 ms", _late(lambda rate: round(0.005 * rate))),
+    *(
+        Change(f"stored at {rate / 1000:g} kHz", "rate", _at(rate), both=True)
+        for rate in (22_050, 24_000, 44_100, 48_000)
+    ),
+    Change("rounded to 16 bits", "bits", _samples(_rounded(_16_BITS))),
+    Change("rounded to 16 bits with dither", "bits", _samples(_rounded(_16_BITS, dither=True))),
+    Change("rounded to 24 bits", "bits", _samples(_rounded(_24_BITS))),
+    Change("floating point with peaks of 1.2", "peaks of 1.2", _samples(_peaking(1.2))),
+    Change("two equal channels", "channels", _samples(lambda x: np.concatenate([x, x]))),
+    Change("through MP3 at 160 kbit/s", "MP3, AAC", _stored(_MP3)),
+    Change("through AAC at 128 kbit/s", "MP3, AAC", _stored(_AAC)),
+)
