@@ -352,7 +352,15 @@ def missing_notes(entries: Entries) -> list[str]:
 
 
 def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
-    """What is told of one metric of several systems; None if they have values for the same samples."""
+    """What is told of one metric of several systems; None if they have values for the same samples.
+
+    A system that has no value at all, and no worst one either, has nothing to be told: the table says why it has none.
+    """
+    held = {
+        name: entry
+        for name, entry in held.items()
+        if entry.n or (entry.counting_failures is not None and entry.counting_failures.of_all is not None)
+    }
     common = next((entry.common for entry in held.values() if entry.common), None)
     if common is None and len({entry.n for entry in held.values()}) < 2:
         return None
