@@ -115,12 +115,18 @@ def test_a_rating_by_another_judge_shares_no_column_with_published_ratings(tmp_p
     )
     recorded(tmp_path / "rated", column.benchmark, "mine", {column.metric: 7.5})
     (row,) = [row for row in leaderboard(board, [tmp_path]).rows if not row.published]
-    assert row.cells == {} and row.average is None and row.judged == {column.name: "75.00 by an unknown judge; this judge was not tested"}
+    assert (
+        row.cells == {}
+        and row.average is None
+        and row.judged == {column.name: "75.00 by an unknown judge; this judge was not tested"}
+    )
     recorded(
         tmp_path / "named", column.benchmark, "other", {column.metric: 7.5}, protocol="rating/mine-0a1b2c3d/org/m-1"
     )
     (row,) = [row for row in leaderboard(board, [tmp_path]).rows if row.name == "other"]
-    assert row.cells == {} and row.judged == {column.name: "75.00 by org/m-1 (mine-0a1b2c3d); this judge was not tested"}
+    assert row.cells == {} and row.judged == {
+        column.name: "75.00 by org/m-1 (mine-0a1b2c3d); this judge was not tested"
+    }
 
 
 MINE = """version: 1
