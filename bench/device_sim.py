@@ -460,10 +460,7 @@ def rows_of(run: Run, found: Outcome, one_s: float | None = None) -> list[dict[s
 
 
 def shape_rows(run: Run, found: Outcome) -> list[dict[str, object]]:
-    """The shapes of each stage's batches, which are also printed, and what CUDA graphs would make of them.
-
-    A graph would be captured of every shape when it first comes, which is the most that they can do.
-    """
+    """How many shapes each stage's batches have, and how far they are padded; both are also printed."""
     note = f"virtual clock; {run.cpus or 14} workers, {run.metrics_ms:g} ms of signal metrics an item"
     rows: list[dict[str, object]] = []
     for stage, batches in found.shapes.items():
@@ -472,7 +469,6 @@ def shape_rows(run: Run, found: Outcome) -> list[dict[str, object]]:
         values = {
             "batches": len(batches),
             "shapes": shapes,
-            "replayed share": 1 - shapes / len(batches),
             "padded": padded_s / sum(audio_s for _, audio_s in batches),
         }
         sys.stdout.write(f"  {stage}: {', '.join(f'{value:.4g} {unit}' for unit, value in values.items())}\n")

@@ -22,7 +22,7 @@ RATE = 1e9
 """Operations a second of a large product, which would take a CPU minutes."""
 _ANSWERS = {
     "synchronize": None, "get_device_name": "a GPU that is not there", "mem_get_info": (100 << 30, 139 << 30),
-    "memory_allocated": 0, "memory_snapshot": [], "max_memory_allocated": 0, "memory_reserved": 0, "reset_peak_memory_stats": None,
+    "memory_allocated": 0, "max_memory_allocated": 0, "memory_reserved": 0, "reset_peak_memory_stats": None,
 }  # fmt: skip
 """What `torch.cuda` answers, beside what the tests' device answers."""
 

@@ -1,4 +1,4 @@
-"""Every stage of a run on a device by itself: its time in a batch and one by one, its floor, with CUDA graphs, compiled, and its profile.
+"""Every stage of a run on a device by itself: its time in a batch and one by one, its floor, compiled, and its profile.
 
     python bench/gpu_stages.py [STAGE ...] [--device cuda:0] [--reduced] [--compile] [--profiles FOLDER]
 
@@ -8,7 +8,7 @@ items one by one, which is how other toolkits score.
 
 The floor of a stage is the larger of two: its products and convolutions at the rate of one large product here, and the bytes
 that it must at least move (its weights, its input, its output) at the rate at which this device reads. `share` is the
-floor's part of the time. Replays of CUDA graphs must give the plain pass's numbers, or the bench stops.
+floor's part of the time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from whisper_folder import SIZES, write
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
 from codec_bench.memory import own_device
-from codec_bench.networks.graphs import APART, TRIALS
 
 RATE_HZ = 16_000
 STEPS = 27
@@ -52,7 +51,6 @@ class Stage:
         audio_s: seconds of audio in the items. items: how many.
         moved: bytes that must at least be read and written.
         flops: operations, or None to have them counted in torch.
-        holder: has the attribute `graphs`, or None where there is nothing to capture.
         net: has the attribute `_net`, which can be compiled, or None.
         precision: of the products.
     """
@@ -63,7 +61,6 @@ class Stage:
     items: int
     moved: float
     flops: float | None = None
-    holder: Any = None
     net: Any = None
     precision: str = "float32"
     note: str = field(default="")
@@ -91,7 +88,7 @@ def of_feature(feature: Any, signals: Sequence[np.ndarray], precision: str = "fl
     moved = weight_bytes(feature._net) + sum(signal.nbytes for signal in signals)
     return Stage(
         lambda: feature.compute(signals), lambda: [feature.compute([signal])[0] for signal in signals],
-        sum(signal.size for signal in signals) / RATE_HZ, len(signals), moved, holder=feature, net=feature, precision=precision,
+        sum(signal.size for signal in signals) / RATE_HZ, len(signals), moved, net=feature, precision=precision,
     )  # fmt: skip
 
 
@@ -150,7 +147,7 @@ def dnsmos(device: str, reduced: bool) -> Stage:
     moved = float(sum(signal.nbytes for signal in signals))
     seconds = sum(signal.size for signal in signals) / RATE_HZ
     batch = (lambda: feature.compute(signals[:1])) if reduced else (lambda: feature.compute(signals))
-    return Stage(batch, alone, seconds, len(signals), moved, holder=feature)
+    return Stage(batch, alone, seconds, len(signals), moved)
 
 
 def log_mel(device: str, reduced: bool) -> Stage:
@@ -213,7 +210,7 @@ def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
         moved = (weight_bytes(net) / 2 if net is not None else 0.0) + sum(item.samples.nbytes for item in items)
         return Stage(
             lambda: call(given), lambda: [call([one]) for one in given], sum(item.duration_s for item in items), len(items),
-            moved, holder=codec if direction == "decode" else None,
+            moved,
         )  # fmt: skip
 
     return made
@@ -232,7 +229,7 @@ def stream(device: str, reduced: bool) -> Stage:
                 found.append(coder.decode(coder.encode(Audio(wave[:, first:last], 24_000))).samples)
         return found
 
-    return Stage(through, None, wave.shape[1] / 24_000, pieces, weight_bytes(codec._net) * pieces, holder=codec)
+    return Stage(through, None, wave.shape[1] / 24_000, pieces, weight_bytes(codec._net) * pieces)
 
 
 STAGES: dict[str, Callable[[str, bool], Stage]] = {
@@ -277,38 +274,6 @@ def numbers(result: Any) -> list[np.ndarray]:
     return [np.asarray(result, np.float64)] if isinstance(result, (np.ndarray, float, int)) else []
 
 
-def apart(expected: Any, found: Any) -> float:
-    """The largest distance of two results, as a share of the largest number in them.
-
-    Raises:
-        SystemExit: they have not the same shapes, a number is none, or there is nothing to compare.
-    """
-    pairs = list(zip(numbers(expected), numbers(found), strict=True))
-    if not pairs or any(a.shape != b.shape for a, b in pairs):
-        raise SystemExit("CUDA graphs: results of other shapes, or nothing to compare")
-    size = max(float(np.abs(a).max(initial=0.0)) for a, _ in pairs)
-    most = max(float(np.abs(a - b).max(initial=0.0)) for a, b in pairs) / max(size, 1e-12)
-    if not most <= APART:
-        raise SystemExit(
-            f"CUDA graphs: replays are {most:.2g} of the largest number apart, at most {APART} is let pass"
-        )
-    return most
-
-
-def replayed(stage: Stage, expected: Any) -> tuple[Callable[[], Any], str]:
-    """The stage with CUDA graphs, captured and compared; and how far it is apart."""
-
-    def call() -> Any:
-        stage.holder.graphs = "on"
-        try:
-            return stage.batch()
-        finally:
-            stage.holder.graphs = "off"
-
-    most = max(apart(expected, call()) for _ in range(2 + TRIALS))
-    return call, f"within {most:.1e} of the plain pass"
-
-
 def compiled(stage: Stage, reduced: bool) -> Callable[[], Any]:
     """The stage with its network compiled by torch; the first calls have compiled it.
 
@@ -348,15 +313,11 @@ def profile(name: str, stage: Stage, device: str, folder: Path) -> Path:
 def measure(name: str, stage: Stage, options: argparse.Namespace) -> list[dict[str, object]]:
     """The rows of one stage."""
     device = torch.device(options.device)
-    expected = stage.batch()
     # A reduced size only tries the stage: a large product would take a CPU minutes.
     floor, said = floor_s(stage, *rates("cpu" if options.reduced else options.device, stage.precision))
     calls = {"batch": stage.batch}
-    agreement = {}
     if stage.alone is not None:
         calls["one by one"] = stage.alone
-    if stage.holder is not None:
-        calls["batch, CUDA graphs"], agreement["batch, CUDA graphs"] = replayed(stage, expected)
     if options.compile and stage.net is not None:
         calls["batch, compiled"] = compiled(stage, options.reduced)
     times = interleaved({key: waited(call, device) for key, call in calls.items()}, repeats=options.repeats)
@@ -366,11 +327,10 @@ def measure(name: str, stage: Stage, options: argparse.Namespace) -> list[dict[s
     for variant, taken in times.items():
         p50 = float(np.median(taken))
         note = f"{stage.items} items, {stage.audio_s:.1f} s of audio, {stage.precision}, {options.device}; share {floor / p50:.2g}; {said}"
-        said_of = agreement.get(variant, "")
-        rows.append(row(name, variant, taken, n=stage.items, ratio=float(base / p50), agreement=said_of, note=note))
+        rows.append(row(name, variant, taken, n=stage.items, ratio=float(base / p50), note=note))
         sys.stdout.write(
             f"{name:>16} {variant:>20} {p50:9.5f} s {stage.audio_s / p50:9.0f} x real time, {base / p50:6.2f} of one by one, "
-            f"{floor / p50:5.0%} is floor {agreement.get(variant, '')}\n"
+            f"{floor / p50:5.0%} is floor\n"
         )
     sys.stdout.flush()
     return rows

@@ -49,7 +49,7 @@ def look(_: str, reduced: bool) -> bool:
 
 
 def compare(device: str, reduced: bool) -> bool:
-    """Codecs and features with networks of noise on the device, with and without CUDA graphs, and on the CPU."""
+    """Codecs and features with networks of noise on the device and on the CPU."""
     from gpu_stages import STAGES
 
     right = True
@@ -71,7 +71,7 @@ def _compared(what: str, device: str, reduced: bool, run: Callable[[str], Iterat
     try:
         here = {part: (value, took) for part, value, took in run("cpu")}
         for part, value, took in run(device):
-            expected, on_cpu = here[part.partition(",")[0]]
+            expected, on_cpu = here[part]
             distance = _distance(expected, value)
             # Not a number fails, too.
             good = distance <= (NEAR if part.startswith("codes") else SAME)
@@ -100,20 +100,16 @@ def _coded(name: str, place: str) -> Iterator[tuple[str, Any, float]]:
     yield "codes", [stream.values for item in codes for stream in item.streams], took
     # Both devices decode the CPU's codes: those of the device may differ in a near tie.
     same = codes if place == "cpu" else load_codec(name, weights="random").encode(batch)
-    for graphs in ("off",) if place == "cpu" else ("off", "on"):
-        codec.graphs = graphs
-        waves, took = timed(lambda: codec.decode(same))
-        yield "waves" if graphs == "off" else "waves, CUDA graphs", [wave.samples for wave in waves], took
+    waves, took = timed(lambda: codec.decode(same))
+    yield "waves", [wave.samples for wave in waves], took
 
 
 def _computed(stage: Any) -> Iterator[tuple[str, Any, float]]:
-    """Values of a feature, with and without CUDA graphs."""
+    """Values of a feature."""
     from gpu_stages import numbers
 
-    for graphs in ("off", "on"):
-        stage.holder.graphs = graphs
-        values, took = timed(stage.batch)
-        yield "values" if graphs == "off" else "values, CUDA graphs", numbers(values), took
+    values, took = timed(stage.batch)
+    yield "values", numbers(values), took
 
 
 def _distance(expected: list[np.ndarray], found: list[np.ndarray]) -> float:
@@ -189,7 +185,7 @@ def engine(device: str, reduced: bool) -> bool:
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call gives, and the seconds of a later one, which compiles and captures nothing.
+    """What a call gives, and the seconds of a later one, which compiles nothing.
 
     What it launched is done, because it gives arrays.
     """

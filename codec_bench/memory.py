@@ -31,7 +31,6 @@ _LOST = re.compile(
     "|no kernel image is available|unsupported toolchain",
     re.IGNORECASE,
 )
-_RELEASES: list[Callable[[], None]] = []
 _FULL = re.compile(
     "out of memory"  # CUDA's own text, in the errors of torch, CTranslate2 and onnxruntime
     "|cudaErrorMemoryAllocation"
@@ -86,22 +85,12 @@ def device_works(device: str) -> bool:
         return False
 
 
-def on_full(release: Callable[[], None]) -> Callable[[], None]:
-    """A decorator: the function is called when memory is full. It drops what can be made again."""
-    _RELEASES.append(release)
-    return release
-
-
 def give_back(device: str = "cuda") -> None:
     """Gives the memory that torch has freed on a GPU back to the device, where other libraries can take it.
-
-    Before that, what can be made again is dropped (`on_full`).
 
     Call it after the `except` block of the error: inside it, the tensors of the failed call are still alive.
     """
     if device != "cpu" and "torch" in sys.modules:
-        for release in _RELEASES:
-            release()
         sys.modules["torch"].cuda.empty_cache()
 
 
@@ -131,19 +120,11 @@ def own_device(device: str, processes: int = 1) -> None:
 
 
 def room(device: str) -> int:
-    """Bytes that this process can still take on a GPU: what is free there and what torch keeps for itself, within its share.
-
-    What torch keeps for captured graphs no other pass can take, so it counts as used.
-    """
+    """Bytes that this process can still take on a GPU: what is free there and what torch keeps for itself, within its share."""
     import torch
 
     free, total = torch.cuda.mem_get_info(device)
     used, kept = torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device)
-    used += sum(
-        segment["total_size"] - segment["allocated_size"]
-        for segment in torch.cuda.memory_snapshot()
-        if tuple(segment["segment_pool_id"]) != (0, 0) and segment["device"] == torch.device(device).index
-    )
     return max(0, min(free + kept - used, round(_shares.get(device, 1.0) * total) - used))
 
 

@@ -26,12 +26,9 @@ from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast, get_args
+from typing import Any, NamedTuple, TypeVar
 
 from codec_bench.errors import UnknownName, UserError
-
-if TYPE_CHECKING:
-    from codec_bench.types import GraphMode
 
 Lent = TypeVar("Lent")
 ENTRY_POINT_GROUP = "codec_bench"
@@ -225,30 +222,6 @@ def call_with_known(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
             f"'{getattr(factory, '__name__', factory)}' does not take '{unknown[0]}'", hint=f"it takes {takes}"
         )
     return factory(**{k: v for k, v in options.items() if k in parameters})
-
-
-def checked_graphs(mode: str) -> GraphMode:
-    """A mode of CUDA graphs.
-
-    Raises:
-        UserError: there is no such mode.
-    """
-    # This imports numpy, which the command line does without until it runs something.
-    from codec_bench.types import GraphMode
-
-    if mode not in get_args(GraphMode):
-        raise UserError(f"graphs is '{mode}'; expected off, on or auto")
-    return cast(GraphMode, mode)
-
-
-def use_graphs(built: Any, mode: str) -> None:
-    """Tells a codec or feature whether its passes on a GPU are captured as CUDA graphs; others run as they are.
-
-    Raises:
-        UserError: there is no such mode.
-    """
-    if checked_graphs(mode) != "off" and hasattr(built, "graphs"):
-        built.graphs = mode
 
 
 def lent(to: Any, what: Lent) -> Lent:

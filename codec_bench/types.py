@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 Spoken = TypeVar("Spoken")
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
-GraphMode = Literal["off", "on", "auto"]
-"""Whether passes of a network on a GPU are captured as CUDA graphs and replayed: never, wherever they can be, or where that
-is measured to be faster. On a CPU it has no effect."""
 SPOKEN = "text_norm"
 """The column of a manifest, and the key of `Sample.extra`, that holds a transcript with its numbers written out."""
 WORDS, ESTIMATE_WORDS = "words", "estimate_words"

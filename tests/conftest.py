@@ -50,7 +50,6 @@ LONG_FILES = [
     "api/test_run_benchmark.py",
     "networks/test_dnsmos.py",
     "features/recognisers/test_whisper_torch.py",
-    "gpu/test_graphs.py",
     "apps/profiling/test_profile.py",
     "codecs/test_contract.py",
     "codecs/neural/test_encodec.py",

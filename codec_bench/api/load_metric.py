@@ -26,14 +26,13 @@ class LoadedMetric:
         name: as on the command line.
         device: `cpu` or `cuda:0`; where the models that it needs run.
         weights: file or folder with the weights of those models; None for the built-in ones.
-        graphs: whether passes on a GPU are captured as CUDA graphs: `off`, `on` or `auto`.
     """
 
-    def __init__(self, name: str, *, device: str = "cpu", weights: str | None = None, graphs: str = "off") -> None:
+    def __init__(self, name: str, *, device: str = "cpu", weights: str | None = None) -> None:
         read = {f for n in expand([name]) for f in features_read(build_metric(n))}
         options = {f: {"weights": weights} if weights is not None else {} for f in read}
         self._plan: Plan = build_plan(UNPROCESSED, [name], options)
-        self._features = {f: load_feature(f, device=device, graphs=graphs, **options[f]) for f in self._plan.features}
+        self._features = {f: load_feature(f, device=device, **options[f]) for f in self._plan.features}
 
     @property
     def protocols(self) -> dict[str, str]:
@@ -124,15 +123,13 @@ def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | N
     return metric.heard(to_signal(audio, rate_hz)) if metric.signals and audio is not None else None
 
 
-def load_metric(name: str, *, device: str = "auto", weights: str | None = None, graphs: str = "off") -> LoadedMetric:
+def load_metric(name: str, *, device: str = "auto", weights: str | None = None) -> LoadedMetric:
     """Loads a metric or a group of metrics by name.
 
     Args:
         name: as on the command line.
         device: `auto`, `cpu` or `cuda:0`; where the models that it needs run.
         weights: file or folder with the weights of those models; None for the built-in ones.
-        graphs: whether passes on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is measured to be
-            faster.
 
     Examples:
         >>> import numpy as np
@@ -145,8 +142,8 @@ def load_metric(name: str, *, device: str = "auto", weights: str | None = None, 
 
     Raises:
         UnknownName: there is no such metric.
-        MissingExtra: a package that it needs is not installed. UserError: `graphs` is none of the three.
+        MissingExtra: a package that it needs is not installed.
     """
     from codec_bench.engine.device import resolve_devices
 
-    return LoadedMetric(name, device=resolve_devices(device)[0], weights=weights, graphs=graphs)
+    return LoadedMetric(name, device=resolve_devices(device)[0], weights=weights)

@@ -17,7 +17,7 @@ from typing import Any
 
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, load_attribute, use_graphs
+from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, load_attribute
 
 # The adapters that configs/codec/*.yaml refer to. The names that a person types are declared in those files.
 TABLE = {
@@ -71,9 +71,7 @@ class CodecRow:
     weights_here: bool | None = None
 
 
-def load_codec(
-    name: str, *, device: str = "cpu", weights: str | None = None, graphs: str = "off", **options: Any
-) -> Codec:
+def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **options: Any) -> Codec:
     """Builds a codec from its name.
 
     Args:
@@ -82,14 +80,11 @@ def load_codec(
             programs to run (`./evs.yaml`, `./evs.yaml@13.2`).
         device: where networks run, `cpu` or `cuda:N`.
         weights: a folder or hub id in place of the codec's own weights.
-        graphs: whether passes of its network on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is
-            measured to be faster. It has no effect on codecs without a network and on own code.
         options: further arguments of the codec's class.
 
     Raises:
         UnknownName: there is no codec of this name; the message suggests the nearest name.
-        UserError: the codec has no such operating point, does not take an option, or the own code is not a codec; or
-            `graphs` is none of the three.
+        UserError: the codec has no such operating point, does not take an option, or the own code is not a codec.
         WeightsError: the codec's weights are not on this machine, or do not fit.
 
     Examples:
@@ -110,7 +105,6 @@ def load_codec(
         return _load_other(name, given)
     adapter = load_attribute(TABLE[entry.family.adapter])
     codec = call_with_known(adapter, {**entry.options, **given})
-    use_graphs(codec, graphs)
     licence = entry.family.licence
     codec.info = replace(
         codec.info,

@@ -57,13 +57,6 @@ class RunningOptions:
         python="worker processes for each GPU. Several share its memory in equal parts, and one computes while another prepares "
         "its batch.",
     )
-    graphs: Text = option(
-        "off",
-        "CUDA graphs on a GPU: off, on, or auto, where they are measured to be faster.",
-        of="running",
-        python="whether passes of networks on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is measured to "
-        "be faster.",
-    )
     batch_s: Number | None = option(
         None,
         "Padded seconds of audio per batch. Default: found by trial.",

@@ -23,7 +23,6 @@ from typing import IO, Any
 from codec_bench.engine.stage import StageSpec
 from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
-from codec_bench.types import GraphMode
 
 AHEAD = (
     2  # batches that a worker may hold: one runs, and one waits (on a GPU it is made ready), so that there is no pause
@@ -134,7 +133,6 @@ class Pool:
         devices: `cpu`, or one entry for each worker of a GPU.
         cpu_workers: processes for work that runs on the CPU.
         log: where the workers' output goes.
-        graphs: whether passes of networks on a GPU are captured as CUDA graphs.
         cores: how many cores the workers of the CPU share; None for all that this process may run on.
         loading_s: seconds that loading a stage may take; infinite for as many as it needs.
     """
@@ -144,11 +142,10 @@ class Pool:
         devices: Sequence[str],
         cpu_workers: int,
         log: IO[bytes] | int,
-        graphs: GraphMode = "off",
         cores: int | None = None,
         loading_s: float = math.inf,
     ) -> None:
-        self._graphs, self._loading_s = graphs, loading_s
+        self._loading_s = loading_s
         self._log = log
         self._numbers = itertools.count()
         self._specs: dict[str, StageSpec] = {}
@@ -159,7 +156,7 @@ class Pool:
     def _start(self, device: str) -> Worker:
         ours, theirs = Pipe()
         process = subprocess.Popen(
-            [*self.program(device), str(theirs.fileno()), device, str(max(1, self._gpus.count(device))), self._graphs],
+            [*self.program(device), str(theirs.fileno()), device, str(max(1, self._gpus.count(device)))],
             pass_fds=[theirs.fileno()],
             env={**os.environ, **self.environment()},
             stdin=subprocess.DEVNULL,

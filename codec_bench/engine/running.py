@@ -19,7 +19,6 @@ from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.run import Engine, LookAhead, Settings
 from codec_bench.errors import UserError
-from codec_bench.registry import checked_graphs
 
 KEEP_ALL_UP_TO = 60
 KEEP_OTHERWISE = 24
@@ -118,8 +117,7 @@ def started_workers(running: Running, folder: Path, cores: int | None = None) ->
     with log:
         each = [device for device in devices for _ in range(1 if device == "cpu" else running.per_gpu)]
         loading_s = math.inf if not running.impatient or running.time_limit_s is None else running.time_limit_s
-        graphs = checked_graphs(running.graphs)
-        pool = Pool(each, running.workers or cpu_workers(devices), log, graphs, cores, loading_s)
+        pool = Pool(each, running.workers or cpu_workers(devices), log, cores, loading_s)
         try:
             yield Workers(pool, path)
         finally:

@@ -1,6 +1,6 @@
 """A worker process: builds stages, runs batches, sends results over its pipe, and ends when its parent ends, also amid a batch.
 
-It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES GRAPHS`, so that the caller's main module is not run again
+It is started as `python -P -m codec_bench.engine.worker HANDLE DEVICE PROCESSES`, so that the caller's main module is not run again
 and no folder of the caller is on the import path. No result goes over standard output, so that libraries may print.
 """
 
@@ -26,7 +26,6 @@ from codec_bench.engine.reading import ReadStage
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, FeatureStage, MetricStage, StageSpec, StepStage
 from codec_bench.errors import DeviceUnusable, UserError, describe
 from codec_bench.memory import device_lost, give_back, out_of_memory, placed
-from codec_bench.registry import use_graphs
 
 STAGES = {"read": ReadStage, "codec": CodecStage, "feature": FeatureStage, "metrics": MetricStage}
 """What runs the stages of each kind; a check takes the stage of its codec, and steps say that they go on (`StepStage`)."""
@@ -37,12 +36,12 @@ class Stages:
     """The stages of a worker, each built when it is first needed.
 
     Args:
-        place: what they run on. graphs: whether passes of networks are captured as CUDA graphs.
+        place: what they run on.
         announce: says that the batch goes on, so that its time limit counts anew.
     """
 
-    def __init__(self, place: Place, graphs: str = "off", announce: Callable[[], None] = lambda: None) -> None:
-        self._place, self._graphs, self._announce = place, graphs, announce
+    def __init__(self, place: Place, announce: Callable[[], None] = lambda: None) -> None:
+        self._place, self._announce = place, announce
         self.specs: dict[str, StageSpec] = {}
         self._built: dict[str, Any] = {}
         self._broken: dict[str, UserError] = {}
@@ -87,9 +86,7 @@ class Stages:
     def _build(self, spec: StageSpec) -> Any:
         if spec.kind == "steps":
             return StepStage(spec, self._announce)
-        stage = STAGES[spec.kind](spec, self._place.device)
-        use_graphs(getattr(stage, spec.kind, None), self._graphs)  # the stage's codec or feature
-        return stage
+        return STAGES[spec.kind](spec, self._place.device)
 
     def ahead(self, message: Any, segments: Segments) -> Any:
         """Makes the batch of a message ready, in lane two; None if lane one is to do it."""
@@ -103,14 +100,13 @@ class Stages:
             return None
 
 
-def serve(pipe: Connection, place: Place, graphs: str = "off") -> None:
+def serve(pipe: Connection, place: Place) -> None:
     """Answers requests until the pipe closes.
 
     Args:
         pipe: from the main process. place: what the stages run on.
-        graphs: whether passes of networks are captured as CUDA graphs.
     """
-    stages, segments = Stages(place, graphs, Alive(partial(pipe.send, ("began", None)))), Segments()
+    stages, segments = Stages(place, Alive(partial(pipe.send, ("began", None)))), Segments()
     prepare = partial(stages.ahead, segments=segments) if place.lanes > 1 else None
     for (kind, *rest), ready in received(pipe, prepare):
         if kind == "specs":
@@ -213,7 +209,7 @@ def main() -> None:
     """Entry point of the process."""
     pipe, device = Connection(int(sys.argv[1])), sys.argv[2]
     Thread(target=_end_with_parent, args=(pipe.fileno(),), daemon=True).start()
-    serve(pipe, Place() if device == "cpu" else Gpu(device, int(sys.argv[3])), sys.argv[4])
+    serve(pipe, Place() if device == "cpu" else Gpu(device, int(sys.argv[3])))
 
 
 def _end_with_parent(pipe: int) -> None:

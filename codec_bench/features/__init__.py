@@ -14,7 +14,7 @@ from typing import Any
 
 from codec_bench.features.base import Feature, Result, Unavailable
 from codec_bench.features.scorers import SCORERS
-from codec_bench.registry import Registry, Spec, call_with_known, use_graphs
+from codec_bench.registry import Registry, Spec, call_with_known
 
 TABLE = {
     "audiobox": "codec_bench.features.audiobox:Audiobox",
@@ -81,7 +81,7 @@ TABLE = {
 REGISTRY = Registry("feature", "FEATURES", TABLE)
 
 
-def load_feature(text: str, *, device: str = "cpu", weights: str | None = None, graphs: str = "off") -> Feature:
+def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) -> Feature:
     """Builds a feature from its name, such as `ge2e`, `dnsmos[all-windows]` or `utmos@float16`.
 
     If a class is in the table under several names, its argument `model` gets the name.
@@ -90,12 +90,9 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None, 
         text: the name.
         device: `cpu` or `cuda:N`.
         weights: a file, folder or hub id in place of the feature's own weights, or None.
-        graphs: whether its passes on a GPU are captured as CUDA graphs: `off`, `on`, or `auto` where that is measured to
-            be faster.
 
     Raises:
-        UnknownName: there is no such feature. MissingExtra: its package is not installed. UserError: `graphs` is none of
-            the three.
+        UnknownName: there is no such feature. MissingExtra: its package is not installed.
     """
     spec = Spec.parse(text)
     options: dict[str, Any] = {"device": device, "weights": weights}
@@ -107,7 +104,6 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None, 
     if "model" in inspect.signature(feature).parameters:
         options["model"] = spec.name
     made: Feature = call_with_known(feature, options)
-    use_graphs(made, graphs)
     return made
 
 

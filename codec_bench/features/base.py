@@ -14,8 +14,6 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from codec_bench.types import GraphMode
-
 Result = dict[str, Any]
 
 
@@ -38,7 +36,6 @@ class Feature(ABC):
         loops: whether a recogniser may write many times the words that were said, as one does that predicts each token from those
             before. False for one that writes at most about as much as the sound has frames.
         licence: of weights that an installed package brings; the entries of the catalogue say theirs.
-        graphs: whether passes on a GPU are captured as CUDA graphs (`networks/graphs.py`); an instance may set it.
 
     Args:
         device: `cpu` or `cuda:N`.
@@ -55,7 +52,6 @@ class Feature(ABC):
     reads_language: ClassVar[bool] = False
     loops: ClassVar[bool] = True
     licence: ClassVar[str] = ""
-    graphs: GraphMode = "off"
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         self.device, self.weights = device, weights

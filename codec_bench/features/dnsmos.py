@@ -265,7 +265,7 @@ class _Torch:
 
     def score(self, ready: tuple[list[int], Any]) -> _Outputs:
         counts, runs_there = ready
-        outputs = iter(self._networks.score(runs_there, self._feature.graphs))
+        outputs = iter(self._networks.score(runs_there))
         joined = ([next(outputs) for _ in range(count)] for count in counts)
         return [(np.concatenate([o[0] for o in some]), np.concatenate([o[1] for o in some])) for some in joined]
 

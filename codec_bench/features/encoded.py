@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.padded import PaddedBatch, padded_batch
+from codec_bench.networks.ladder import in_shape
 from codec_bench.networks.precision import Precision, computing
-
-if TYPE_CHECKING:
-    from codec_bench.networks.graphs import Graphs
 
 RATE_HZ = 16_000
 NOT_FINITE = "the network's output is not a finite number"
@@ -66,19 +63,16 @@ class Encoded(PreparedFeature):
 
         with computing(self.device, self._precision):
             outputs = fetched(
-                [self._graphs.run(self.graphs, self._pass, [one.waves], one.lengths) for one in batch.passes]
+                [
+                    in_shape(self._pass, [one.waves], one.lengths, steps_per_s=self.rate_hz, unit=self._step())
+                    for one in batch.passes
+                ]
             )
         return batch.results(outputs, self._result)
 
     def _pass(self, waves: Any, lengths: Sequence[int]) -> Any:
         """The network's output for a padded batch."""
         return self._net(waves, lengths)
-
-    @cached_property
-    def _graphs(self) -> Graphs:
-        from codec_bench.networks.graphs import Graphs
-
-        return Graphs(self.name, self.rate_hz, self._step())
 
     def _step(self) -> int:
         """Samples of which the length of a padded batch is a multiple."""

@@ -9,5 +9,5 @@ Which file to open
     `speech_encoder.py`  wav2vec 2.0, HuBERT and WavLM, of `speech_extractor.py` and `speech_transformer.py`; sizes in `speech_config.py`.
     `kaldi.py`, `fbank.py`, `log_mel.py`  front ends; `planes.py` residual blocks over frequency and time.
     `precision.py`, `half.py`  float16, bfloat16 and TensorFloat-32; `transfer.py` to a GPU and back; `ladder.py` the few shapes
-                    that batches have there; `graphs.py` CUDA graphs.
+                    that batches have there.
 """

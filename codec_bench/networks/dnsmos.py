@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -34,11 +33,9 @@ from codec_bench.kernels.dnsmos.ref import (
     Weights,
     mel_filters,
 )
-from codec_bench.networks.graphs import Graphs
 from codec_bench.networks.ladder import rows_of, rung_steps
 from codec_bench.networks.precision import computing
 from codec_bench.networks.transfer import fetched, sent
-from codec_bench.types import GraphMode
 
 RATE_HZ = 16_000
 HOP_FRAMES = RATE_HZ // HOP_SAMPLES
@@ -80,7 +77,6 @@ class Networks:
 
     def __init__(self, p835: Weights, p808: Weights, device: str, reflect: bool = False) -> None:
         self._device, self._reflect = device, reflect
-        self._graphs = Graphs("DNSMOS")
         kind = device.split(":")[0]
         self._frames, self._windows = _FRAMES_AT_ONCE[kind], _WINDOWS_AT_ONCE[kind]
         self.longest_run = (self._frames - FRAMES) // HOP_FRAMES + 1
@@ -104,23 +100,20 @@ class Networks:
         there = iter(sent(joined, self._device))
         return [SentRuns(next(there), next(there), [count for _, count in part]) for part in parts]
 
-    def score(self, parts: Sequence[SentRuns], graphs: GraphMode = "off") -> list[tuple[np.ndarray, np.ndarray]]:
-        """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run.
-
-        Args:
-            graphs: whether a pass on a GPU is captured as a CUDA graph.
-        """
+    def score(self, parts: Sequence[SentRuns]) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Raw outputs of both networks, `(windows, 3)` and `(windows,)`, for each run."""
         with computing(self._device, "float32"):
-            outputs = fetched([self._passed(part, graphs) for part in parts])
+            outputs = fetched([self._passed(part) for part in parts])
         found: list[tuple[np.ndarray, np.ndarray]] = []
         for part, scores in zip(parts, outputs, strict=True):
             ends = np.cumsum(part.counts)[:-1]
             found += zip(np.split(scores[:, :3], ends), np.split(scores[:, 3], ends), strict=True)
         return found
 
-    def _passed(self, part: SentRuns, graphs: GraphMode) -> torch.Tensor:
-        given = [part.samples, part.starts]
-        return self._graphs.sized(graphs, self._score, given, partial(self._padded, *given), len(part.starts))
+    def _passed(self, part: SentRuns) -> torch.Tensor:
+        if self._device == "cpu":
+            return self._score(part.samples, part.starts)
+        return self._score(*self._padded(part.samples, part.starts))[: len(part.starts)]
 
     @staticmethod
     def _padded(samples: torch.Tensor, starts: torch.Tensor) -> list[torch.Tensor]:

@@ -7,10 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any
-
-from codec_bench.types import GraphMode
 
 _ITEMS_IN_LSTM = 16
 
@@ -120,53 +117,26 @@ def _upsample(layer: Any, hidden: Any, ends: dict[Any, Any]) -> Any:
 class CarriedHalf:
     """An encoder or decoder, together with the state that its layers keep from one piece to the next.
 
-    On a GPU the steps can be captured as a CUDA graph: from the second piece on, a piece of one length has the same shapes
-    in every layer. The first and the last piece reflect the signal at its ends and are computed by themselves.
-
     Args:
         side: `.encoder` or `.decoder` of transformers' `EncodecModel`; it is copied.
-        graphs: `off`, `on` or `auto`.
 
     Attributes:
         started, ended: whether the first and the last piece have been processed.
     """
 
-    def __init__(self, side: Any, graphs: GraphMode = "off") -> None:
-        from codec_bench.networks.graphs import Graphs
-
+    def __init__(self, side: Any) -> None:
         layers = list(_plain(side).layers)
         at = next(k for k, layer in enumerate(layers) if hasattr(layer, "lstm"))
         self._before, self._lstm, self._behind = layers[:at], layers[at].lstm, layers[at + 1 :]
         self._ends: dict[Any, Any] = {}
         self._states: list[Any] = []
-        self._mode, self._graphs = graphs, Graphs("EnCodec's streaming step")
         self.started = self.ended = False
 
     def step(self, hidden: Any, *, last: bool) -> Any:
         """Processes the next piece, `(1, channels, time)`; `last` says that it is the last one."""
-        begun, self.started, self.ended = self.started, True, last
-        if last or not begun:
-            return self._through(hidden, last=last)
-        out, *kept = self._graphs.exactly(self._mode, self._carried, [hidden, *self._kept()])
-        self._keep(kept)
-        return out
-
-    def _through(self, hidden: Any, *, last: bool) -> Any:
+        self.started, self.ended = True, last
         hidden = piece_through(self._before, hidden, self._ends, last=last)
         return piece_through(self._behind, hidden + self._remember(hidden), self._ends, last=last)
-
-    def _carried(self, hidden: Any, *kept: Any) -> tuple[Any, ...]:
-        """A step as a function: of a piece and what the layers kept before it, to its result and what they keep after it."""
-        self._keep(kept)
-        return self._through(hidden, last=False), *self._kept()
-
-    def _kept(self) -> list[Any]:
-        return [*self._ends.values(), *chain.from_iterable(self._states)]
-
-    def _keep(self, kept: Sequence[Any]) -> None:
-        ends, states = kept[: len(self._ends)], kept[len(self._ends) :]
-        self._ends.update(zip(self._ends, ends))
-        self._states = list(zip(states[::2], states[1::2]))
 
     def _remember(self, hidden: Any) -> Any:
         """The LSTM, cell by cell. On a CPU, torch's LSTM rearranges 17 MB of weights at every call: 7 ms a frame."""

@@ -6,11 +6,20 @@ what is missing is filled up.
 
     lengths     Four for each doubling, from 1.28 s on: 21 up to 41 s. So an item is filled up by a fourth at most, a shorter one to 1.28 s.
     items       1, 2, 3, 4, 6, 8, 12, 16 and so on: two for each doubling.
+    padding     `in_shape` fills a batch up on a GPU. The pass is given `Bounded` lengths: shapes follow from the shape, masks
+                from the lengths on the device.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.networks.ragged import Bounded, on_device
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SHORTEST_S, PER_DOUBLING = 1.28, 4
 _UNIT_S = SHORTEST_S / (2 * PER_DOUBLING)
@@ -36,6 +45,65 @@ def items_of(length_s: float, room_s: float) -> int:
 def rows_of(items: int, *, per_doubling: int = 2) -> int:
     """To how many items a batch is filled up."""
     return _up(items, per_doubling)
+
+
+def in_shape(
+    forward: Callable[..., Any],
+    moving: Sequence[Tensor],
+    lengths: Sequence[int],
+    still: Sequence[Tensor] = (),
+    *,
+    steps_per_s: float = 1.0,
+    unit: int = 1,
+) -> Any:
+    """The result of `forward(*moving, *still, lengths)`: on a GPU of the batch that is filled up to its shape.
+
+    Args:
+        forward: a pass over a padded batch whose result does not depend on the padding. The first axis of the result is the
+            items.
+        moving: tensors whose first axis is the items, and whose last axis grows with the longest length; beyond it they are
+            filled up with zeros.
+        lengths: steps of each item, on the host.
+        still: tensors whose first axis is the items, and that have no axis of time.
+        steps_per_s: steps of a second of sound, such as samples or frames.
+        unit: steps of which the length of a shape is a multiple, such as the samples of a frame.
+
+    Returns:
+        The result. On a GPU, an axis of time may be longer than on a CPU.
+    """
+    if (*moving, *still)[0].device.type != "cuda":
+        return forward(*moving, *still, lengths)
+    rows, steps = rows_of(len(lengths)), rung_steps(max(lengths), steps_per_s, unit)
+    tensors, own = filled(moving, lengths, still, rows, steps)
+    return forward(*tensors, own)[: len(lengths)]
+
+
+def filled(
+    moving: Sequence[Tensor], lengths: Sequence[int], still: Sequence[Tensor], rows: int, steps: int
+) -> tuple[list[Tensor], Bounded]:
+    """A batch in a shape: zeros beyond each tensor's end, and the last item again for items that it lacks.
+
+    Args:
+        moving, lengths, still: as `in_shape` takes them. rows, steps: the shape.
+
+    Returns:
+        The tensors in their order, and the lengths.
+    """
+    import torch
+
+    longest, more = max(lengths), rows - len(lengths)
+    tensors = []
+    for tensor in moving:
+        time = tensor.shape[-1] * steps // longest
+        padded = tensor.new_zeros(rows, *tensor.shape[1:-1], time)
+        padded[: len(lengths), ..., : tensor.shape[-1]] = tensor
+        if more:
+            padded[len(lengths) :, ..., : tensor.shape[-1]] = tensor[-1:]
+        tensors.append(padded)
+    for tensor in still:
+        tensors.append(torch.cat([tensor, tensor[-1:].expand(more, *tensor.shape[1:])]) if more else tensor)
+    own = on_device([*lengths, *[lengths[-1]] * more], tensors[0].device)
+    return tensors, Bounded([steps] * rows, own)
 
 
 def _up(count: int, per_doubling: int) -> int:

@@ -185,10 +185,6 @@ def test_a_stage_is_timed_beside_its_floor_and_the_items_one_by_one(name, monkey
     by_variant = {row["variant"]: row for row in rows}
     assert by_variant.keys() >= {"batch", "floor"} and all(float(row["p50"]) > 0 for row in rows)
     assert "share" in by_variant["batch"]["note"]
-    if name == "utmos":
-        assert "batch, CUDA graphs" in by_variant and by_variant["batch, CUDA graphs"]["agreement"].startswith(
-            "within 0.0e"
-        )
 
 
 @pytest.mark.long
@@ -197,18 +193,6 @@ def test_every_stage_runs_and_is_profiled_on_a_cpu(name, tmp_path, one_thread):
     assert gpu_stages.tried(name, options())
     assert gpu_stages.tried(name, options(profiles=tmp_path))
     assert "Self CPU" in (tmp_path / f"{name}.txt").read_text()
-
-
-def test_replays_of_other_numbers_stop_the_bench():
-    right = [{"embedding": np.array([1.0, -2.0])}, {"embedding": np.array([0.5, 3.0])}]
-    assert gpu_stages.apart(right, right) == 0.0
-    for wrong in ([{"embedding": np.array([1.0, -2.2])}, right[1]], [{"embedding": np.array([1.0, np.nan])}, right[1]]):
-        with pytest.raises(SystemExit):
-            gpu_stages.apart(right, wrong)
-    with pytest.raises((SystemExit, ValueError)):
-        gpu_stages.apart(right, right[:1])
-    with pytest.raises(SystemExit):
-        gpu_stages.apart([], [])
 
 
 def test_devices_are_compared_by_the_share_of_codes_and_by_the_largest_number(capsys):

@@ -188,10 +188,6 @@ def test_a_long_file(tmp_path, cli, good, minutes):
     [
         (["eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "stio"], "did you mean"),
         (["eval", "--codec", "opus-12k", "--data", "embedded"], "no metric was named"),
-        (
-            ["eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--graphs", "x"],
-            "off, on or auto",
-        ),
         (["eval", "--codec", "opus-12k", "--data", "nowhere", "--metrics", "stoi"], "nowhere"),
         (["eval", "--codec", "./none.py:Mine", "--data", "embedded", "--metrics", "stoi"], "none.py"),
         (["eval", "--codec", "encodec-24khz@7", "--data", "embedded", "--metrics", "stoi"], "1.5"),

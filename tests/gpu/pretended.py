@@ -9,8 +9,7 @@ What a real device would refuse is refused here: an operation on tensors of both
 device, a tensor of another stream that was not waited for. So is what it would get wrong in silence: launches of Triton kernels
 that use memory which is not theirs (`pretended_launches.py`), memory that another stream could take meanwhile
 (`pretended_memory.py`). What is copied to pinned memory is there only once its event was waited for, and an upload from memory
-that is not pinned is a wait. CUDA graphs are recorded and replayed (`pretended_graphs.py`). Values can be compared with the
-CPU's. docs/design/kernels.md says what it cannot see.
+that is not pinned is a wait. Values can be compared with the CPU's. docs/design/kernels.md says what it cannot see.
 
 How it works: a tensor on the device is a wrapper (a subclass of Tensor) around one on the CPU. A dispatch mode sees every
 operation of torch, unwraps what it is given, lets the CPU compute, and wraps what comes out. Operations of the network
@@ -25,10 +24,9 @@ from functools import partial
 from typing import Any
 from unittest import mock
 
-import pretended_graphs
 import torch
 from pretended_launches import Kernel, kernels_of
-from pretended_memory import COMMON, Block, Memory, Stream, fill_of, poisoned
+from pretended_memory import Block, Memory, Stream, fill_of, poisoned
 from pretended_seen import Seen, line
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
@@ -68,8 +66,6 @@ class There(torch.Tensor):
         made.kept = kept
         made.made = _now().stream.step()
         made.block = _now().block(kept)
-        if _now().capture is not None:
-            _now().capture.gave(made)
         return made
 
     device = property(lambda self: THERE)
@@ -114,18 +110,13 @@ class There(torch.Tensor):
 
 
 class Event:
-    """An event of the pretended device. Its time is the number of launches, in place of milliseconds."""
+    """An event of the pretended device."""
 
-    def __init__(self, enable_timing: bool = False) -> None:
+    def __init__(self) -> None:
         self.after: dict[Stream, int] = {}
-        self.launches = 0
-
-    def elapsed_time(self, later: Event) -> float:
-        return float(later.launches - self.launches)
 
     def record(self, stream: Stream | None = None) -> None:
         stream = stream or _now().stream
-        self.launches = _now().seen.launches
         self.after = {**stream.after, stream: stream.steps}
         self.stream, self.copies = stream, len(stream.copies)
 
@@ -153,7 +144,6 @@ class _Device(TorchDispatchMode):
         self.memory = Memory()
         seen.early = self.memory.early
         self.stream = Stream()
-        self.capture: Any = None
         self.launches = seen.checks
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -161,7 +151,7 @@ class _Device(TorchDispatchMode):
 
     def block(self, kept: torch.Tensor) -> Block:
         """The piece of memory that a tensor of the device lies in; a new one belongs to the current stream."""
-        return self.memory.block(kept, self.stream, COMMON if self.capture is None else self.capture.pool)
+        return self.memory.block(kept, self.stream)
 
     def run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """One operation of torch, wherever its tensors are."""
@@ -196,7 +186,8 @@ class _Device(TorchDispatchMode):
         if name == "histc":  # a CPU counts no integers
             args = (args[0].kept.float(), *args[1:])
         given = {key: HERE if key == "device" else value for key, value in kwargs.items()}
-        made = self.ran(function, *tree_map(_kept, (args, given)))
+        here, named = tree_map(_kept, (args, given))
+        made = function(*here, **named)
         if name in _EMPTY:
             poisoned(made)
         known = {id(tensor.kept): tensor for tensor in there}  # what is written in place is given back as it was
@@ -207,7 +198,7 @@ class _Device(TorchDispatchMode):
         for tensor in there:
             if not self.stream.sees(tensor.made) and not self.memory.host.sees(tensor.made):
                 raise Mixed(f"{name} of a tensor of another stream that was not waited for {line()}")
-            if tensor.block.owner is not self.stream and self.capture is None:
+            if tensor.block.owner is not self.stream:
                 tensor.block.uses[self.stream] = (self.stream.step()[1], line())
 
     def _copied(self, function: Any, args: Any, kwargs: dict[str, Any], asked: torch.device | None) -> Any:
@@ -227,32 +218,18 @@ class _Device(TorchDispatchMode):
                 self._waits("upload")
         # A copy between places is always a copy, which the CPU alone would not make for an equal type.
         call, given = (function, tree_map(_kept, args)) if onto else (_copy, (function, _kept(source)))
-        if to.type == "cuda" or isinstance(source, There):
-            made = self.ran(call, given, options)
-        else:
-            made = call(*given, **options)
+        made = call(*given, **options)
         if onto:
             return args[0]
         return There(made) if to.type == "cuda" else made
 
     def _later(self, source: There, here: torch.Tensor) -> torch.Tensor:
         """A copy to pinned memory, whose numbers are there only after an event was waited for."""
-        if self.capture is not None:
-            raise RuntimeError(f"{pretended_graphs.REFUSED}: a copy to the host {line()}")
         values = source.kept.clone()
         self.stream.copies.append(lambda: here.copy_(values))
         return here.fill_(fill_of(here))
 
-    def ran(self, call: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-        """What an operation on the tensors of the CPU gives; it is recorded if a graph is being captured."""
-        made = call(*args, **kwargs)
-        if self.capture is not None:
-            self.capture.note(call, args, kwargs, made)
-        return made
-
     def _waits(self, what: str) -> None:
-        if self.capture is not None:
-            raise RuntimeError(f"{pretended_graphs.REFUSED}: {what} {line()}")
         self.seen.waits[f"{what} {line()}"] += 1
         self.memory.host.wait_stream(self.stream)
 
@@ -262,8 +239,6 @@ class _Device(TorchDispatchMode):
         self.memory.wait()
 
     def _uploads(self, what: str, count: int = 1) -> None:
-        if self.capture is not None:
-            raise RuntimeError(f"{pretended_graphs.REFUSED}: an upload {line()}")
         self.seen.uploads[f"{what}{line()}"] += count
 
     def _check(self, name: str, args: Any, tensors: list[Any], asked: Any, generator: Any) -> None:
@@ -328,7 +303,8 @@ def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
             raise Mixed(f"{call.__name__} of tensors in both places {line()}")
         _now().seen.launches += 1
         _now().seen.multiplied(by_cudnn=True)
-        made = _now().ran(call, *tree_map(_kept, (args, kwargs)))
+        here, named = tree_map(_kept, (args, kwargs))
+        made = call(*here, **named)
         return tree_map(lambda leaf: _wrapped(leaf) if leaf.is_floating_point() else leaf, made)
 
     return whole
@@ -351,9 +327,10 @@ def _as_kernel(name: str, real: Callable[..., Any], plain: Callable[..., Any]) -
         device = _now()
         device.seen.kernels[name] += 1
         found = real(*args, **kwargs)
-        if found.is_meta or (device.launches.whole and device.capture is None):
+        if found.is_meta or device.launches.whole:
             return found
-        values = There(device.ran(plain, *tree_map(_kept, (args, kwargs))))
+        here, named = tree_map(_kept, (args, kwargs))
+        values = There(plain(*here, **named))
         assert (values.shape, values.dtype) == (found.shape, found.dtype), (
             f"{name} gives {found.shape}, in torch {values.shape}"
         )
@@ -451,7 +428,6 @@ def pretended() -> Iterator[Seen]:
             (torch.nn.modules.rnn, "_VF", _Recurrent(torch.nn.modules.rnn._VF)),
             (torch.nn.utils.rnn, "_VF", _Recurrent(torch.nn.utils.rnn._VF)),
             (first_launch, "triton_fault", lambda _: None),
-            *pretended_graphs.patches(_now, _on),
             *(
                 (module, name, launching(kernel))
                 for module in (smallest, codebook, mask, rvq)

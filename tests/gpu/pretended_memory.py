@@ -6,9 +6,7 @@ which step of another: a stream that waits for an event has seen what came befor
 Memory is that of torch's caching allocator. A piece (`Block`) belongs to the stream on which it was taken. When its last tensor
 is gone, that stream may take it again at once, also while another stream still reads it. This is safe only if the owner or
 the host has waited for an event after the other stream's last use, or if `record_stream` was called; else it is noted in
-`early`. What is freed is poisoned, so what still reads it, such as a graph that was captured, computes with NaN.
-
-Pieces that are taken during a capture lie in the pool of the graph, and no other pass can take them, also after they were freed.
+`early`. What is freed is poisoned, so what still reads it computes with NaN.
 """
 
 from __future__ import annotations
@@ -16,8 +14,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
-from itertools import count
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet, WeakValueDictionary
 
@@ -27,8 +24,6 @@ from torch.multiprocessing.reductions import StorageWeakRef
 TOTAL = 80 << 30
 PAGE = 512
 """Bytes of which every piece of memory is a multiple."""
-COMMON = (0, 0)
-"""The pool of everything that no graph holds."""
 
 
 class Stream:
@@ -68,8 +63,8 @@ class Block:
         recorded: streams that were named to the allocator by `record_stream`.
     """
 
-    def __init__(self, memory: Memory, storage: torch.UntypedStorage, owner: Stream, pool: tuple[int, int]) -> None:
-        self._memory, self._storage, self.owner, self.pool = memory, storage, owner, pool
+    def __init__(self, memory: Memory, storage: torch.UntypedStorage, owner: Stream) -> None:
+        self._memory, self._storage, self.owner = memory, storage, owner
         self.uses: dict[Stream, tuple[int, str]] = {}
         self.recorded: set[Stream] = set()
         self.size = -(-storage.nbytes() // PAGE) * PAGE
@@ -77,8 +72,7 @@ class Block:
 
     def __del__(self) -> None:
         self._memory.free(self)
-        if self.pool == COMMON:
-            ctypes.memset(self._storage.data_ptr(), 0xFF, self._storage.nbytes())
+        ctypes.memset(self._storage.data_ptr(), 0xFF, self._storage.nbytes())
 
 
 class Memory:
@@ -92,20 +86,18 @@ class Memory:
         self.host, self.early = Stream(), Counter[str]()
         self.streams: WeakSet[Stream] = WeakSet()
         self._blocks: WeakValueDictionary[int, Block] = WeakValueDictionary()
-        self._taken: Counter[tuple[Any, Stream]] = Counter()
-        self._kept: Counter[tuple[Any, Stream]] = Counter()
+        self._taken: Counter[Stream] = Counter()
+        self._kept: Counter[Stream] = Counter()
         self._peak = 0
-        self._pools = count(1)
-        self._graphs: Counter[tuple[int, int]] = Counter()
         self._pinned: dict[int, StorageWeakRef] = {}
 
-    def block(self, tensor: torch.Tensor, stream: Stream, pool: tuple[int, int] = COMMON) -> Block:
+    def block(self, tensor: torch.Tensor, stream: Stream) -> Block:
         """The piece that holds this tensor of the CPU's memory; a new one if none does."""
         self.streams.add(stream)
         storage = tensor.untyped_storage()
         block = self._blocks.get(storage._cdata)
         if block is None:
-            block = self._blocks[storage._cdata] = Block(self, storage, stream, pool)
+            block = self._blocks[storage._cdata] = Block(self, storage, stream)
         return block
 
     def wait(self) -> None:
@@ -115,16 +107,16 @@ class Memory:
 
     def take(self, block: Block) -> None:
         """Counts a piece as taken: from what its stream has freed, if that suffices."""
-        key = block.pool, block.owner
-        self._taken[key] += block.size
-        self._kept[key] = max(self._kept[key], self._taken[key])
+        owner = block.owner
+        self._taken[owner] += block.size
+        self._kept[owner] = max(self._kept[owner], self._taken[owner])
         self._peak = max(self._peak, self._taken.total())
 
     def free(self, block: Block) -> None:
         """Counts a piece as free, and notes who may still use it."""
-        self._taken[block.pool, block.owner] -= block.size
+        self._taken[block.owner] -= block.size
         for stream, (step, line) in block.uses.items():
-            if block.pool == COMMON and stream not in block.recorded:
+            if stream not in block.recorded:
                 if not block.owner.sees((stream, step)) and not self.host.sees((stream, step)):
                     self.early[line] += 1
 
@@ -140,19 +132,10 @@ class Memory:
         known = self._pinned.get(tensor.untyped_storage()._cdata)
         return known is not None and not known.expired()
 
-    def new_pool(self) -> tuple[int, int]:
-        """The name of a pool that graphs can share."""
-        return 0, next(self._pools)
-
-    def graphs(self, pool: tuple[int, int], more: int) -> None:
-        """Notes that so many more graphs hold a pool."""
-        self._graphs[pool] += more
-
     def empty_cache(self, *_: Any) -> None:
-        """Gives back what nothing lies in, but not what belongs to a pool that a graph holds."""
-        for key in self._kept:
-            if self._graphs[key[0]] <= 0:
-                self._kept[key] = self._taken[key]
+        """Gives back what nothing lies in."""
+        for stream in self._kept:
+            self._kept[stream] = self._taken[stream]
 
     def answers(self) -> dict[str, Callable[..., Any]]:
         """What `torch.cuda` says of the memory, by the name of its function."""
@@ -166,17 +149,9 @@ class Memory:
             "max_memory_allocated": lambda *_: self._peak,
             "reset_peak_memory_stats": begin_peak,
             "mem_get_info": lambda *_: (TOTAL - self._kept.total(), TOTAL),
-            "memory_snapshot": lambda *_: list(self._segments()),
             "empty_cache": self.empty_cache,
             "set_per_process_memory_fraction": lambda *_: None,
         }
-
-    def _segments(self) -> Iterable[dict[str, Any]]:
-        for (pool, stream), kept in self._kept.items():
-            yield {
-                "device": 0, "segment_pool_id": pool, "total_size": kept,
-                "allocated_size": self._taken[pool, stream], "stream": id(stream),
-            }  # fmt: skip
 
 
 def poisoned(tensor: torch.Tensor) -> torch.Tensor:

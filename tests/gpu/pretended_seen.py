@@ -24,7 +24,7 @@ class Seen:
         waits, uploads: how often each line of the project made the host wait, or sent numbers to the device. An upload from memory
             that is not pinned, or that is not told to go on, is a wait as well.
         checks: how the launches of Triton kernels are checked. early: lines that used memory which another stream could take again meanwhile.
-        launches: how many operations ran there; a replay is one. captures, replays: of CUDA graphs. kernels: how often each Triton kernel was launched.
+        launches: how many operations ran there. kernels: how often each Triton kernel was launched.
         rough: lines that multiplied where TensorFloat-32 was allowed.
         shapes: how often attention, a convolution or a product was given tensors of these shapes and strides. For each of them, the
             libraries of a real device choose an algorithm or make a plan.
@@ -33,8 +33,6 @@ class Seen:
     waits: Counter[str] = field(default_factory=Counter)
     uploads: Counter[str] = field(default_factory=Counter)
     launches: int = 0
-    captures: int = 0
-    replays: int = 0
     kernels: Counter[str] = field(default_factory=Counter)
     rough: Counter[str] = field(default_factory=Counter)
     early: Counter[str] = field(default_factory=Counter)
@@ -55,7 +53,7 @@ class Seen:
         """Begins to count again."""
         for counts in (self.waits, self.uploads, self.kernels, self.rough, self.shapes):
             counts.clear()
-        self.launches = self.captures = self.replays = 0
+        self.launches = 0
 
 
 def line() -> str:

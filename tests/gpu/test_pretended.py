@@ -144,43 +144,14 @@ def test_memory_that_the_other_streams_work_surely_comes_before_is_free(way, the
     assert not there.early
 
 
-def test_a_graph_that_reads_memory_which_was_freed_computes_no_number(there):
-    graph, given, table = torch.cuda.CUDAGraph(), noise(8).to("cuda:0"), noise(8, seed=1).to("cuda:0")
-    with torch.cuda.graph(graph):
-        out = given * 2 + table
-    graph.replay()
-    torch.testing.assert_close(out.numbers(), 2 * noise(8) + noise(8, seed=1))
-    del table  # the fault: torch may give it to others, and the graph goes on reading there
-    graph.replay()
-    assert out.numbers().isnan().all()
-
-
-def test_what_the_pools_of_graphs_keep_is_no_room_for_other_passes(there):
-    def captured(size):
-        graph, given = torch.cuda.CUDAGraph(), torch.zeros(size, device="cuda:0")
-        with torch.cuda.graph(graph, pool=torch.cuda.graph_pool_handle()):
-            out = (given.repeat(50) + 1).sum()
-        return graph, given, out
-
-    before = memory.room("cuda:0")
-    assert before == TOTAL - torch.cuda.memory_allocated("cuda:0")
-    held = [captured(1 << 16), captured(1 << 14)]
-    pools = {row["segment_pool_id"] for row in torch.cuda.memory_snapshot() if row["total_size"]} - {(0, 0)}
-    kept = sum(row["total_size"] for row in torch.cuda.memory_snapshot() if row["segment_pool_id"] in pools)
-    given = sum(4 * tensor.numel() for _, tensor, _ in held)
-    assert len(pools) == 2 and kept >= 50 * given, "what was freed during a capture stays the graph's"
-    room = memory.room("cuda:0")
-    assert room == before - kept - given
-    free, used = torch.cuda.mem_get_info("cuda:0")[0], torch.cuda.memory_allocated("cuda:0")
-    fault = free + torch.cuda.memory_reserved("cuda:0") - used  # counts what the pools keep as room
-    assert fault > room + 2 * 50 * given - kept
-    torch.cuda.empty_cache()
-    assert memory.room("cuda:0") == room, "no pool is given back while a graph holds it"
-    for each in held:
-        each[0].reset()
-    del held, each
-    torch.cuda.empty_cache()
-    assert memory.room("cuda:0") == before
+def test_what_is_freed_is_no_number(there):
+    tensor = noise(8).to("cuda:0")
+    memory_of_it = tensor.kept
+    view = tensor[:4]
+    del tensor
+    torch.testing.assert_close(view.numbers(), noise(8)[:4])
+    del view  # the fault: torch may give it to others, and somebody goes on reading there
+    assert memory_of_it.isnan().all()
 
 
 def test_a_watch_sees_the_most_that_a_batch_took(there):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
-from codec_bench.networks.ladder import items_of, rows_of, rung_s, rung_steps
+from codec_bench.networks.ladder import filled, in_shape, items_of, rows_of, rung_s, rung_steps
 
 
 def test_lengths_are_few_and_none_is_filled_up_by_more_than_a_fourth():
@@ -42,3 +43,19 @@ def test_lengths_as_of_two_test_sets_are_filled_up_by_a_tenth(mean, spread, shor
     drawn = np.clip(np.random.default_rng(0).lognormal(mean, spread, 5000), shortest, longest)
     drawn *= average_s / drawn.mean()
     assert sum(map(rung_s, drawn)) / drawn.sum() < 1.12
+
+
+def test_a_batch_is_filled_up_with_zeros_and_its_last_item():
+    waves, features = torch.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 0.0]]), torch.ones(2, 4, 6)
+    levels = torch.tensor([7.0, 8.0])
+    (wave, feature, level), lengths = filled([waves, features], [3, 2], [levels], 3, 5)
+    assert wave.tolist() == [[1, 2, 3, 0, 0], [4, 5, 0, 0, 0], [4, 5, 0, 0, 0]] and level.tolist() == [7, 8, 8]
+    assert feature.shape == (3, 4, 10) and feature[..., :6].all() and not feature[..., 6:].any(), (
+        "two of its steps are one"
+    )
+    assert list(lengths) == [5, 5, 5] and lengths.there.tolist() == [3, 2, 2]
+
+
+def test_on_the_cpu_a_batch_stays_as_it_is():
+    waves = torch.ones(3, 7)
+    assert in_shape(lambda *given: given, [waves], [7, 5, 6]) == (waves, [7, 5, 6])

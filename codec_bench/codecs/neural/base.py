@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,11 +15,9 @@ from codec_bench.audio.passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL
 from codec_bench.errors import UserError
+from codec_bench.networks.ladder import in_shape
 from codec_bench.networks.precision import computing
-from codec_bench.types import Audio, Codes, CodeStream, GraphMode
-
-if TYPE_CHECKING:
-    from codec_bench.networks.graphs import Graphs
+from codec_bench.types import Audio, Codes, CodeStream
 
 
 class PublishedCodec(Codec):
@@ -36,8 +34,6 @@ class PublishedCodec(Codec):
 
     Class attributes
         checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the class.
-        graphs: whether passes of the decoder on a GPU are captured as CUDA graphs (`networks/graphs.py`); an instance may
-            set it.
 
     Attributes that an adapter sets
         _device: `cpu` or `cuda:N`.
@@ -46,7 +42,6 @@ class PublishedCodec(Codec):
     """
 
     checkpoints: ClassVar[tuple[str, ...]]
-    graphs: GraphMode = "off"
     _device: str
     _quantiser: Any = None
     _codebooks: int = 1
@@ -85,11 +80,11 @@ class PublishedCodec(Codec):
             (there,) = sent([np.ascontiguousarray(values, np.int64)[None]], self._device)
             return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
 
-    @cached_property
-    def _decoder_graphs(self) -> Graphs:
-        from codec_bench.networks.graphs import Graphs
-
-        return Graphs(f"the decoder of {self.info.name}", self.info.frame_rate_hz or 1.0)
+    def _in_shape(
+        self, forward: Callable[..., Any], moving: Sequence[Any], frames: Sequence[int], still: Sequence[Any] = ()
+    ) -> Any:
+        """A pass of the decoder, on a GPU in one of a few shapes (`networks/ladder.py`)."""
+        return in_shape(forward, moving, frames, still, steps_per_s=self.info.frame_rate_hz or 1.0)
 
     def _nearest(self, latents: Any) -> Any:
         """Codes `(items, codebooks, frames)` of latents `(items, channels, frames)`, with the codebooks that are sent."""
@@ -175,8 +170,8 @@ class NeuralCodec(PublishedCodec):
         return [[group] for group in passes] if self._device == "cpu" else [passes] if passes else []
 
     def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
-        """As `_waves`, captured on a GPU where that was asked for: padding must not change an item's wave."""
-        return self._decoder_graphs.run(self.graphs, self._waves, inputs, frames)
+        """As `_waves`, on a GPU in one of a few shapes: padding must not change an item's wave."""
+        return self._in_shape(self._waves, inputs, frames)
 
     def _computed(
         self, given: Sequence[Sequence[np.ndarray]], runs: Sequence[Callable[[list[Any]], Any]]

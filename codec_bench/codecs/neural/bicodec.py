@@ -98,7 +98,7 @@ class BiCodec(PublishedCodec):
             for group in passes([item.num_samples for item in codes], self._device):
                 frames = [codes[k].streams[0].values.shape[1] for k in group]
                 said, speaker = (self._tensor([codes[k].streams[place].values for k in group]) for place in (0, 1))
-                decoded = self._decoder_graphs.run(self.graphs, self._decoded, [said], frames, [speaker])
+                decoded = self._in_shape(self._decoded, [said], frames, [speaker])
                 for k, count, (wave,) in zip(group, frames, decoded.cpu().numpy()):
                     waves[k] = _fitted(wave[: count * _HOP], codes[k].num_samples)
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]

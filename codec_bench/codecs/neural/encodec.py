@@ -135,7 +135,7 @@ class Encodec(PublishedCodec):
             raise UserError(f"{self.info.name} normalises over whole chunks of a second: it cannot go frame by frame")
         from codec_bench.codecs.neural.encodec_stream import EncodecStream
 
-        return nullcontext(EncodecStream(self._net, self.info, self._codebooks, self._device, self.graphs))
+        return nullcontext(EncodecStream(self._net, self.info, self._codebooks, self._device))
 
     def _encode_causal(self, batch: Sequence[Audio]) -> list[Codes]:
         from codec_bench.networks.transfer import fetched, sent
@@ -189,9 +189,7 @@ class Encodec(PublishedCodec):
         """Waves of codes `(items, codebooks, frames)`. The decoder is causal, so what follows an item does not change it."""
         if max(frames) <= _SHORT_FRAMES:  # such items are reflected at their end, so nothing may follow them
             return self._net.decoder(self._lookup(values))
-        return self._decoder_graphs.run(
-            self.graphs, lambda padded, _: self._net.decoder(self._lookup(padded)), [values], frames
-        )
+        return self._in_shape(lambda padded, _: self._net.decoder(self._lookup(padded)), [values], frames)
 
     def _encode_apart(self, batch: Sequence[Audio]) -> list[Codes]:
         import torch
@@ -269,7 +267,7 @@ class Encodec(PublishedCodec):
 
         if values.shape[-1] != _frames(_CHUNK):  # the end of an item, whose length comes rarely
             return forward(values, levels)
-        return self._decoder_graphs.run(self.graphs, forward, (), [1] * len(values), [values, levels])
+        return self._in_shape(forward, (), [1] * len(values), [values, levels])
 
     def _codes(self, values: np.ndarray, audio: Audio, scales: np.ndarray | None = None) -> Codes:
         codes = one_stream(values, audio, self.info, _CARDINALITY)

@@ -22,7 +22,7 @@ from codec_bench.codecs.neural.base import check_stream, one_stream
 from codec_bench.errors import UserError
 from codec_bench.networks.encodec import CarriedHalf
 from codec_bench.networks.precision import computing
-from codec_bench.types import Audio, Codes, GraphMode
+from codec_bench.types import Audio, Codes
 
 _HOP = 320
 _CARDINALITY = 1024
@@ -40,17 +40,17 @@ class EncodecStream(CodecStream):
         net: transformers' `EncodecModel` of the 24 kHz model in eval mode.
         info: of the codec whose stream this is.
         codebooks: how many are sent.
-        device: where the network is. graphs: whether its steps on a GPU are captured as CUDA graphs.
+        device: where the network is.
     """
 
     step_samples = _HOP
 
-    def __init__(self, net: Any, info: Any, codebooks: int, device: str, graphs: GraphMode = "off") -> None:
+    def __init__(self, net: Any, info: Any, codebooks: int, device: str) -> None:
         from codec_bench.kernels.rvq.dispatch import adopt
 
         self._info, self._codebooks, self._device = info, codebooks, device
         self._quantiser = adopt(net.quantizer)
-        self._encoder, self._decoder = CarriedHalf(net.encoder, graphs), CarriedHalf(net.decoder, graphs)
+        self._encoder, self._decoder = CarriedHalf(net.encoder), CarriedHalf(net.decoder)
         self._held = np.zeros((1, 0), np.float32)
 
     def encode(self, piece: Audio) -> Codes:

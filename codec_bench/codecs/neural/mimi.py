@@ -113,7 +113,7 @@ class Mimi(NeuralCodec):
         return self._nearest(self._latents(inputs[0]))
 
     def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
-        # Frame by frame it is not captured: the cache of the transformer has another shape in every step.
+        # Frame by frame nothing is filled up: the cache of the transformer has another shape in every step.
         return self._waves(inputs[0], frames) if self._stream else super()._decoded(inputs, frames)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:

@@ -16,8 +16,7 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -26,11 +25,9 @@ from codec_bench.codecs.base import CodecInfo, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, stack
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.networks.ladder import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream
-
-if TYPE_CHECKING:
-    from codec_bench.networks.graphs import Graphs
 
 _CARDINALITY = 4096
 _BITS_PER_CODE = 12
@@ -150,7 +147,8 @@ class Snac(PublishedCodec):
                     [length // self._hop for length in mine], [self._noise_of(codes[k]) for k in group]
                 )
                 there = sent([*levels, *noise], self._device)
-                decoded = self._decoder_graphs.run(self.graphs, self._decoded, there, mine).cpu().numpy()
+                rate_hz = self.info.sample_rates_hz[0]
+                decoded = in_shape(self._decoded, there, mine, steps_per_s=rate_hz, unit=self._block).cpu().numpy()
                 for k, wave in zip(group, decoded):
                     waves[k] = wave[:, : codes[k].num_samples]
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
@@ -161,12 +159,6 @@ class Snac(PublishedCodec):
         levels, noise = there[: len(self._strides)], there[len(self._strides) :]
         with self._batch.of(lengths, self._device, noise):
             return self._net.decoder(self._net.quantizer.from_codes(levels))
-
-    @cached_property
-    def _decoder_graphs(self) -> Graphs:
-        from codec_bench.networks.graphs import Graphs
-
-        return Graphs(f"the decoder of {self.info.name}", self.info.sample_rates_hz[0], self._block)
 
     def _padded(self, num_samples: int) -> int:
         return -(-num_samples // self._block) * self._block

@@ -134,7 +134,7 @@ class Xcodec2(NeuralCodec):
         return found.audio_codes
 
     def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
-        return self._waves(inputs[0], frames)  # not captured: padding would change a wave, and each length comes rarely
+        return self._waves(inputs[0], frames)  # in no other shape: padding would change a wave
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.decode(values).audio_values
