@@ -298,10 +298,26 @@ def _holds_tables(folder: str) -> bool:
     return any(name.endswith(".parquet") for _, _, names in os.walk(folder, followlinks=True) for name in names)
 
 
+def _path_of(path: Any, id: str) -> str:
+    """The path of a sample's sound.
+
+    Raises:
+        UserError: it is something else, such as the sound itself.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise UserError(
+            f"the sound of sample '{id}' is {type(path).__name__}; expected the path of a file",
+            hint="write the sound to a file first, or score sounds in memory with load_metric(NAME)(estimate=[...])",
+        )
+    return os.fspath(path)
+
+
 def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
     """A sample that the caller built, with its paths made absolute."""
-    audio = None if sample.audio is None else joined(os.getcwd(), sample.audio)
-    estimate = None if sample.estimate is None else joined(os.getcwd(), sample.estimate)
+    audio, estimate = (
+        None if path is None else joined(os.getcwd(), _path_of(path, sample.id))
+        for path in (sample.audio, sample.estimate)
+    )
     problem = problem_of(sample)
     if problem is None and audio is None and (require_audio or (estimate is None and sample.text is None)):
         problem = f"sample {number} ('{sample.id}') has no audio"

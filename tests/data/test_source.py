@@ -254,3 +254,10 @@ def test_a_text_that_stands_in_every_row_of_a_table_is_not_held_for_each(named, 
         pa.set_memory_pool(before)
     assert texts[-1] is None and texts[0] == text and len({id(one) for one in texts}) < 10  # once for some hundred rows
     assert watched.max_memory() < 64 << 20
+
+
+def test_a_sound_in_the_place_of_its_path_is_refused_by_name(tmp_path):
+    with pytest.raises(UserError, match="sound of sample 'a' is Audio; expected the path of a file"):
+        open_source([Sample("a", Audio([0.0] * 8, 16_000))])
+    (source,) = open_source([Sample("a", tmp_path / "a.wav")])
+    assert source.audio == str(tmp_path / "a.wav")
