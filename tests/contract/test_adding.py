@@ -263,7 +263,7 @@ def take_out_the_scorer(copy: Path) -> None:
         text, count = part.subn("", (copy / file).read_text("utf-8"))
         assert count == 1, file
         (copy / file).write_text(text, "utf-8")
-    naming = ("docs/.nav.yml", "codec_bench/metrics/costs.csv")
+    naming = ("docs/.nav.yml", "codec_bench/metrics/costs.csv", "codec_bench/metrics/sensitivity.csv")
     for path in [*(copy / "configs" / "preset").iterdir(), *(copy / file for file in naming)]:
         lines = path.read_text("utf-8").splitlines(keepends=True)
         path.write_text("".join(line for line in lines if "distillmos" not in line), "utf-8")

@@ -88,6 +88,23 @@ def judge_check(
 
     Raises:
         UserError: a name or number is wrong, a model that takes no sound is to hear, or nothing could be asked.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from codec_bench import judge_check
+        >>> written = Path("yes.py").write_text('''
+        ... from codec_bench.models.base import Model, ModelInfo
+        ... from codec_bench.types import Response
+        ... class Yes(Model):
+        ...     info = ModelInfo("yes", inputs=("text", "audio"))
+        ...     identity = {"says": "yes"}
+        ...     async def ask(self, request):
+        ...         return Response(text="Yes.")
+        ... ''')
+        >>> check = judge_check("./yes.py:Yes", parts="sounds", repeats=1)
+        >>> hearing = check.test.parts["hearing"]
+        >>> hearing.j.value, hearing.biases["yes"].value  # it tells nothing apart, and affirms everything
+        (0.0, 1.0)
     """
     running = chosen_running(running, how)
     given = {name: dict(values) for name, values in (options or {}).items()}

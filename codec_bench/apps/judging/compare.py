@@ -93,6 +93,39 @@ def judge_compare(
 
     Raises:
         UserError: there are not two judges, a run has no verdicts of the old one, or the copy in `out` is of other answers.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from codec_bench import judge_compare, run_benchmark
+        >>> Path("towns").mkdir(exist_ok=True)
+        >>> rows = [f'{{"id": "{n}", "q": "Question {n}?", "right": "Paris"}}' for n in range(12)]
+        >>> written = Path("towns/rows.jsonl").write_text("\\n".join(rows))
+        >>> written = Path("towns/benchmark.yaml").write_text('''
+        ... version: 1
+        ... title: Towns
+        ... summary: Which town it is.
+        ... category: QA
+        ... kind: qa
+        ... language: en
+        ... data: {path: rows.jsonl, id: id, columns: {question: q, reference: right}}
+        ... prompt: {messages: [{content: ["{{ question }}"]}]}
+        ... metrics: ["rating[alpaca-1-10]"]
+        ... primary: "rating[alpaca-1-10]"
+        ... ''')
+        >>> for name, says in (("teller", "Paris"), ("strict", "[[6]]"), ("mild", "[[8]]")):
+        ...     written = Path(f"{name}.py").write_text(f'''
+        ... from codec_bench.models.base import Model, ModelInfo
+        ... from codec_bench.types import Response
+        ... class Says(Model):
+        ...     info = ModelInfo("{name}")
+        ...     identity = {{"says": "{says}"}}
+        ...     async def ask(self, request):
+        ...         return Response(text="{says}")
+        ... ''')
+        >>> asked = run_benchmark(benchmark="./towns", model="./teller.py:Says", judge="./strict.py:Says", out="runs/towns")
+        >>> (change,) = judge_compare("runs/towns", ["./strict.py:Says", "./mild.py:Says"], out="runs/mild", benchmark="./towns")
+        >>> change.offset.value
+        2.0
     """
     running, given = chosen_running(running, how), {name: dict(of) for name, of in (options or {}).items()}
     named = names(judges)

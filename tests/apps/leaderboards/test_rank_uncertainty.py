@@ -93,7 +93,9 @@ def test_the_items_of_a_row_are_found_whatever_it_is_called(tmp_path, command):
     for name, share in (("a", 0.9), ("b", 0.6), ("c", 0.3)):
         record(tmp_path / "runs", column, name, (hard < share).astype(float), protocol="rating/rubric/judge-1")
     board = leaderboard(str(tmp_path / "one.yaml"), [tmp_path / "runs"], robustness=True)
-    assert [row.name for row in board.rows] == [f"{name} (read by judge-1)" for name in "abc"]
+    assert [row.name for row in board.rows] == [
+        f"{name} (read by judge-1; this judge was not tested)" for name in "abc"
+    ]
     assert None not in board.trust.rank_intervals
     code, out, _ = command("leaderboard", tmp_path / "one.yaml", tmp_path / "runs", "--items", "--json")
     assert code == 0 and [(one["systems"], one["items"]) for one in json.loads(out)["items"]] == [(3, ITEMS)]

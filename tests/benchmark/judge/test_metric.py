@@ -10,6 +10,7 @@ import pytest
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import (
+    Beside,
     Rubric,
     id_of,
     is_judge_metric,
@@ -26,12 +27,13 @@ FIELDS = {
     "question": "Where is the tower?",
     "instruction": "Speak softly.",
     "meta_info": "A guide speaks.",
+    "text": "The tower is in Paris.",
     "audio": SOUND,
 }
 
 
-def answer(text="In Paris.", references=("Paris",), **fields):
-    return Answer("q1", text, references, {**FIELDS, **fields}, "en")
+def answer(said="In Paris.", references=("Paris",), **fields):
+    return Answer("q1", said, references, {**FIELDS, **fields}, "en")
 
 
 def words(request):
@@ -47,12 +49,17 @@ def made(request):
     return load_judge_metric(f"rating[{request.param}]", "judge")
 
 
+def questions(made, given):
+    """What the judge is asked. One that prefers hears the sound of the other answer too."""
+    return made.requests(given, SOUND, 0, Beside("Paris", SOUND) if made.prefers else None)
+
+
 def test_there_are_rubrics():
     assert {"voicebench-open", "voicebench-yes-no", "alpaca-1-10", "air-bench-chat"} <= set(rubric_names())
 
 
 def test_a_plain_question_is_asked_and_a_right_reply_read(made):
-    asked = made.requests(answer(), SOUND, 0)
+    asked = questions(made, answer())
     assert len(asked) == made.rubric.times * (2 if made.rubric.swap else 1)
     assert len({r.id for r in asked}) == len(asked) and {id_of(r) for r in asked} == {"q1"}
     for request in asked:
@@ -71,7 +78,10 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
             "official/audiobench/judge-0-5": f"Explanation: well said.\nRating: {value:g}",
             "official/audiobench/judge-binary": f"Explanation: well said.\nRating: {value:g}",
         }
-        score = made.score(answer(), len(asked), {r.id: Response(text=right[made.rubric.reply]) for r in asked})
+        said = [right.get(made.rubric.reply)] * len(asked)
+        if made.rubric.reply == "preferred":  # the same answer of two, whichever of them stands first
+            said = ["second", "first"] if value else ["first", "second"]
+        score = made.score(answer(), len(asked), {r.id: Response(text=text) for r, text in zip(asked, said)})
         assert (score.value, score.status) == (value, "ok"), score.reason
     unread = made.score(answer(), len(asked), {r.id: Response(text="Hm.") for r in asked})
     if made.rubric.reply.startswith("official/audiobench/"):  # AudioBench counts what it cannot read as 0
@@ -83,7 +93,7 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
 
 def test_a_question_without_what_is_needed_is_refused(made):
     for name in made.rubric.needs:
-        refused = made.requests(answer(**{name: None}), SOUND, 0)
+        refused = questions(made, answer(**{name: None}))
         assert (refused.status, refused.reason) == ("refused", f"the question has no {name}")
 
 
@@ -100,7 +110,7 @@ HOSTILE = [
 @pytest.mark.parametrize("text", HOSTILE)
 def test_foreign_text_stays_between_its_marks(made, text):
     for given in (answer(text), answer("fine", (text or "x",)), answer("fine", question=text or "x")):
-        for request in made.requests(given, SOUND, 0):
+        for request in questions(made, given):
             marks = re.findall(r"<(/?)([a-z_]+) ([0-9a-f]{12})>", words(request))
             mine = {mark for _, _, mark in marks} - {"000000000000"}
             if made.rubric.hears and "question" not in made.rubric.needs:
@@ -213,7 +223,7 @@ def test_sixty_replies_to_a_rubric_from_1_to_5(name):
 def test_a_reply_that_was_cut_is_no_verdict(name):
     metric = load_judge_metric(f"rating[{name}]", "judge")
     options = {"choices": ["Paris", "London"], "A": "Paris", "B": "London"}
-    asked = metric.requests(answer(**options), SOUND, 0)
+    asked = questions(metric, answer(**options))
     replies = {request.id: Response(text="Rating: 1", finish="length") for request in asked}
     score = metric.score(answer(**options), len(asked), replies)
     assert score.status == "unparsed" and score.value is None
