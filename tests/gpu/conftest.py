@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from pretended import pretended
 
+from codec_bench import memory
+
 WAITS, UPLOADS = 4, 6
 """How often a batch may make the host wait and send something to the device, whatever the number of items and layers."""
 
@@ -15,8 +17,9 @@ def _one_thread(one_thread):
 
 
 @pytest.fixture
-def there():
-    """The pretended device, while a test runs; it counts what happens."""
+def there(monkeypatch):
+    """The pretended device, while a test runs, all of it this process's; it counts what happens."""
+    monkeypatch.setattr(memory, "_shares", {})
     with pretended() as seen:
         yield seen
         assert not seen.early, f"another stream could take the memory that was used at {dict(seen.early)}"
