@@ -359,7 +359,7 @@ def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
     held = {
         name: entry
         for name, entry in held.items()
-        if entry.n or (entry.counting_failures is not None and entry.counting_failures.of_all is not None)
+        if entry.n or (entry.counting_failures and entry.counting_failures.of_all is not None)
     }
     common = next((entry.common for entry in held.values() if entry.common), None)
     if common is None and len({entry.n for entry in held.values()}) < 2:
