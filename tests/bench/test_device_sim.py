@@ -25,7 +25,12 @@ def _silence(monkeypatch):
         ("float32", 0.95, 600, ()),
         ("half", 0.90, 600, ()),
         ("float32", 0.85, 1500, ("worker",)),
-        ("float32", 0.85, 600, ("memory",)),  # not with a long file, which fails where it is alone in what is left of the memory
+        (
+            "float32",
+            0.85,
+            600,
+            ("memory",),
+        ),  # not with a long file, which fails where it is alone in what is left of the memory
         ("float32", 0.85, 600, ("long",)),
         ("half", 0.85, 3000, ("long",)),
         pytest.param("half", 0.85, 6000, ("worker",), marks=pytest.mark.long),

@@ -10,8 +10,9 @@ import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,50 +25,14 @@ from codec_bench.errors import UserError
 from codec_bench.registry import names
 from codec_bench.stats import interval
 from codec_bench.stats.correlation import spearman
-from codec_bench.store.answers import exchanges
+from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.folders import run_folders
+from codec_bench.store.judge_successions import Succession, keep_succession
 from codec_bench.store.judge_tests import Figure
 from codec_bench.store.record import DATABASE, Run
 
 Mark = tuple[str, str, str, str, float, float]
 """Benchmark, system, sample, unit, the old judge's mark and the new one's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Succession:
-    """Two judges over the same answers, by one rubric.
-
-    Args:
-        rubric: its protocol without a judge. old, new: the labels of the judges. served: what the services called them.
-        offset: the new judge's marks less the old one's, in the rubric's unit. equal: the share of answers that both mark alike.
-        ranks: Spearman's correlation of the systems' means; a value of None where there are too few systems.
-        kinds: the offset by subset, `COLUMN=VALUE`, the largest first. lost: answers that one of the two gave no verdict on.
-    """
-
-    rubric: str
-    old: str
-    new: str
-    served: Mapping[str, Sequence[str]]
-    offset: Figure
-    equal: Figure
-    ranks: Figure
-    kinds: Mapping[str, Figure]
-    lost: int
-
-    @property
-    def words(self) -> str:
-        """What a board says of it: `by NEW, minus 0.12 ± 0.03 beside OLD`."""
-        found = self.offset
-        if found.value is None:
-            return f"{self.old} and {self.new} marked no answer both"
-        reach = "" if found.low is None or found.high is None else f" ± {(found.high - found.low) / 2:.2f}"
-        return (
-            f"by {self.new}, {'minus' if found.value < 0 else 'plus'} {abs(found.value):.2f}{reach} beside {self.old}"
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """The figures as JSON values."""
-        return {**asdict(self), "words": self.words}
 
 
 def judge_compare(
@@ -85,11 +50,12 @@ def judge_compare(
 
     Args:
         runs: folders of runs with verdicts of the old judge. judges: the old one, as the record names it or as it was named, and the new one.
+            Twice the same one shows what changed behind its name since the runs were marked.
         out: folder of the copies with the new verdicts. benchmark: folders of own benchmarks; None for the runs' own names.
         options: arguments by model. terms: limits of cost and time. running: how to run it, or its fields as keywords.
 
     Returns:
-        One for each rubric.
+        One for each rubric. They are also kept for this user (`store.judge_successions`), and boards show them.
 
     Raises:
         UserError: there are not two judges, a run has no verdicts of the old one, or the copy in `out` is of other answers.
@@ -140,7 +106,7 @@ def judge_compare(
     own = {Path(name).name: name for name in names(benchmark or "")}
     marks: dict[str, list[Mark]] = defaultdict(list)
     kinds: dict[tuple[str, str], Mapping[str, str]] = {}
-    served: dict[str, set[str]] = {old: set(), new: set()}
+    served: tuple[set[str], set[str]] = set(), set()
     lost: dict[str, int] = defaultdict(int)
     reaches: dict[str, float] = {}
     for folder in folders:
@@ -148,10 +114,10 @@ def judge_compare(
             _check_marked(run, old)
             (system,) = run.systems
             what = run.meta["config"]["benchmark"]
-            copy = _copied(run, run_folder(Path(out), what, system))
+            copy = _copied(run, run_folder(Path(out), what, system), without_scores=old == new)
         done = run_benchmark(
             benchmark=own.get(what, what), model=system, out=out, phase="scores", judge=named[1], options=given, terms=terms,
-            rescore=not _is_marked(copy, new), running=replace(running, page=False),
+            rescore=not _is_marked(copy, new), running=replace(running, page=False, cache=running.cache and old != new),
         )  # fmt: skip
         for one in done.runs.values():
             one.close()
@@ -159,17 +125,20 @@ def judge_compare(
             units = {one.id: one.speaker or one.id for one in run.samples()}
             kinds |= {(what, one.question.id): one.question.subsets for one in exchanges(run)}
             reaches |= _reaches(run)
-            before, after = _verdicts(run, old, served[old]), _verdicts(again, new, served[new])
+            before, after = _verdicts(run, old, served[0]), _verdicts(again, new, served[1])
             for rubric in before.keys() & after.keys():
                 both = before[rubric].keys() & after[rubric].keys()
                 lost[rubric] += len(before[rubric].keys() | after[rubric].keys()) - len(both)
                 marks[rubric] += [
                     (what, system, id, units[id], before[rubric][id], after[rubric][id]) for id in sorted(both)
                 ]
-    return [
+    found = [
         _succession(rubric, old, new, held, kinds, served, lost[rubric], reaches[rubric])
         for rubric, held in sorted(marks.items())
     ]
+    for succession in found:
+        keep_succession(succession)
+    return found
 
 
 def _reaches(run: Run) -> dict[str, float]:
@@ -193,14 +162,21 @@ def _is_marked(folder: Path, judge: str) -> bool:
         return judge in _labels(run)
 
 
-def _copied(run: Run, copy: Path) -> Path:
+def _copied(run: Run, copy: Path, *, without_scores: bool) -> Path:
     """A copy of a run, or the one that is there.
 
     Raises:
         UserError: the copy holds other answers.
     """
     if not (copy / DATABASE).is_file():
-        shutil.copytree(run.folder, copy, dirs_exist_ok=True)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=copy.parent, prefix=".copy-") as made:
+            whole = Path(made) / copy.name
+            shutil.copytree(run.folder, whole)
+            if without_scores:
+                with closing(AnswerWriter(whole, run.meta["fingerprint"])) as writer:
+                    writer.forget_scores()
+            whole.replace(copy)
     with closing(Run(copy)) as there:
         texts = [[(one.question.id, one.answer.text) for one in exchanges(of)] for of in (run, there)]
     if texts[0] != texts[1]:
@@ -224,7 +200,7 @@ def _verdicts(run: Run, judge: str, served: set[str]) -> dict[str, dict[str, flo
 
 def _succession(
     rubric: str, old: str, new: str, marks: Sequence[Mark], kinds: Mapping[tuple[str, str], Mapping[str, str]],
-    served: Mapping[str, set[str]], lost: int, reach: float,
+    served: tuple[set[str], set[str]], lost: int, reach: float,
 ) -> Succession:  # fmt: skip
     of: dict[str, list[Mark]] = defaultdict(list)
     for mark in marks:
@@ -232,7 +208,7 @@ def _succession(
             of[f"{column}={value}"].append(mark)
     moved = {name: _offset(held, reach) for name, held in of.items()}
     return Succession(
-        rubric, old, new, {name: sorted(held) for name, held in served.items()}, _offset(marks, reach),
+        rubric, old, new, (sorted(served[0]), sorted(served[1])), _offset(marks, reach),
         _figure([float(a == b) for *_, a, b in marks], marks, (0.0, 1.0)), _ranks(marks),
         dict(sorted(moved.items(), key=lambda one: -abs(one[1].value or 0.0))), lost,
     )  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codec_bench.apps.judging.compare import Succession
 from codec_bench.apps.judging.figures import FIRST, HIGH, LONG, YES
+from codec_bench.store.judge_successions import Succession
 from codec_bench.store.judge_tests import HEARING, Figure, JudgeTest, PartTest
 
 RIGHT, RIGHT_AT_LEAST, MOSTLY = 0.9, 0.5, 0.7

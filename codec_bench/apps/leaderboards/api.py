@@ -62,8 +62,9 @@ def leaderboard(
     definition, published = definition_of(name)
     columns = definition.columns
     rules = Rules(columns, definition.means, definition.averages, definition.one == "sample")
-    own, ignored = own_rows(runs, rules, definition.board_variants)
-    rows = [*_published(published, rules, definition.notes), *own]
+    others = _published(published, rules, definition.notes)
+    own, ignored = own_rows(runs, rules, definition.board_variants, published=bool(others))
+    rows = [*others, *own]
     rows.sort(key=_rank)
     facts = (name, definition.summary, definition.source, columns, tuple(rows), tuple(ignored))
     board = Board(*facts, definition.means, definition.averages, rules.by_sample, definition.board_views)

@@ -20,6 +20,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from codec_bench.apps.leaderboards.ranking import Robustness
+from codec_bench.apps.leaderboards.raters import Rater, bridges, published_rater, published_words
 from codec_bench.stats.correlation import Correlation, Pair
 
 Counting = Literal["score", "error", "mos", "rating"]
@@ -150,6 +151,7 @@ class Row:
         rerouted: whether a service said that another model answered than the one that was asked for.
         judged: ratings by another judge or wording than the published one, by column, by group and as `average`, each with the
             judge and the rubric.
+        raters: by column, the judge of an own value.
         means: the mean of each group whose mean the board shows, in the unit of its columns.
         printed: what the authors printed for groups and as `average`; it stands in the place of what follows from the cells.
         note: what to know of the row, or "".
@@ -180,6 +182,7 @@ class Row:
     unfinished: bool = False
     doubled: Mapping[str, str] = field(default_factory=dict)
     judged: Mapping[str, str] = field(default_factory=dict)
+    raters: Mapping[str, Rater] = field(default_factory=dict)
     means: Mapping[str, Decimal] = field(default_factory=dict)
     printed: Mapping[str, Decimal] = field(default_factory=dict)
     note: str = ""
@@ -307,6 +310,16 @@ class Board:
                 )
         return told
 
+    @property
+    def judges(self) -> list[str]:
+        """By whom published values were marked, and what is known between the judges of one column: a sentence each."""
+        marked = {c.name: found for c in self.columns if (found := published_rater(c.metric)) is not None}
+        marked = {name: of for name, of in marked.items() if any(r.published and name in r.cells for r in self.rows)}
+        raters = {
+            c.name: [*([marked[c.name]] if c.name in marked else []), *_raters(self.rows, c.name)] for c in self.columns
+        }
+        return [*published_words(marked), *bridges(raters, {c.name: c._factor for c in self.columns})]
+
     def lacking(self, row: Row) -> str:
         """Which columns an own row has no value for: by group, where the board shows means of groups; "" if it has all."""
         if not row.missing:
@@ -327,6 +340,11 @@ class Board:
     def is_part(self, row: Row, group: str) -> bool:
         """Whether the mean of a group is over fewer columns in an own row."""
         return any(column.group == group and column.name in row.missing for column in self.columns)
+
+
+def _raters(rows: Sequence[Row], column: str) -> list[Rater]:
+    """The judges of the own values of a column, each once."""
+    return list({row.raters[column].key: row.raters[column] for row in rows if column in row.raters}.values())
 
 
 def _some(names: Sequence[str]) -> str:

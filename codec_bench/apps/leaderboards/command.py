@@ -228,7 +228,7 @@ def _print_board(board: Board) -> None:
     talk(
         f"published rows: {board.source}; rows that begin with > are from your runs, with 95 % intervals in brackets; (part): an average or a mean is over fewer columns; "
         "(limit): only a part of the questions was taken, as was asked for; (questions missing): the data hold another number of "
-        "questions than the benchmark; (other data), (other prompt) and the like: not the benchmark of the column; such rows are "
+        "questions than the benchmark; (other data), (other prompt) and the like: not the benchmark of the column, or not its judge; such rows are "
         "in no rank; (not finished): a run is not finished; (other model): the service says that another model answered"
     )
     if beyond:
@@ -240,7 +240,7 @@ def _print_board(board: Board) -> None:
         for note in (row.note, row.told_parts, board.lacking(row), *_doubled(row), *_failures(row), *_wordings(row)):
             if note:
                 talk(f"{row.name}: {note}")
-    for sentence in board.mixed:
+    for sentence in (*board.mixed, *board.judges):
         talk(sentence)
     if board.ignored:
         talk(f"runs without a value for this board: {', '.join(board.ignored)}")

@@ -17,6 +17,7 @@ def plain_board(board: Board) -> dict[str, Any]:
     rows = [
         {
             "name": row.name, "published": row.published, "complete": row.complete, "limited": row.limited, "short": row.short, "parts": dict(row.parts), "apart": list(row.apart), "rerouted": row.rerouted, "unfinished": row.unfinished, "doubled": dict(row.doubled), "folders": list(row.folders), "missing": list(row.missing), "judged": dict(row.judged),
+            "raters": {column: {"judge": one.judge, "served": list(one.served), "rubric": one.rubric} for column, one in row.raters.items()},
             "average": float(row.average) if row.average is not None else None,
             "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
             "views": numbers({v.name: value for v in board.views if (value := v.value(row)) is not None}),
@@ -43,7 +44,7 @@ def plain_board(board: Board) -> dict[str, Any]:
     )
     if board.likeness is not None:
         more["correlations"] = _plain_likeness(board.likeness)
-    return {**facts, "rows": rows, "ignored": list(board.ignored), "mixed": board.mixed, **more}
+    return {**facts, "rows": rows, "ignored": list(board.ignored), "mixed": board.mixed, "judges": board.judges, **more}
 
 
 def _plain_likeness(likeness: Likeness) -> dict[str, Any]:

@@ -83,14 +83,14 @@ def _notes(board: Board, trust: Trust | None) -> Sequence[str]:
             (bool(row.missing), board.lacking(row)),
             (row.limited, "only a part of the items was taken"),
             (bool(row.parts), row.told_parts),
-            (bool(row.apart), f"its questions are not those of the columns ({', '.join(row.apart)})"),
+            (bool(row.apart), f"its questions, or its judge, are not those of the columns ({', '.join(row.apart)})"),
             (row.unfinished, "a run is not finished"),
             (row.rerouted, "the service says that another model answered"),
         )
         told = [words for holds, words in doubts if holds] + ([row.note] if row.note else [])
         if told:
             notes.append(f"{row.name}: {'; '.join(told)}.")
-    return [*notes, *(f"{sentence}." for sentence in board.mixed)]
+    return [*notes, *(f"{sentence}." for sentence in (*board.mixed, *board.judges))]
 
 
 def significance_letters(alike: Sequence[Collection[int]]) -> list[str]:

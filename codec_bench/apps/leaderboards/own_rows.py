@@ -4,7 +4,10 @@ Conventions
     A rating depends on the judge and on the wording of its question, and ours is not the published one. So a rating of an own
     run is shown with its judge and its wording, and enters neither the column of published ratings nor the average. Where all
     columns of a group are ratings by one judge, so is their mean, and likewise the average. A mean over fewer columns says so,
-    and the columns without a value are named.
+    and the columns without a value are named. Where several judges rated a system, each has a row of its own. A judge is its name and
+    what its service called the model that gave the verdicts (`raters.py`).
+    Where a judge read the answers and a rule marked them, rows by one judge are ranked: that of most systems, on boards on which nothing
+    was published. All others are marked, and in no rank: which state of a judge read published answers, nobody says.
     Where a benchmark says how its own toolkit counts failures, a cell follows that rule.
     A column holds one thing: the benchmark of its definition, with the questions that most of the runs asked. A run whose data,
     prompt, reading, order of options or precision is another, or that holds a part of the questions, gives a row of its own,
@@ -23,8 +26,10 @@ from math import isfinite
 from typing import NamedTuple
 
 from codec_bench.apps.leaderboards.board import AVERAGE, Column, Row, Rules, Source, Variant, average, group_mean
+from codec_bench.apps.leaderboards.raters import Rater, RaterKey
 from codec_bench.benchmark import Benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
+from codec_bench.benchmark.judge.metric import STEM, is_judge_metric
 from codec_bench.errors import UserError
 from codec_bench.report.breakdown.rows import subsets_of
 from codec_bench.report.numbers import rows_text
@@ -68,12 +73,14 @@ class _Asked:
 
 
 class _Found(NamedTuple):
-    """A value that a run gives: system and variant, its column, the entry of the summary, who gave a rating (or None), its source, what was asked, and the answers to the text alone."""
+    """A value that a run gives: system and variant, its column, the entry of the summary, its judge (or None) and whether that one rated the
+    answers or read them, its source, what was asked, and the answers to the text alone."""
 
-    system: tuple[str, ...]
+    system: tuple[str, str]
     column: Column
     entry: MetricSummary | Subset
-    judge: str | None
+    rater: Rater | None
+    rated: bool
     source: Source
     asked: _Asked
     alone: Controlled | None = None
@@ -84,7 +91,8 @@ class _Values:
     """What the runs of one row give: see `Row`. `ratings` holds the judged values by column, each with its judge."""
 
     cells: dict[str, Decimal] = field(default_factory=dict)
-    ratings: dict[str, tuple[Decimal, str]] = field(default_factory=dict)
+    ratings: dict[str, tuple[Decimal, Rater]] = field(default_factory=dict)
+    raters: dict[str, Rater] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     policies: dict[str, dict[str, Decimal]] = field(default_factory=dict)
     worded: dict[str, dict[str, Decimal]] = field(default_factory=dict)
@@ -101,7 +109,8 @@ class _Values:
 
     def take(self, found: _Found) -> None:
         """Takes the value of one column."""
-        column, entry, judge, asked = found.column, found.entry, found.judge, found.asked
+        column, entry, asked = found.column, found.entry, found.asked
+        judge = found.rater if found.rated else None
         self.folders[found.source.folder] = None
         self.limited |= asked.limited
         self.unfinished |= asked.unfinished
@@ -113,8 +122,10 @@ class _Values:
         before, rated = self.cells.get(column.name), self.ratings.get(column.name)
         if judge is None and before is not None and before != column.shown(value):
             self.doubled.setdefault(column.name, []).append(str(before))
-        if judge is not None and rated is not None and rated != (column.shown(value), judge):
-            self.doubled.setdefault(column.name, []).append("{} by {}".format(*rated))
+        if judge is not None and rated is not None and rated[0] != column.shown(value):
+            self.doubled.setdefault(column.name, []).append(f"{rated[0]} by {rated[1].words}")
+        if found.rater is not None:
+            self.raters[column.name] = found.rater
         if judge is not None:
             self.ratings[column.name] = (column.shown(value), judge)
         else:
@@ -137,7 +148,7 @@ class _Values:
 
 
 def own_rows(
-    runs: Iterable[str | os.PathLike[str]], rules: Rules, variants: Sequence[Variant]
+    runs: Iterable[str | os.PathLike[str]], rules: Rules, variants: Sequence[Variant], *, published: bool
 ) -> tuple[list[Row], list[str]]:
     """Rows from runs, and the folders of runs without a value for this board.
 
@@ -147,6 +158,7 @@ def own_rows(
         runs: run folders, or folders that hold run folders at any depth.
         rules: the columns of the board, and how its rows are computed.
         variants: the ways to run what the board shows; the first one has no name.
+        published: whether the board has published rows.
 
     Raises:
         UserError: a folder holds no run, or a record is damaged.
@@ -163,26 +175,53 @@ def own_rows(
         every += values
     settled = _settled(every)
     known = {(one.column.name, one.asked.rows) for one in every if not one.asked.copied}
+    several = _rated_by_several(every)
+    reads = {} if published else _most_readers(every)
     rows: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Values] = {}
     for value in every:
-        asked = value.asked
-        other = asked.settles and asked.rows != settled[value.column.name, value.system[1:]]
-        key = (value.system, (_OTHER_DATA,) if other else asked.apart, bool(asked.part))
-        row = rows.setdefault(key, _Values())
+        asked, rater, system = value.asked, value.rater, tuple[str, ...](value.system)
+        other = asked.settles and asked.rows != settled[value.column.name, value.system[1]]
+        apart = (_OTHER_DATA,) if other else asked.apart
+        if rater is not None and not value.rated:
+            system = (*system, f"read by {rater.name}; {rater.tested}")
+            if reads.get((value.column.name, value.system[1])) != rater.key:
+                apart = (*apart, _OTHER_JUDGE)
+        elif rater is not None and value.system in several:
+            system = (*system, f"rated by {rater.name}")
+        row = rows.setdefault((system, apart, bool(asked.part)), _Values())
         row.take(value)
         row.copied |= asked.copied and not (other or asked.apart) and (value.column.name, asked.rows) not in known
     return [_row(system, apart, values, rules) for (system, apart, _), values in rows.items()], ignored
 
 
-_OTHER_DATA, _COPIED = "other data", "own copy of the data"
+def _rated_by_several(found: Sequence[_Found]) -> set[tuple[str, str]]:
+    """The systems, by the way to run them, whose values of one column are ratings by several judges."""
+    raters: dict[tuple[tuple[str, str], str], set[RaterKey]] = {}
+    for one in found:
+        if one.rated and one.rater is not None:
+            raters.setdefault((one.system, one.column.name), set()).add(one.rater.key)
+    return {system for (system, _), held in raters.items() if len(held) > 1}
 
 
-def _settled(found: Sequence[_Found]) -> dict[tuple[str, tuple[str, ...]], str]:
+def _most_readers(found: Sequence[_Found]) -> dict[tuple[str, str], RaterKey]:
+    """The judge that read the answers of most systems, by column and way to run it; the latest of equally many."""
+    systems: dict[tuple[str, str], dict[RaterKey, set[str]]] = {}
+    for one in found:
+        if one.rater is not None and not one.rated:
+            held = systems.setdefault((one.column.name, one.system[1]), {})
+            held[one.rater.key] = held.pop(one.rater.key, set()) | {one.system[0]}
+    return {key: max(reversed(held), key=lambda rater: len(held[rater])) for key, held in systems.items()}
+
+
+_OTHER_DATA, _COPIED, _OTHER_JUDGE = "other data", "own copy of the data", "other judge"
+
+
+def _settled(found: Sequence[_Found]) -> dict[tuple[str, str], str]:
     """The questions of each column, by the way to run it: those that most systems were asked, or the latest of equally many."""
-    systems: dict[tuple[str, tuple[str, ...]], dict[str, set[str]]] = {}
+    systems: dict[tuple[str, str], dict[str, set[str]]] = {}
     for one in found:
         if (rows := one.asked.rows) is not None and one.asked.settles:
-            asked = systems.setdefault((one.column.name, one.system[1:]), {})
+            asked = systems.setdefault((one.column.name, one.system[1]), {})
             asked[rows] = asked.pop(rows, set()) | {one.system[0]}  # what is asked again stands last
     return {key: max(reversed(asked), key=lambda rows: len(asked[rows])) for key, asked in systems.items()}
 
@@ -230,6 +269,7 @@ def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules
         unfinished=values.unfinished,
         doubled={name: ", ".join(others) for name, others in values.doubled.items()},
         judged=_judged(values, rules),
+        raters=values.raters,
         policies=values.policies,
         worded=values.worded,
         sources=values.sources,
@@ -257,10 +297,10 @@ def _over_wordings(entry: MetricSummary | Subset, column: Column) -> dict[str, D
 
 def _judged(values: _Values, rules: Rules) -> dict[str, str]:
     """The ratings of a row by column, group and as the average, each with its judge."""
-    told = {name: f"{value} by {judge}" for name, (value, judge) in values.ratings.items()}
-    if len({judge for _, judge in values.ratings.values()}) != 1:
+    told = {name: f"{value} by {rater.words}" for name, (value, rater) in values.ratings.items()}
+    if len({rater.key for _, rater in values.ratings.values()}) != 1:
         return told
-    judge = next(iter(values.ratings.values()))[1]
+    judge = next(iter(values.ratings.values()))[1].words
     cells = {name: value for name, (value, _) in values.ratings.items()}
     for group in rules.means:
         mean = group_mean(cells, rules.columns, group)
@@ -307,16 +347,11 @@ def _values(
                 entry = subsets_of(whole).get(kind, {}).get(value)
             if entry is None or entry.value is None or not _counts_all(entry):
                 continue
-            judge = _judge_of(run, metric)
+            rater = _rater(run, metric, whole)
             alone = None if subset is not None else _text_alone(summary, metric)
             source = Source(str(run.folder), system, metric, str(run.metrics[metric].get("protocol", "")))
-            tested = whole.judging.tested if whole is not None and whole.judging else NOT_TESTED
-            if judge is None or column.counts == "rating":
-                rated_by = judge and f"{' '.join(filter(None, judge))}; {tested}"
-                yield _Found((system, variant.name), column, entry, rated_by, source, asked[name], alone)
-            else:  # the judge read the answers, and did not rate them
-                read_by = f"read by {judge[0]}; {tested}"
-                yield _Found((system, variant.name, read_by), column, entry, None, source, asked[name], alone)
+            rated = rater is not None and column.counts == "rating"  # else a judge read the answers at most
+            yield _Found((system, variant.name), column, entry, rater, rated, source, asked[name], alone)
 
 
 def _text_alone(summary: Summary, metric: str) -> Controlled | None:
@@ -338,12 +373,14 @@ def _name(system: str, *about: str) -> str:
     return f"{system} ({told})" if told else system
 
 
-def _judge_of(run: Run, metric: str) -> tuple[str, str] | None:
-    """Who gave a rating, and in brackets by which wording, as far as the record says; None if no judge did."""
+def _rater(run: Run, metric: str, entry: MetricSummary | None) -> Rater | None:
+    """The judge of a metric, as far as the record says who it was; None if there is none."""
     kind, _, rest = str(run.metrics[metric].get("protocol", "")).partition("/")
     rubric, _, judge = rest.partition("/")
-    if kind == "rating" and judge:
-        return judge, f"({rubric})"
-    if not metric.startswith("rating["):
+    judging = entry.judging if entry is not None and entry.judging else None
+    served, tested = (tuple(judging.served), judging.tested) if judging else ((), NOT_TESTED)
+    if kind == STEM and judge:
+        return Rater(judge, served, f"{STEM}/{rubric}", tested)
+    if not is_judge_metric(metric):
         return None
-    return (run.meta.get("config") or {}).get("judge") or "an unknown judge", ""
+    return Rater((run.meta.get("config") or {}).get("judge") or "an unknown judge", served, tested=tested)

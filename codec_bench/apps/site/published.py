@@ -46,7 +46,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "means": list(board.means),
         "views": [{"name": view.name, "columns": list(view.columns)} for view in board.views],
         "rows": rows,
-        "mixed": board.mixed,
+        "mixed": [*board.mixed, *board.judges],
         "trusted": trust is not None,
         "dispensable": [] if trust is None else [[name, round(tau, 4)] for name, tau in trust.dispensable],
         "like": None if like is None else {

@@ -11,29 +11,36 @@ from local_http import Connection, LocalServer
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.compare import judge_compare
+from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.errors import UserError
+from codec_bench.store.judge_successions import kept_successions
 
 SKILL = {"poor": 3, "fair": 5, "good": 7}
 
 
 @pytest.fixture
 def url():
-    """Two judges by the name of the model: `old` gives what the answer says, and `new` gives hard ones two less, and easy ones the same."""
+    """Two judges by the name of the model: `old` gives what the answer says, and `new` gives hard ones two less, and easy ones the same.
+
+    From its second state on the service gives what `new` gives under the name of `old` too.
+    """
 
     class Chat(Connection):
         def do_POST(self):
             body = json.loads(self.body())
             text = body["messages"][-1]["content"]
-            mark = int(text.partition("worth ")[2][0]) - 2 * (body["model"] == "new" and "hard" in text)
+            strict = body["model"] == "new" or self.server.state > 1
+            mark = int(text.partition("worth ")[2][0]) - 2 * (strict and "hard" in text)
             self.server.asked.append(body["model"])
             choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": f"[[{mark}]]"}}
-            self.send_json(200, {"model": f"{body['model']}-1", "choices": [choice], "usage": {}})
+            served = f"{body['model']}-{self.server.state}"
+            self.send_json(200, {"model": served, "choices": [choice], "usage": {}})
 
         def do_GET(self):
             self.send_json(404, {})
 
     with closing(LocalServer(Chat)) as http:
-        http.asked = []
+        http.asked, http.state = [], 1
         yield http
 
 
@@ -88,7 +95,7 @@ def test_what_a_new_judge_changes_is_told(marked, url):
         -2.0,
         0.0,
     ]
-    assert found.ranks.value == 1.0 and found.lost == 0 and found.served == {found.old: ["old-1"], found.new: ["new-1"]}
+    assert found.ranks.value == 1.0 and found.lost == 0 and found.served == (["old-1"], ["new-1"])
     half = (found.offset.high - found.offset.low) / 2
     assert found.words == f"by {found.new}, minus 0.50 ± {half:.2f} beside {found.old}"
     assert (marked["runs"] / "mine" / "good" / "run.sqlite").read_bytes() == before, "the run itself stays as it is"
@@ -128,3 +135,90 @@ def test_the_command_prints_the_bridge(marked, command):
     )
     assert code == 0, err
     assert "level=hard" in out and "-2.00" in out and "minus 0.50 ±" in out
+
+
+@pytest.fixture
+def board(marked):
+    """The board of the benchmark, with the rows of some folders of runs; ratings of the rubric are shown times 10."""
+    column = {"name": "Mine", "benchmark": marked["benchmark"], "metric": "rating[alpaca-1-10]", "counts": "rating"}
+    path = marked["runs"].parent / "board.yaml"
+    path.write_text(yaml.safe_dump({"version": 1, "summary": "A board.", "columns": [column]}))
+    return lambda *runs: leaderboard(str(path), runs)
+
+
+def test_a_board_has_a_row_for_each_judge_and_shows_the_bridge_where_there_is_one(marked, board, command):
+    old = board(marked["runs"])
+    assert [row.name for row in old.rows] == ["fair", "good", "poor"] and old.judges == []
+    (found,) = judge_compare(**marked)
+    both = board(marked["runs"], marked["out"])
+    assert [row.name for row in both.rows] == [
+        f"{name} (rated by {judge} as {judge[:3]}-1)"
+        for name in ("fair", "good", "poor")
+        for judge in (found.new, found.old)
+    ]
+    assert all(not row.complete and row.average is None for row in both.rows), "nothing is ranked"
+    half = 10 * (found.offset.high - found.offset.low) / 2
+    told = f"Mine: by {found.new}, minus 5.00 ± {half:.2f} beside {found.old}, measured over 48 answers with alpaca-1-10-b2d44e9c; the two are not ranked against each other"
+    assert both.judges == [told] and kept_successions() == [found]
+    path = marked["runs"].parent / "board.yaml"
+    code, out, err = command("leaderboard", path, marked["runs"], marked["out"], "--json")
+    held = json.loads(out)
+    assert code == 0 and held["judges"] == [told]
+    assert held["rows"][0]["raters"]["Mine"] == {
+        "judge": found.new,
+        "served": ["new-1"],
+        "rubric": "rating/alpaca-1-10-b2d44e9c",
+    }
+    latex = marked["runs"].parent / "board.tex"
+    code, _, err = command("leaderboard", path, marked["runs"], marked["out"], "--latex", latex)
+    assert code == 0 and "minus 5.00 ±" in " ".join(err.split()) and "minus 5.00" in latex.read_text()
+
+
+def test_another_state_of_a_judge_is_another_judge_until_the_two_are_compared(marked, board, url):
+    url.state = 2
+    other = run_benchmark(
+        benchmark=marked["benchmark"], model=f"{marked['runs'].parent / 'models.py'}:Good", judge=marked["judges"][0],
+        out=marked["runs"].parent / "later", page=False, workers=1, cache=False,
+    )  # fmt: skip
+    for run in other.runs.values():
+        run.close()
+    later = marked["runs"].parent / "later"
+    split = board(marked["runs"], later)
+    label = next(iter(split.rows[0].raters.values())).judge
+    assert [row.name for row in split.rows] == [
+        "fair",
+        f"good (rated by {label} as old-1)",
+        f"good (rated by {label} as old-2)",
+        "poor",
+    ]
+    assert split.judges == [
+        f"Mine: values by {label} as old-1 and by {label} as old-2 are not ranked against each other, and no bridge between them was "
+        "measured (codec-bench judge compare)"
+    ]
+    asked = len(url.asked)
+    again = {**marked, "judges": [marked["judges"][0]] * 2, "out": marked["runs"].parent / "again"}
+    (found,) = judge_compare(**again)
+    assert found.served == (["old-1"], ["old-2"]) and found.offset.value == -0.5 and len(url.asked) == asked + 48
+    assert found.words.startswith(f"by {label} as old-2, minus 0.50 ±") and found.words.endswith(
+        f" beside {label} as old-1"
+    )
+    assert judge_compare(**again) == [found] and len(url.asked) == asked + 48, "the same call asks nothing again"
+    (told,) = board(marked["runs"], later).judges
+    assert told.startswith(f"Mine: by {label} as old-2, minus 5.00 ±")
+
+
+def test_what_is_kept_of_two_judges_is_whole_or_refused(marked, board):
+    judge_compare(**marked)
+    from codec_bench.config.paths import cache_folder
+
+    (path,) = (cache_folder() / "judge-successions").iterdir()
+    path.write_text('{"rubric": "rating/alpaca-1-10-b2d44e9c"}')
+    with pytest.raises(UserError, match="is no comparison of two judges"):
+        board(marked["runs"], marked["out"]).judges  # noqa: B018 - it is read where it is shown
+
+
+def test_published_values_say_by_whom_they_were_marked():
+    (told,) = leaderboard("ultraeval-generation").judges
+    assert (
+        told.startswith("published values of speech-alpacaeval were marked by gpt-4o-mini: ") and "2027-01-14" in told
+    )

@@ -69,7 +69,7 @@ def test_rows_of_the_tasks_of_a_copy_and_of_the_official_way(tmp_path):
     told = {name: {task: str(value) for task, value in row.cells.items()} for name, row in rows.items()}
     assert told == {
         "mine": {"Sound_AQA": "75.00", "Audio_Grounding": "50.00"},
-        "mine (official, read by judge; this judge was not tested)": {"Sound_AQA": "25.00"},
+        "mine (official, read by judge; this judge was not tested, other judge)": {"Sound_AQA": "25.00"},
         "mine (lmms-lab/AIR_Bench)": {"Sound_AQA": "50.00", "Music_AQA": "0.00"},
     }
     assert str(rows["mine"].means["sound"]) == "62.50" and not rows["mine"].complete
@@ -151,15 +151,15 @@ def test_runs_over_other_questions_are_not_one_row_and_the_later_of_equally_many
     assert rows == {"mine": ("50.00", True), "mine (other data)": ("75.00", False)}
 
 
-def test_ratings_of_one_system_by_two_judges_are_both_told(tmp_path):
+def test_ratings_of_one_system_by_two_judges_have_rows_of_their_own(tmp_path):
     for n, (judge, value) in enumerate((("judge-x", 3), ("judge-y", 5))):
         recorded(
             tmp_path / str(n), "air-bench-chat", "rating[air-bench-chat]", [("speech", value), ("sound", 4)], by="group", kind="rating",
             protocol=f"rating/air-bench-chat-0a1b2c3d/{judge}",
         )  # fmt: skip
-    row = own("air-bench-chat", tmp_path)["mine"]
-    assert (
-        row.judged["speech"] == "5.00 by judge-y (air-bench-chat-0a1b2c3d); this judge was not tested"
-        and row.cells == {}
-    )
-    assert row.doubled["speech"] == "3.00 by judge-x (air-bench-chat-0a1b2c3d); this judge was not tested"
+    rows = own("air-bench-chat", tmp_path)
+    assert {name: row.judged["speech"] for name, row in rows.items()} == {
+        f"mine (rated by {judge})": f"{value} by {judge} (air-bench-chat-0a1b2c3d); this judge was not tested"
+        for judge, value in (("judge-x", "3.00"), ("judge-y", "5.00"))
+    }
+    assert not any(row.doubled or row.cells or row.complete for row in rows.values())

@@ -1,0 +1,105 @@
+"""Who marked the values of a board: judges by name and by what their services called them, and what is known between two of them.
+
+Conventions
+    A judge is its name and the models that its service said gave the verdicts: a service may put another model behind a name. Values by two judges
+    are never ranked against each other. What lies between them is told where `judge compare` has measured it, and else that nobody has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from codec_bench.benchmark.judge.metric import STEM, is_judge_metric, load_judge_metric
+from codec_bench.errors import UserError
+from codec_bench.models import served_words
+from codec_bench.store.judge_successions import Succession, kept_successions
+from codec_bench.store.judge_tests import NOT_TESTED
+
+RaterKey = tuple[str, tuple[str, ...], str]
+
+
+class Rater(NamedTuple):
+    """A judge.
+
+    Args:
+        judge: its label. served: what its service called the models that gave the verdicts. rubric: the protocol without the judge, or "".
+        tested: how the judge did in its test.
+    """
+
+    judge: str
+    served: tuple[str, ...] = ()
+    rubric: str = ""
+    tested: str = NOT_TESTED
+
+    @property
+    def key(self) -> RaterKey:
+        """What tells it from others; the test of a judge is none of it."""
+        return self.judge, self.served, self.rubric
+
+    @property
+    def name(self) -> str:
+        """The judge and, where it is another word, what it was served as."""
+        return self.judge if set(self.served) <= {self.judge} else f"{self.judge} as {' and '.join(self.served)}"
+
+    @property
+    def words(self) -> str:
+        """The name, in brackets by which wording, and the test."""
+        wording = f" ({self.rubric.removeprefix(f'{STEM}/')})" if self.rubric else ""
+        return f"{self.name}{wording}; {self.tested}"
+
+
+def published_rater(metric: str) -> Rater | None:
+    """The judge whose verdicts the published numbers of a metric rest on; None if there is none, or nobody knows it."""
+    if not is_judge_metric(metric):
+        return None
+    try:
+        judge = load_judge_metric(metric).rubric.judged_by
+    except UserError:  # a board of one's own may name a rubric that is gone
+        return None
+    return None if judge is None else Rater(judge)
+
+
+def published_words(columns: Mapping[str, Rater]) -> list[str]:
+    """By whom published values were marked, and until when that judge is served: one sentence for each judge.
+
+    Args:
+        columns: the judges of published values by column.
+    """
+    of: dict[str, list[str]] = {}
+    for column, rater in columns.items():
+        of.setdefault(rater.judge, []).append(column)
+    return [
+        f"published values of {', '.join(names)} were marked by {judge}: {served_words(judge) or 'no end is announced'}"
+        for judge, names in of.items()
+    ]
+
+
+def bridges(columns: Mapping[str, Sequence[Rater]], factors: Mapping[str, int]) -> list[str]:
+    """What is known between the judges of one column: one sentence for each pair, with the columns that it is about.
+
+    Args:
+        columns: the judges by column. factors: from a rubric's unit to that of the column.
+    """
+    known = kept_successions() if any(len(held) > 1 for held in columns.values()) else []
+    of: dict[str, list[str]] = {}
+    for column, raters in columns.items():
+        for first, second in combinations(raters, 2):
+            for words in _between(first, second, known, factors[column]):
+                of.setdefault(words, []).append(column)
+    return [f"{', '.join(names)}: {words}" for words, names in of.items()]
+
+
+def _between(first: Rater, second: Rater, known: Sequence[Succession], factor: int) -> Iterator[str]:
+    if first.rubric and second.rubric and first.rubric != second.rubric:
+        yield f"values by {first.words} and by {second.words} are not of one wording, so that no bridge leads from one to the other"
+        return
+    rubric = second.rubric or first.rubric
+    for one in known:
+        sides = one.side(first.judge, first.served), one.side(second.judge, second.served)
+        if one.rubric == rubric and None not in sides and sides[0] != sides[1]:
+            words = f"{one.words_in(factor)}, measured over {one.offset.n:,} answers"
+            yield f"{words} with {rubric.removeprefix(f'{STEM}/')}; the two are not ranked against each other"
+            return
+    yield f"values by {first.name} and by {second.name} are not ranked against each other, and no bridge between them was measured (codec-bench judge compare)"
