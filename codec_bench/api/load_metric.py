@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.audio.following import is_silent
 from codec_bench.audio.resample import prepare, to_signal
 from codec_bench.engine.plan import Plan, build_plan, features_read
-from codec_bench.engine.stage import Fault, compute_features, compute_scores, is_silent
+from codec_bench.engine.stage import Fault, compute_features, compute_scores
 from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature

@@ -1,4 +1,4 @@
-"""Whether an estimate holds what its reference says, judged by levels alone: speech that is missing, and another sound.
+"""Whether a sound is silent, and whether an estimate holds what its reference says, judged by levels alone.
 
 It is no measure of quality. It finds estimates of which a measure's value says nothing of a codec: half of the sound is not there, or
 it is another utterance, or noise. Coded speech follows the levels of its reference at any bitrate.
@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from codec_bench.types import Audio
+
 FRAME_S = 0.02
+SILENT_DBFS = -70.0
+"""A sound of which no frame is louder is silent: a codec that is given nothing gives back a few steps of 16 bits."""
+LEAST_SHARE = 0.6
+"""An estimate that was made elsewhere lacks speech if so little of it is loud, beside the share of its reference that is."""
 SPEECH_DB = 25.0
 """Frames of the reference are looked at for what is missing if they are so much below its loud frames, at most."""
 MISSING_DB = 25.0
@@ -22,8 +28,35 @@ SAME_WAVEFORM = 0.25
 _FLOOR_DB = 50.0
 _STEADY_DB = 5.0
 _FEWEST = 15
-MISSING, NOT_FOLLOWING = "partial", "unlike"
+_FEWEST_OF_SHARE = 50
+MISSING, LACKING, NOT_FOLLOWING = "partial", "lacking", "unlike"
 """In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
+
+
+def is_silent(audio: Audio) -> bool:
+    """Whether no frame of any channel is louder than `SILENT_DBFS`, without a constant part. A sound below a frame is one frame."""
+    rate = audio.sample_rate_hz
+    shortest = round(FRAME_S * rate)
+    for one in (channel for channel in audio.samples if channel.size):
+        turning = one - one.mean(dtype=np.float64).astype(np.float32)
+        if _levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate).max() > SILENT_DBFS:
+            return False
+    return True
+
+
+def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
+    """`LACKING` if much less of an estimate is loud than of its reference, wherever in it that is; else None.
+
+    It does not ask that the estimate follows the reference, which may say another text. None also for what is shorter than a second.
+
+    Args:
+        reference, estimate: float32 `(samples,)`. rate_hz: of both.
+    """
+    levels = [_levels_db(signal, rate_hz) for signal in (reference, estimate)]
+    if min(one.size for one in levels) < _FEWEST_OF_SHARE:
+        return None
+    wanted, given = (float(np.mean(one > np.percentile(one, 95) - SPEECH_DB)) for one in levels)
+    return LACKING if given < LEAST_SHARE * wanted else None
 
 
 def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:

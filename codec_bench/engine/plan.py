@@ -122,10 +122,9 @@ def build_plan(
     }
     if any(system.kind == "unprocessed" for system in rows):
         reference_rates |= estimate_rates
-    if estimate_rates and not estimate_rates & reference_rates and any(system.kind == "codec" for system in rows):
-        reference_rates.add(
-            min(estimate_rates)
-        )  # each estimate is compared with its reference by level (`audio.following`)
+    if estimate_rates and not estimate_rates & reference_rates:
+        # Each estimate is compared with its reference, if it has one, by level (`audio.following`).
+        reference_rates.add(min(estimate_rates))
     on_cpu = {n: m for n, m in built.items() if m.where == "cpu"}
     reads_features = lambda m: bool(m.estimate_features or m.reference_features)  # noqa: E731
     return Plan(

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
-from codec_bench.audio.following import unlike
+from codec_bench.audio.following import lacks_speech, unlike
 from codec_bench.audio.resample import resampled_length
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
@@ -73,6 +73,7 @@ class _Outcome:
     bits: float | None = None
     audio: str | None = None
     unlike: str | None = None
+    lacks: str | None = None
     scores: dict[str, Score] = field(default_factory=dict)
     features_missing: int = 0
 
@@ -301,7 +302,8 @@ class Engine:
     def _on_estimate(self, outcome: _Outcome, estimate: Signal) -> None:
         outcome.estimate = estimate
         reference = outcome.item.loaded.reference
-        outcome.unlike = self._unlike(reference, estimate)
+        if reference is not None and reference is not estimate:
+            self._compare(outcome, reference, estimate)
         if self.plan.signal_metrics:
             self._send_to_metrics(outcome, estimate, SIGNAL_METRICS, self._metric_work(outcome, estimate))
         of_estimate, of_reference = self._features_of(outcome)
@@ -313,18 +315,17 @@ class Engine:
         if outcome.features_missing == 0:
             self._on_features(outcome, estimate)
 
-    def _unlike(self, reference: Signal | None, estimate: Signal) -> str | None:
-        """Why an estimate that is as long as its reference is not what the reference says, or None."""
-        if reference is None or reference is estimate:
-            return None
-        if abs(estimate.duration_s - reference.duration_s) > LENGTH_TOLERANCE_S:
-            return None
+    def _compare(self, outcome: _Outcome, reference: Signal, estimate: Signal) -> None:
+        """Notes why an estimate that is as long as its reference is not what it says, and whether one made elsewhere lacks speech."""
         shared = estimate.rates.keys() & reference.rates.keys()
-        if not shared:  # no metric hears both
-            return None
+        if not shared:  # no metric hears the estimate
+            return
         rate = min(shared)
-        way = unlike(self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate]), rate)
-        return None if way is None else NO_SPEECH[way]
+        sounds = self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate])
+        if abs(estimate.duration_s - reference.duration_s) <= LENGTH_TOLERANCE_S:
+            outcome.unlike = NO_SPEECH.get(unlike(*sounds, rate) or "")
+        if outcome.system.kind == "files":
+            outcome.lacks = NO_SPEECH.get(lacks_speech(*sounds, rate) or "")
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
         """The features of the estimate, and those of the reference, that the metrics of an item read."""
@@ -463,7 +464,7 @@ class Engine:
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
         # Audio made elsewhere need not follow the recording that it is compared with, but for metrics that compare samples.
         follows = outcome.system.kind == "codec" or (metric.kind == "pair" and metric.signals)
-        said = outcome.unlike if follows else None
+        said = (outcome.unlike if follows else None) or outcome.lacks
         score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, unlike=said)
         if score.status == "undefined" and silent and not quiet:
             score = replace(score, detail={**score.detail, "wrong": []})  # a failure, also without a worst value
@@ -498,10 +499,11 @@ def _notes(outcome: _Outcome) -> tuple[str, ...]:
         return ()
     if reference is None or reference is estimate:
         return estimate.notes
+    told = outcome.lacks if made else outcome.unlike
     same = made and SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
     return (
         *((SAME,) if same else ()),
-        *((outcome.unlike,) if outcome.unlike and not made and SILENT not in estimate.notes else ()),
+        *((told,) if told and SILENT not in estimate.notes else ()),
         *estimate.notes,
         *(f"{note} in the reference" for note in reference.notes if note != SILENT),
     )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from codec_bench.audio.encode import write_flac
+from codec_bench.audio.following import is_silent
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
@@ -364,17 +365,6 @@ def keep_audio(path: str, audio: Audio) -> None:
     temporary = target.with_suffix(f".{os.getpid()}.part")
     write_flac(temporary, audio)
     os.replace(temporary, target)
-
-
-# Two steps of 16-bit samples and a half: a codec that is given nothing gives back that much.
-_QUIETEST = 2.5 / 32768
-
-
-def is_silent(audio: Audio) -> bool:
-    """Whether a piece of audio is digital silence: no sample is more than two steps of 16 bits from a constant, in any channel."""
-    if not audio.samples.size:
-        return True
-    return bool(((audio.samples.max(axis=1) - audio.samples.min(axis=1)) / 2 < _QUIETEST).all())
 
 
 def signal_notes(audio: Audio) -> tuple[str, ...]:

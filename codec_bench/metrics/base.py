@@ -18,6 +18,7 @@ import numpy as np
 
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.errors import UserError
+from codec_bench.store.rows import SILENT_ESTIMATE
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
@@ -148,7 +149,7 @@ class Metric(ABC):
     def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """Why a value should be looked at although it is what the definition gives, or None.
 
-        What a listener would say is no question for digital silence, and a network answers it all the same. So a metric
+        What a listener would say is no question for silence, and a network answers it all the same. So a metric
         that judges the sound of the estimate alone is in doubt there.
         """
         hears = self.signals or bool(self.estimate_features)
@@ -209,8 +210,7 @@ def correlation(x: np.ndarray, y: np.ndarray) -> float:
     return min(1.0, max(-1.0, float(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)))))
 
 
-SILENT_ESTIMATE = "a value of an estimate that is digital silence"
-SILENT_REFERENCE = "a value of a reference that is digital silence"
+SILENT_REFERENCE = "a value of a reference that is silent"
 ALIGNMENT_UNKNOWN = "alignment unknown: a short delay of this codec cannot be told, and it would move the value"
 
 
@@ -222,7 +222,7 @@ def flagged(
     Args:
         metric: that gave the score.
         score: of one item.
-        estimate_silent, reference_silent: whether the item's sound is digital silence.
+        estimate_silent, reference_silent: whether the item's sound is silent (`audio.following.is_silent`).
         unlike: why the estimate is not what its reference says (`audio.following`), or None.
     """
     if score.status != "ok" or "flag" in score.detail:

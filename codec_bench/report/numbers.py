@@ -144,8 +144,8 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
     notes = []
     for name, system in systems.items():
         for count, what in (
-            (system.silent, "digital silence; where the reference is not, the scores are flagged"),
-            (system.partial, "without more than 25 % of the reference's loud frames; the scores are flagged"),
+            (system.silent, "silent; where the reference is not, the scores are flagged"),
+            (system.partial, "without much of the reference's sound; the scores are flagged"),
             (system.unlike, "unlike the reference in the course of its levels; the scores are flagged"),
         ):
             if count:

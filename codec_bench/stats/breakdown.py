@@ -50,6 +50,7 @@ class Parts:
         share: whether the metric judges answers, so that values of 0 and 1 are wrong and right ones.
         bounds: the least and the most that an item can be, for the interval.
         draws: how many answers were drawn to each question.
+        speechless: how many of the scores are of estimates or answers without the speech that they should be.
     """
 
     numbers: Sequence[int]
@@ -62,6 +63,7 @@ class Parts:
     failures: int | None = None
     draws: int = 1
     bounds: Bounds | None = None
+    speechless: int = 0
 
     @cached_property
     def value(self) -> float | None:
@@ -183,6 +185,10 @@ def parts_of(recorded: Recorded, system: str, metric: str, *, draws: int = 1) ->
 
 def parts_in(recorded: Recorded, system: str, metric: str, scores: Scores, *, draws: int = 1) -> Parts:
     """As `parts_of`, from scores that were read."""
+    return replace(_parts(recorded, system, metric, scores, draws), speechless=scores.speechless)
+
+
+def _parts(recorded: Recorded, system: str, metric: str, scores: Scores, draws: int) -> Parts:
     facts = recorded.metrics[metric]
     aggregate, share = facts.get("aggregate", "mean"), facts.get("kind") in JUDGED
     missing = Counter(status for _, status, _ in scores.lost)

@@ -18,7 +18,7 @@ from codec_bench.stats.paired import ItemParts
 from codec_bench.store.answers import CALLS, draws_of, has_answers
 from codec_bench.store.draws import draw_counts
 from codec_bench.store.record import Run
-from codec_bench.store.rows import CUT, NO_ANSWER, NO_SPEECH, SAME, SILENT
+from codec_bench.store.rows import CUT, NO_ANSWER, NO_SPEECH, SAME, SILENT, SPEECHLESS
 
 JUDGED = ("answer", "rating")
 """The kinds of the metrics of answers."""
@@ -84,6 +84,11 @@ class Scores:
     lost: Sequence[tuple[int, str, str | None]]
     flags: Mapping[str, tuple[int, int]]
     details: Mapping[int, Mapping[str, Any]]
+
+    @property
+    def speechless(self) -> int:
+        """How many values are of estimates or answers without the speech that they should be."""
+        return sum(count for flag, (count, _) in self.flags.items() if flag in SPEECHLESS)
 
 
 class Recorded:
@@ -155,7 +160,7 @@ class Recorded:
             if text:
                 notes = self.run.json(text, f"the notes of sample {number}")
                 silent += SILENT in notes
-                partial += NO_SPEECH["partial"] in notes
+                partial += NO_SPEECH["partial"] in notes or NO_SPEECH["lacking"] in notes
                 unlike += NO_SPEECH["unlike"] in notes
                 clipped += any(note.endswith(CUT) for note in notes)
                 same += SAME in notes

@@ -154,7 +154,8 @@ def _metric(
     decided = verdict(rivals, suspects, better)
     for system, scores, of in zip(systems, read, parts):
         entry = _entry(recorded, metric, system, scores, of, decided.common, reasons)
-        if better is not None and len(rivals) > 1 and system.name in rivals:
+        alone = len(rivals) < 2 and system.name not in decided.barred
+        if better is not None and system.name in rivals and not alone:
             entry = replace(entry, standing=decided.standing(system.name))
         yield system.name, entry
 

@@ -2,7 +2,8 @@
 
 How it is decided
     The unprocessed audio is no rival. A system whose checks found something is not compared, and neither is one that has
-    values for fewer than `WHOLE` of the samples that another has. These do not shrink the common samples of the others.
+    values for fewer than `WHOLE` of the samples that another has, nor one of whose values more than the rest, 1 - `WHOLE`, are of
+    estimates without speech (`audio.following`). These do not shrink the common samples of the others.
     The best are found over the common samples: the system with the best value, and every other one that a paired test over
     these samples does not tell from it (`stats.paired`). Nobody named that system before, so p is multiplied by the number of
     all pairs of systems (Bonferroni): of equal systems, one is left out of the best in 5 % of all runs at most.
@@ -68,7 +69,8 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
         rivals: the results of each system but the unprocessed audio. suspects: those whose checks found something.
         higher_is_better: the direction of the metric; None if neither is better, so that only the common samples are found.
     """
-    found = barred({name: len(parts.numbers) for name, parts in rivals.items()}, suspects)
+    out = {name: told for name, parts in rivals.items() if (told := speechless(parts.speechless, len(parts.numbers)))}
+    found = barred({name: len(parts.numbers) for name, parts in rivals.items()}, out | dict.fromkeys(suspects, SUSPECT))
     compared = {name: parts for name, parts in rivals.items() if name not in found}
     most = max((len(parts.numbers) for parts in compared.values()), default=0)
     common = _common(list(compared.values()) or [parts for parts in rivals.values() if len(parts.numbers)])
@@ -97,13 +99,20 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
     return Verdict(common, marked, found, untold)
 
 
-def barred(counts: Mapping[K, int], suspects: Collection[K]) -> dict[K, str]:
+def speechless(count: int, n: int) -> str | None:
+    """Why a system with so many values of estimates without speech, of `n` in all, is compared with no other; None if they are few."""
+    if count <= (1 - WHOLE) * n:
+        return None
+    return f"{count:,} of its {n:,} values are of sound that is not the speech that it should be"
+
+
+def barred(counts: Mapping[K, int], out: Mapping[K, str]) -> dict[K, str]:
     """The systems that are compared with no other, each with the reason.
 
     Args:
-        counts: for how many samples each system has a value. suspects: those whose checks found something.
+        counts: for how many samples each system has a value. out: why some of them are not compared, whatever their counts.
     """
-    found = {name: SUSPECT if n else LACKING for name, n in counts.items() if not n or name in suspects}
+    found = {name: out.get(name, LACKING) if n else LACKING for name, n in counts.items() if not n or name in out}
     most = max((n for name, n in counts.items() if name not in found), default=0)
     return found | {name: LACKING for name, n in counts.items() if name not in found and n < WHOLE * most}
 

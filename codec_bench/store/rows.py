@@ -9,17 +9,29 @@ from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_type_hint
 
 from codec_bench.types import Score
 
-SILENT = "the audio is digital silence"
-"""The note of an item whose estimate holds no sound: no sample is more than two steps of 16 bits from a constant."""
+SILENT = "the audio is silent: no 20 ms of it are louder than -70 dBFS"
+"""The note of an item whose estimate holds no sound (`audio.following.is_silent`)."""
+SILENT_ESTIMATE = "a value of an estimate that is silent"
+"""The flag of the scores of such an item."""
 SAME = "the estimate is the reference, sample by sample"
 """The note of an item of audio made elsewhere that equals its reference."""
 CUT = "samples beyond full scale were cut"
 """The end of the note of an item whose estimate was louder than full scale; their number stands before it."""
 NO_SPEECH = {
     "partial": "more than 25% of the reference's loud frames are missing in the estimate",
+    "lacking": "the share of loud frames in the estimate is less than 60% of that in the reference",
     "unlike": "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time",
 }
 """The notes of items whose estimates are no coded speech, by the way in which each is none (`audio.following`); also the flags of their scores."""
+NO_SPOKEN_ANSWER = {
+    "short": "a spoken answer of less than 0.3 s",
+    "silent": "a spoken answer that is silent",
+    "steady": "a spoken answer that is noise or a steady tone",
+    "copy": "a spoken answer that is a copy of the question",
+}
+"""The flags of verdicts on sound that is no answer, by the way in which it is none."""
+SPEECHLESS = frozenset([SILENT_ESTIMATE, *NO_SPEECH.values(), *NO_SPOKEN_ANSWER.values()])
+"""All flags of values that say nothing of a system, because what they rest on is not the speech that it should be."""
 NO_ANSWER = {
     "empty": "the answer is empty",
     "endless": "the answer has no end: it ran into the limit of length, or repeats itself",

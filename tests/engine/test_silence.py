@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from codec_bench import Audio, load_metric
-from codec_bench.audio.following import MISSING_SHARE
+from codec_bench.audio.following import LEAST_SHARE, MISSING_SHARE, is_silent
 from codec_bench.data import open_source
-from codec_bench.engine.stage import is_silent
 from codec_bench.features.scorers import SCORERS
 from codec_bench.metrics import TABLE, build_metric, weights_of
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flagged
@@ -47,8 +48,6 @@ REFUSED = ["hallucinated[pocketsphinx]"]
 @pytest.fixture(scope="module")
 def silent_run(tmp_path_factory):
     """Two items, of which a codec of one's own gives back the longer one as silence."""
-    from pathlib import Path
-
     from codec_bench import evaluate
 
     samples = list(open_source("embedded"))
@@ -110,12 +109,16 @@ def test_a_metric_that_is_called_says_so_too():
         np.full(32_000, 1e-5, np.float32),
         np.full(32_000, 0.1, np.float32),
         0.1 + turning * 2 / 32768,
-        turning * 3 / 32768,
+        turning * 4 / 32768,
+        np.full(32_000, 1.0, np.float32),
+        turning * 14 / 32768,
     ]
     silence = [Audio(sound, 16_000) for sound in sounds]
-    assert [is_silent(audio) for audio in silence] == [True, True, True, False]
+    assert [is_silent(audio) for audio in silence] == [True] * 5 + [False]
+    assert is_silent(Audio(np.zeros((1, 0), np.float32), 16_000)) and is_silent(Audio(sounds[0][:5], 16_000))
+    assert not is_silent(Audio(turning[:5], 16_000))
     flags = [scores["dnsmos_sig"].detail.get("flag") for scores in load_metric("dnsmos_sig")(estimate=silence)]
-    assert flags == [SILENT_ESTIMATE, SILENT_ESTIMATE, SILENT_ESTIMATE, None]
+    assert flags == [SILENT_ESTIMATE] * 5 + [None]
 
 
 @pytest.mark.parametrize(
@@ -139,10 +142,51 @@ def test_what_is_in_doubt(name, estimate, reference, flag):
     assert doubted(Score.ok(1.0, "p", detail={"flag": "other"})).detail == {"flag": "other"}
 
 
+def test_audio_made_elsewhere_that_lacks_speech_is_flagged_too(tmp_path):
+    """Also in metrics that hear the estimate alone, and of another length; what says the text at another speed is not flagged."""
+    from codec_bench import score
+    from codec_bench.audio.encode import write_flac
+
+    samples = sorted(open_source("embedded"), key=lambda s: -Path(s.audio).stat().st_size)[1:3]
+    sounds = {sample.id: Audio.read(sample.audio) for sample in samples}
+
+    def faint(x):
+        return np.random.default_rng(0).integers(-4, 5, x.size) / 32768
+
+    makers = {
+        "half": lambda x: np.where(np.arange(x.size) < x.size // 2, x, 0),
+        "padded": lambda x: np.concatenate([x, np.zeros(x.size)]),
+        "faint": faint,
+        "slower": lambda x: np.interp(np.arange(0, x.size, 0.9), np.arange(x.size), x),
+    }
+    for name, make in makers.items():
+        (tmp_path / name).mkdir()
+        for id, sound in sounds.items():
+            made = make(sound.samples[0]).astype(np.float32)
+            write_flac(tmp_path / name / f"{id}.flac", Audio(made, sound.sample_rate_hz))
+    generated = {name: tmp_path / name for name in makers}
+    run = score(
+        generated=generated,
+        data=samples,
+        metrics=["dnsmos_sig"],
+        out=tmp_path / "run",
+        page=False,
+        cache=False,
+        workers=1,
+    )
+    found = {row.system: row.detail.get("flag") for row in run.scores()}
+    lacks = NO_SPEECH["lacking"]
+    assert found == {"half": lacks, "padded": lacks, "faint": SILENT_ESTIMATE, "slower": None}
+    systems = run.summary()["systems"]
+    assert {name: (of["silent"], of["partial"], of["unlike"]) for name, of in systems.items()} == {
+        "half": (0, 2, 0), "padded": (0, 2, 0), "faint": (2, 0, 0), "slower": (0, 0, 0),
+    }  # fmt: skip
+    standing = {name: of["metrics"]["dnsmos_sig"]["standing"]["compared"] for name, of in systems.items()}
+    assert standing == {"half": False, "padded": False, "faint": False, "slower": True}
+
+
 def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metric_hears_the_reference(tmp_path):
     """Table, page, summary and the summary as a CSV say it; the samples are chosen so that nothing but the codec is silent."""
-    from pathlib import Path
-
     from codec_bench import evaluate
     from codec_bench.report.paper import COLUMNS, summary_markdown, summary_rows
     from codec_bench.stats.summary import summarise
@@ -167,8 +211,14 @@ def test_estimates_without_speech_are_counted_for_each_system_also_where_no_metr
         ("opus-6k", None), ("faint", SILENT_ESTIMATE), ("half", NO_SPEECH["partial"]), ("noise", NO_SPEECH["unlike"]),
     }  # fmt: skip
     assert f"more than {MISSING_SHARE:.0%} of" in NO_SPEECH["partial"]
+    assert f"less than {LEAST_SHARE:.0%} of" in NO_SPEECH["lacking"]
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
-    for said in ("2 silent", "2 partial", "2 unlike", "half: 2 estimates are without more than 25 %"):
+    for said in (
+        "2 silent",
+        "2 partial",
+        "2 unlike",
+        "half: 2 estimates are without much of the reference&#39;s sound",
+    ):
         assert said in page, said
     told = summarise(run)
     rows = [dict(zip(COLUMNS, row)) for row in summary_rows(told)]

@@ -16,10 +16,10 @@ FINDING = {
 SUSPECT = {"side": {"ok": ["contract"], "findings": [FINDING], "unchecked": []}}
 
 
-def recorded(folder, values, *, higher=True, checks=None, speakers=None, kbps=None, **more) -> Run:
+def recorded(folder, values, *, higher=True, checks=None, speakers=None, kbps=None, flags=None, **more) -> Run:
     """A run with one metric, `m`, and with bitrates if `kbps` gives them by system. A value that is None is an item that failed.
 
-    `more` are further entries of the record.
+    `flags` says for how many of the first items of a system the value has which flag; `more` are further entries of the record.
     """
     metrics = {"m": {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": higher, "aggregate": "mean"}}
     if kbps:
@@ -32,7 +32,9 @@ def recorded(folder, values, *, higher=True, checks=None, speakers=None, kbps=No
     for name, column in values.items():
         for n, value in enumerate(column):
             lost = value is None
-            scores = {} if lost else {"m": Score.ok(float(value), "m/1")}
+            many_flagged, flag = (flags or {}).get(name, (0, ""))
+            detail = {"flag": flag} if n < many_flagged else {}
+            scores = {} if lost else {"m": Score.ok(float(value), "m/1", detail=detail)}
             if kbps and name in kbps and not lost:
                 bits = 2000.0 * kbps[name]
                 scores["bitrate"] = Score.ok(bits / 2, "b/1", numerator=bits, denominator=2)

@@ -18,6 +18,7 @@ from codec_bench.report.page import write_page
 from codec_bench.report.page.collect import collect
 from codec_bench.report.trackers import material_of
 from codec_bench.stats.summary import summarise
+from codec_bench.store.rows import SILENT_ESTIMATE
 
 GOOD = np.linspace(0.5, 0.9, 19)
 FOUND = f"side information is suspect: {FINDING['found']}"
@@ -73,6 +74,15 @@ def test_systems_of_several_runs_are_compared_with_each_other(tmp_path):
     assert best == {"c", "d"}
     assert "f is not compared: it has values for too few samples" in page["notes"]
     assert "side (suspect) is not compared: its checks found something" in page["notes"]
+
+
+def test_systems_without_speech_of_several_runs_are_not_compared(tmp_path):
+    flags = {"silent": (19, SILENT_ESTIMATE)}
+    first = recorded(tmp_path / "first", {"silent": GOOD + 0.3, "a": GOOD}, flags=flags)
+    second = recorded(tmp_path / "second", {"b": GOOD - 0.1})
+    page = collect([first, second], None, audio_bytes=0, max_rows=100, folder=tmp_path).page
+    assert {row["label"] for row in page["table"] if any(cell and cell["best"] for cell in row["cells"])} == {"a"}
+    assert any(note.startswith("silent is not compared: 19 of its 19 values are") for note in page["notes"])
 
 
 def test_the_page_says_which_names_form_no_curve(tmp_path):

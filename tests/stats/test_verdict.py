@@ -13,8 +13,9 @@ from codec_bench.report.table import summary_notes
 from codec_bench.stats.breakdown import Parts
 from codec_bench.stats.intervals import ratios
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_types import Summary
+from codec_bench.stats.summary_types import Standing, Summary
 from codec_bench.stats.verdict import verdict
+from codec_bench.store.rows import SPEECHLESS
 
 ITEMS = 19
 
@@ -112,6 +113,24 @@ def test_a_suspect_system_is_marked_everywhere_and_never_the_best(tmp_path):
     assert "side is not compared: its checks found something" in summary_notes(summary)
     written = Summary.from_dict(summary.as_dict())
     assert best(written) == {"plain"} and list(written.systems["side"].doubts) == [FINDING]
+
+
+@pytest.mark.parametrize("flag", sorted(SPEECHLESS))
+def test_a_system_whose_sound_is_no_speech_is_never_the_best(tmp_path, flag):
+    """Two of nineteen values are more than a tenth; one is not, and another flag says nothing of speech."""
+    good = np.linspace(0.5, 0.9, ITEMS)
+    values = {"half": good + 0.2, "plain": good, "worse": good - 0.1 - 0.001 * np.arange(ITEMS)}
+    summary = summarise(recorded(tmp_path / "run", values, flags={"half": (2, flag)}))
+    assert best(summary) == {"plain"} and bold(summary) == [1, 1, 1]
+    why = "2 of its 19 values are of sound that is not the speech that it should be"
+    assert column(summary)["half"].standing == Standing(False, False, why)
+    assert f"half is not compared: {why}" in summary_notes(summary)
+    for text in (summary_markdown(summary), summary_latex(summary), summary_html(summary)):
+        assert f"half is not compared: {why}" in text
+    assert best(summarise(recorded(tmp_path / "few", values, flags={"half": (1, flag)}))) == {"half"}
+    assert best(summarise(recorded(tmp_path / "other", values, flags={"half": (19, "another")}))) == {"half"}
+    alone = summarise(recorded(tmp_path / "alone", {"half": good}, flags={"half": (19, flag)}))
+    assert not column(alone)["half"].standing.compared, "also where a board sets it beside other runs"
 
 
 def test_a_system_that_failed_does_not_shrink_the_samples_of_the_others(tmp_path):

@@ -5,7 +5,7 @@ How it is decided
     questions here. What was printed is taken as it is: it can be told from an own value if it lies outside of that value's
     interval; an own value without one is compared with no published value. A column about a part of a benchmark has no questions of its own either, and there intervals that overlap tell no rows apart.
     Rows that are not compared, such as those over fewer questions, are never the best. A codec whose checks found something is left
-    out of the comparison. Where the own row with the best value has values for too few questions, nobody is the best.
+    out of the comparison, and so is a system whose sound holds no speech. Where the own row with the best value has values for too few questions, nobody is the best.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codec_bench.apps.leaderboards.board import Board, Column, Row
 from codec_bench.report.opened import open_run
 from codec_bench.stats.breakdown import Parts, parts_of
 from codec_bench.stats.recorded import Recorded
-from codec_bench.stats.verdict import verdict
+from codec_bench.stats.verdict import speechless, verdict
 
 Ends = tuple[Decimal, Decimal] | None
 
@@ -30,7 +30,7 @@ def best_rows(board: Board, column: Column) -> set[int]:
     values = {
         n: sign * row.cells[column.name]
         for n, row in enumerate(board.rows)
-        if row.compared and column.name in row.cells and not _suspect(row, column)
+        if row.compared and column.name in row.cells and not _out(row, column)
     }
     if len(values) < 2:
         return set()
@@ -53,13 +53,17 @@ def best_rows(board: Board, column: Column) -> set[int]:
     return {n for n in best if beaten is None or values[n] >= beaten}
 
 
-def _suspect(row: Row, column: Column) -> bool:
-    """Whether the run of an own value says that the checks of its system found something."""
+def _out(row: Row, column: Column) -> bool:
+    """Whether the run of an own value says that the checks of its system found something, or that what was scored holds no speech."""
     if row.published:
         return False
     source = row.sources[column.name]
     with closing(open_run(source.folder)) as run:
-        return source.system in Recorded(run).suspects
+        recorded = Recorded(run)
+        if source.system in recorded.suspects:
+            return True
+        scores = recorded.scores(source.system, source.metric)
+        return speechless(scores.speechless, len(scores.numbers)) is not None
 
 
 def _ends(row: Row, column: Column) -> Ends:

@@ -256,7 +256,8 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
             table = found.setdefault(key, _Gathered(run.metrics[metric]))
             point = CodecPoint(
                 system, numbers.family(system), str(run.folder), costs, entry.value,
-                None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n, doubt=numbers.doubts_text(held),
+                None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n,
+                doubt=numbers.doubts_text(held) or (entry.standing.why if entry.standing and not entry.standing.compared else None),
             )  # fmt: skip
             before = table.points.get(system)
             if before is not None and before.value != point.value:
@@ -297,7 +298,7 @@ def _parameters(folder: Path, system: str) -> float | None:
 def _own_table(key: Key, held: _Gathered, axis: str, anchor: str | None, seed: int) -> CodecTable:
     _, data, metric, protocol = key
     facts = held.facts
-    doubted = {name for name, point in held.points.items() if point.doubt}
+    doubted = {name: point.doubt for name, point in held.points.items() if point.doubt}
     out = barred({name: point.n or 0 for name, point in held.points.items()}, doubted)
     points = tuple(
         replace(point, doubt=point.doubt or out.get(point.name))

@@ -17,7 +17,7 @@ from codec_bench.stats.breakdown import Parts
 from codec_bench.stats.intervals import declared_bounds, ratios
 from codec_bench.stats.recorded import JUDGED
 from codec_bench.stats.summary_types import BITRATE
-from codec_bench.stats.verdict import barred, verdict
+from codec_bench.stats.verdict import SUSPECT, barred, verdict
 
 Row = dict[str, Any]
 Entry = Mapping[str, Any]
@@ -42,13 +42,18 @@ def mark_best(
         measured = ([row for row in of if row["cells"][c] is not None and row["family"] is not None] for of in alike)
         rivals = [of[0] for of in measured if of]
         counts = {n: row["cells"][c][3] for n, row in enumerate(rivals)}
-        for n in barred(counts, {n for n in counts if rivals[n].get("suspect")}):
+        for n in barred(counts, dict.fromkeys(_out(rivals, c), SUSPECT)):
             rivals[n]["barred"] = sorted({c, *rivals[n].get("barred", ())})
-        for row in _best(rivals, metric, entries, held):
+        for row in _best(rivals, c, metric, entries, held):
             row.setdefault("best", []).append(c)
 
 
-def _best(rivals: Sequence[Row], metric: str, entries: Mapping[str, Entry], held: _Scores) -> list[Row]:
+def _out(rivals: Sequence[Row], column: int) -> set[int]:
+    """Which rows are compared with no other: suspects, and those that their own run compared with none."""
+    return {n for n, row in enumerate(rivals) if row.get("suspect") or column in row.get("barred", ())}
+
+
+def _best(rivals: Sequence[Row], column: int, metric: str, entries: Mapping[str, Entry], held: _Scores) -> list[Row]:
     if not rivals or metric == BITRATE:
         return []
     facts = entries[rivals[0]["run"]]["metrics"][metric]
@@ -63,9 +68,8 @@ def _best(rivals: Sequence[Row], metric: str, entries: Mapping[str, Entry], held
     parts = {n: held.parts(entries[row["run"]], row["system"], metric) for n, row in enumerate(rivals)}
     if any(one is None for one in parts.values()):
         return []
-    suspects = {n for n, row in enumerate(rivals) if row.get("suspect")}
     known = {n: one for n, one in parts.items() if one is not None}
-    return [rivals[n] for n in verdict(known, suspects, facts["higher_is_better"]).best]
+    return [rivals[n] for n in verdict(known, _out(rivals, column), facts["higher_is_better"]).best]
 
 
 class _Scores:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from codec_bench.audio.resample import to_signal
+from codec_bench.store.rows import NO_SPOKEN_ANSWER
 from codec_bench.types import Audio
 
 RATE_HZ = 8_000
@@ -19,10 +20,7 @@ SAME = 0.9
 LONGEST_S = 60.0
 """So much of both sounds is compared."""
 FRAME = RATE_HZ // 50
-TOO_SHORT = f"a spoken answer of less than {SHORTEST_S:g} s"
-SILENT = "a spoken answer that is silent"
-STEADY = "a spoken answer that is noise or a steady tone"
-COPY = "a spoken answer that is a copy of the question"
+TOO_SHORT, SILENT, STEADY, COPY = NO_SPOKEN_ANSWER.values()
 
 
 def doubt_of(answer: Audio, question: Audio | None) -> str | None:

@@ -13,7 +13,7 @@ from compared_runs import FINDING, SUSPECT, recorded
 from codec_bench.apps.leaderboards.codecs import OWN, codec_board, published_codecs
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.stats.bd_rate import bd_rate
-from codec_bench.store.rows import ItemRecord
+from codec_bench.store.rows import SILENT_ESTIMATE, ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
@@ -149,6 +149,18 @@ def test_on_the_command_line_with_pictures(command, tmp_path):
     assert code == 2 and "ranks" in err
     code, _, err = command("leaderboard", "ultraeval-codec", "--anchor", "a")
     assert code == 2 and "codecs" in err
+
+
+def test_a_codec_that_gives_back_silence_is_on_no_front_and_told_so(tmp_path, command):
+    good = np.linspace(0.5, 0.9, 19)
+    flags = {"silent": (19, SILENT_ESTIMATE)}
+    recorded(tmp_path / "runs" / "alone", {"silent": good + 0.2}, flags=flags, kbps={"silent": 1.0})
+    recorded(tmp_path / "runs" / "others", {"a": good, "b": good - 0.1}, kbps={"a": 6.0, "b": 9.0})
+    (table,) = own(codec_board([tmp_path / "runs"]))
+    assert {point.name: point.on_front for point in table.points} == {"silent": None, "a": True, "b": False}
+    _, out, err = command("leaderboard", "codecs", str(tmp_path / "runs"), "--metrics", "m")
+    told = "silent is not compared, and on no front: 19 of its 19 values are of sound that is not the speech"
+    assert "silent (not compared)" in out and told in " ".join(err.split())
 
 
 def test_a_suspect_and_a_codec_that_failed_are_on_no_front(tmp_path, command):

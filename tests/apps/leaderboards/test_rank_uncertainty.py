@@ -12,7 +12,7 @@ from codec_bench.apps.leaderboards.api import board_names, leaderboard
 from codec_bench.apps.leaderboards.best import best_rows
 from codec_bench.apps.leaderboards.rank_uncertainty import trust as trust_of
 from codec_bench.errors import UserError
-from codec_bench.store.rows import ItemRecord
+from codec_bench.store.rows import NO_SPOKEN_ANSWER, ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
@@ -20,7 +20,7 @@ UNDERSTANDING = "ultraeval-understanding"
 ITEMS = 40
 
 
-def record(folder, column, system, right, *, detail=None, protocol="p", state="finished", checks=None):
+def record(folder, column, system, right, *, detail=None, protocol="p", state="finished", checks=None, flag=None):
     """A run of one column's benchmark in which each item has the value 0 or 1, or errors among ten words; None failed."""
     facts = {
         column.metric: {
@@ -37,7 +37,15 @@ def record(folder, column, system, right, *, detail=None, protocol="p", state="f
         scores = [
             Score(None, "failed", "no answer", protocol, detail={"wrong": [0.0, 1.0]})
             if value is None
-            else Score(float(value), "ok", None, protocol, numerator=float(value), denominator=1.0, detail=detail or {})
+            else Score(
+                float(value),
+                "ok",
+                None,
+                protocol,
+                numerator=float(value),
+                denominator=1.0,
+                detail=(detail or {}) | ({"flag": flag} if flag else {}),
+            )
             for value in right
         ]
         writer.write(
@@ -268,5 +276,8 @@ def test_a_row_that_is_not_compared_is_never_the_best_and_shares_no_mark(tmp_pat
             name: {"ok": [], "findings": [{"check": "x", "state": "suspect", "found": "y"}] if name == "lacks" else []}
         }
         record(tmp_path / "suspect", column, name, right, checks=found)
-    board = leaderboard(str(tmp_path / "one.yaml"), [tmp_path / "suspect"])
-    assert {board.rows[n].name for n in best_rows(board, column)} == {"b"}
+        flag = NO_SPOKEN_ANSWER["silent"] if name == "lacks" else None
+        record(tmp_path / "silent", column, name, right, flag=flag)
+    for folder in ("suspect", "silent"):
+        board = leaderboard(str(tmp_path / "one.yaml"), [tmp_path / folder])
+        assert {board.rows[n].name for n in best_rows(board, column)} == {"b"}

@@ -11,9 +11,10 @@ from page_in_browser import complaints, go, open_page, texts
 
 from codec_bench.apps.site.api import site
 from codec_bench.apps.site.folder import SiteFolder
+from codec_bench.store.rows import SILENT_ESTIMATE
 
 GOOD = np.linspace(0.5, 0.9, 19)
-RATES = {"side": 2.0, "few": 1.0, "a": 6.0, "b": 9.0, "c": 6.0, "d": 9.0}
+RATES = {"silent": 1.0, "side": 2.0, "few": 1.0, "a": 6.0, "b": 9.0, "c": 6.0, "d": 9.0}
 
 
 def two_runs(tmp_path):
@@ -47,6 +48,18 @@ def test_the_best_of_one_run_and_of_several(tmp_path):
         "d": ["m"],
         "gone": [],
     }
+
+
+def test_a_system_whose_sound_is_no_speech_is_never_the_best(tmp_path):
+    """In a run of several systems, and in one of its own, which is set beside others here alone."""
+    silent = {"silent": (19, SILENT_ESTIMATE)}
+    first = recorded(tmp_path / "first", {"silent": GOOD + 0.3, "a": GOOD, "b": GOOD - 0.1}, flags=silent, kbps=RATES)
+    site([first.folder], out=tmp_path / "one")
+    assert marked(SiteFolder(tmp_path / "one")) == {"silent": [], "a": ["m"], "b": []}
+    alone = recorded(tmp_path / "alone", {"silent": GOOD + 0.3}, flags=silent, kbps=RATES)
+    others = recorded(tmp_path / "others", {"a": GOOD, "b": GOOD - 0.1}, kbps=RATES)
+    site([alone.folder, others.folder], out=tmp_path / "two")
+    assert marked(SiteFolder(tmp_path / "two")) == {"silent": [], "a": ["m"], "b": []}
 
 
 def test_the_pages_name_suspects_and_systems_without_numbers(tmp_path, browser):
