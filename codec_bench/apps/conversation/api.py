@@ -12,23 +12,29 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.conversation.distributions import summarise
+from codec_bench.apps.conversation.in_process import Cascade, InProcess, Streaming
 from codec_bench.apps.conversation.kept import folder_of, read_session, write_session
 from codec_bench.apps.conversation.measures import PROTOCOL, Value, measure, turns_of
 from codec_bench.apps.conversation.official import official, read_words
+from codec_bench.apps.conversation.prices import price_before, priced
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
 from codec_bench.apps.conversation.session import FRAME_S, Session, hold
+from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User
 from codec_bench.data import open_source
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UserError
 from codec_bench.models import check_served, load_model, own_name
+from codec_bench.models.base import Model
 from codec_bench.models.endpoints.sockets import SocketModel
+from codec_bench.models.streaming import StreamingModel
 from codec_bench.registry import names
 from codec_bench.store.files import read_json, write_json, write_text
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 
 SCHEMA = 1
 AT_ONCE = 8
+END_OF_TURN = "silero-vad:0.7"
 Tell = Callable[[int, int], None]
 
 
@@ -65,12 +71,16 @@ def converse(
     seed: int | None = None,
     limit: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    speaks: str | None = None,
+    end_of_turn: str = END_OF_TURN,
+    device: str = "auto",
     at_once: int = AT_ONCE,
     replay: str | os.PathLike[str] | None = None,
     remark: bool = False,
     anyway: bool = False,
     page: bool = True,
     on_folder: Callable[[Path, str], None] = lambda folder, words: None,
+    on_estimate: Callable[[str], None] = lambda words: None,
     progress: Tell = lambda done, total: None,
 ) -> Conversations:
     """Talks with models at the speed of speech and measures how they take turns.
@@ -78,17 +88,19 @@ def converse(
     A call with the same arguments goes on where one was stopped: sessions that were kept whole are not held again.
 
     Args:
-        model: models that converse in time, by name; their sessions stand beside each other.
+        model: models by name; their sessions stand beside each other. One that answers whole turns is put behind `end_of_turn`.
         scripts: `embedded`, or the path of a script.
         out: the run folder; None makes one under `runs`.
         seed: in place of the script's. limit: hold at most this many conversations.
         options: of the models, by name.
+        speaks: a model that reads aloud what a model of `model` answers in text. end_of_turn: how the end of the user's turn is found
+            for a model that answers whole turns, such as `silero-vad:0.7` or `energy:0.7`. device: as for `load_model`.
         at_once: sessions that are held at the same time.
         replay: a run whose users are repeated: the same samples at the same times, whatever the model says.
         remark: marks the sessions that the run folder `out` holds again, and asks nothing.
         anyway: whether to ask a model that its service has shut down, as far as is known.
         page: whether to write `report.html`.
-        on_folder: gets the folder and a sentence on it. progress: gets the sessions done and all.
+        on_folder: gets the folder and a sentence on it. on_estimate: gets what the sessions of a model will cost, as a sentence. progress: gets the sessions done and all.
 
     Returns:
         The sessions, their values and the summary.
@@ -126,7 +138,7 @@ def converse(
         given = (options or {}).get(name) or (options or {}).get(system) or {}
         if not anyway:
             check_served(name, given)
-        loaded[system] = _conversing(load_model(name, given), script)
+        loaded[system] = _conversing(load_model(name, given, device=device), speaks, end_of_turn)
     asked = {
         "command": "converse",
         "script": json.loads(script.model_dump_json()),
@@ -141,25 +153,23 @@ def converse(
         on_folder(place.path, place.words)
         write_json(place.path / "run.json", {**asked, "machine": machine(), "versions": versions()})
         work = [_Asked(place.path, name, one, script, folder, talks, held_by, source) for name, one in loaded.items()]
-        asyncio.run(_all(work, at_once, progress))
+        asyncio.run(_all(work, at_once, progress, on_estimate))
         made = _marked(place.path, page)
         mark_finished(place.path)
         return made
 
 
-def _conversing(model: Any, script: Script) -> SocketModel:
-    """A model that converses in time.
+def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> SocketModel | InProcess:
+    """A model as something to talk with. A model that does not converse in time becomes a cascade.
 
     Raises:
-        UserError: the model does not.
+        UserError: it cannot.
     """
-    if not isinstance(model, SocketModel):
-        raise UserError(
-            f"the model '{model.info.name}' does not converse in time",
-            hint="models of the kinds openai-realtime, openai-live and gemini-live do",
-        )
-    model.conversation(script.instructions)
-    return model
+    if isinstance(model, StreamingModel):
+        return Streaming(model)
+    if isinstance(model, SocketModel) and type(model).conversation is not SocketModel.conversation:
+        return model
+    return Cascade(model, load_model(speaks) if speaks else None, TurnEnd.parse(end_of_turn))
 
 
 def _joined(folder: Path, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -200,7 +210,7 @@ class _Asked:
 
     run: Path
     system: str
-    model: SocketModel
+    model: SocketModel | InProcess
     script: Script
     folder: Path
     talks: Sequence[Conversation]
@@ -226,18 +236,21 @@ class _Asked:
                     f"the run that is replayed sent {kept.rate_hz} Hz, and '{self.system}' takes {self.model.rate_hz} Hz",
                     hint="samples are repeated as they are; replay against a model that takes the same rate",
                 )
-            return KeptUser(kept.user, kept.clean, kept.events, size)
+            return KeptUser(kept.user, kept.clean, kept.events, size, kept.rate_hz)
         if self.sounds is None:
             self.sounds = Sounds(self.source, self.folder, self.model.rate_hz)
         return ScriptedUser(self.script, talk, self.sounds, size)
 
 
-async def _all(work: Sequence[_Asked], at_once: int, progress: Tell) -> None:
+async def _all(work: Sequence[_Asked], at_once: int, progress: Tell, tell: Callable[[str], None]) -> None:
     """Holds the sessions of all systems that are not kept whole."""
     places, writing, done = asyncio.Semaphore(at_once), asyncio.Semaphore(1), 0
     jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
-    for one, talk in jobs:
-        one.user(talk)  # what is wrong in a sound is said before anything is asked
+    # What is wrong in a sound is said before anything is asked.
+    users = [(one, one.user(talk)) for one, talk in jobs]
+    for one in work:
+        if words := price_before(one.system, one.model, [user for asked, user in users if asked is one]):
+            tell(words)
     for one in work:
         await one.model.start()
     progress(0, len(jobs))
@@ -249,6 +262,7 @@ async def _all(work: Sequence[_Asked], at_once: int, progress: Tell) -> None:
         if before is None or before.status == "failed":
             async with places:
                 session = await hold(one.model, one.user(talk), talk.id, one.script)
+            session.usage = priced(one.model, session)
             # In one thread at a time, so that other sessions are not late by it.
             async with writing:
                 await asyncio.to_thread(write_session, folder, session, about)

@@ -9,17 +9,20 @@ from typing import Annotated
 
 import typer
 
-from codec_bench.terminal.options import Json, Limit, Out, Set
+from codec_bench.terminal.options import Device, Json, Limit, Out, Set
 from codec_bench.terminal.output import console, table, talk
 from codec_bench.terminal.request import parse_settings
 
 
 def converse(
-    model: Annotated[str, typer.Option("--model", help="Models that converse in time, by name, separated by commas.")] = "",
+    model: Annotated[str, typer.Option("--model", help="Models by name, separated by commas.")] = "",
     scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, or a script as YAML.")] = "embedded",
     out: Out = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of what the script draws. Default: the script's.")] = None,
     limit: Limit = None,
+    speaks: Annotated[str | None, typer.Option("--speaks", help="A model that reads aloud what a model answers in text.")] = None,
+    end_of_turn: Annotated[str, typer.Option("--end-of-turn", help="How the end of a turn is found for a model that answers whole turns: silero-vad:SECONDS or energy:SECONDS.")] = "silero-vad:0.7",
+    device: Device = "auto",
     at_once: Annotated[int, typer.Option("--at-once", min=1, help="Sessions that are held at the same time.")] = 8,
     replay: Annotated[Path | None, typer.Option("--replay", help="A run of this command whose users are repeated sample by sample.")] = None,
     remark: Annotated[bool, typer.Option("--remark", help="Mark the sessions in --out again and ask nothing.")] = False,
@@ -41,11 +44,15 @@ def converse(
             seed=seed,
             limit=limit,
             options=parse_settings(set_ or []),
+            speaks=speaks,
+            end_of_turn=end_of_turn,
+            device=device,
             at_once=at_once,
             replay=replay,
             remark=remark,
             anyway=anyway,
             on_folder=stop.on_folder,
+            on_estimate=talk,
             progress=lambda done, total: progress.tell("sessions", done, total, 0, 0.0),
         )
     if as_json:

@@ -29,6 +29,7 @@ def summarise(sessions: Sequence[Session], values: Sequence[Value]) -> dict[str,
         "reasons": dict(Counter(f"{one.status}: {one.reason}" for one in sessions if one.reason)),
         "models": sorted({session.model for session in sessions if session.model}),
         "usage": _usage(sessions),
+        "priced": sum("cost_usd" in session.usage for session in sessions),
         "lateness": _lateness(sessions),
         "measures": {name: _measure(name, [v for v in values if v.measure == name]) for name in MEASURES},
     }

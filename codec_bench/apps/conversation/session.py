@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -25,10 +26,7 @@ from codec_bench.apps.conversation.user import SaidEvent, User
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
-from codec_bench.models.endpoints.sockets import Heard, SocketModel
-
-if TYPE_CHECKING:
-    from websockets.asyncio.client import ClientConnection
+from codec_bench.models.endpoints.sockets import Heard
 
 FRAME_S = 0.02
 STALLED_S = 0.2
@@ -108,7 +106,45 @@ class _Over(Exception):
     """A session cannot go on."""
 
 
-async def hold(model: SocketModel, user: User, name: str, script: Script, *, frame_s: float = FRAME_S) -> Session:
+class TooSlow(Exception):
+    """What answers is slower than real time, so that the times of a session are those of this machine."""
+
+
+class InTime(Protocol):
+    """What a conversation is held with: a model behind a WebSocket (`models/endpoints/sockets.py` has the methods) or of this process.
+
+    Attributes
+        rate_hz, heard_hz: of the sound that it takes and gives.
+        closed: what `send` raises on a connection that is closed.
+    """
+
+    rate_hz: int
+
+    @property
+    def heard_hz(self) -> int:
+        """As the class says."""
+
+    @property
+    def closed(self) -> tuple[type[Exception], ...]:
+        """As the class says."""
+
+    def conversation(self, instructions: str) -> list[str]:
+        """What is sent first."""
+
+    def connected(self) -> AbstractAsyncContextManager[Any]:
+        """An open connection: `send` sends, and iterating gives what comes."""
+
+    def frame(self, samples: bytes) -> str | bytes:
+        """The message that carries a frame of 16-bit samples."""
+
+    def hear(self, message: Any) -> Heard:
+        """What a message that came says."""
+
+    def cut_off(self, item: str, played_s: float) -> str | None:
+        """The message that says how much of an interrupted answer was played; None for none."""
+
+
+async def hold(model: InTime, user: User, name: str, script: Script, *, frame_s: float = FRAME_S) -> Session:
     """Holds a conversation.
 
     Args:
@@ -128,6 +164,8 @@ async def hold(model: SocketModel, user: User, name: str, script: Script, *, fra
         held.status, held.reason = "failed", str(end)
     except Denied as denied:
         raise UserError(denied.reason, hint=denied.hint) from None
+    except TooSlow as slow:
+        held.status, held.reason = "refused", str(slow)
     except (Again, GivenUp) as trouble:
         held.status, held.reason = "failed", trouble.reason
     except AudioError as error:
@@ -170,9 +208,7 @@ def too_slow(late_s: np.ndarray, frame_s: float) -> str:
 class _Line:
     """An open connection with what came over it."""
 
-    def __init__(
-        self, model: SocketModel, socket: ClientConnection, held: Session, playback: Playback, script: Script
-    ) -> None:
+    def __init__(self, model: InTime, socket: Any, held: Session, playback: Playback, script: Script) -> None:
         self.model, self.socket, self.held, self.playback = model, socket, held, playback
         self.ready, self.loop = asyncio.Event(), asyncio.get_running_loop()
         self.start_s: float | None = None
@@ -187,7 +223,7 @@ class _Line:
         """Seconds since the user's first sample; negative before it."""
         return self.loop.time() - (math.inf if self.start_s is None else self.start_s)
 
-    async def send(self, message: str) -> None:
+    async def send(self, message: str | bytes) -> None:
         """Sends a message, over the simulated network if there is one."""
         if self._up is None:
             await self.socket.send(message)
@@ -208,7 +244,7 @@ class _Line:
                 self._down.put(message)
         raise _Over(f"the service closed the connection after {max(0.0, self.now_s()):.2f} s of the session")
 
-    async def _take(self, message: str | bytes) -> None:
+    async def _take(self, message: Any) -> None:
         at_s = max(0.0, self.now_s())
         heard = self.model.hear(message)
         self._check(heard)
@@ -271,8 +307,6 @@ async def _raise(tasks: Sequence[asyncio.Task[None]]) -> None:
 
 
 async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], longest_s: float) -> None:
-    from websockets.exceptions import ConnectionClosed
-
     frame_s, number = line.held.frame_s, 0
     # Sessions that begin together send their frames at different moments, so that none waits for the others.
     line.start_s = line.loop.time() + frame_s * float(random_of(0, line.held.id).random())
@@ -289,7 +323,7 @@ async def _send(line: _Line, user: User, tasks: Sequence[asyncio.Task[None]], lo
             raise _Over(f"the session was not over after {longest_s:g} s, the longest that the script allows")
         try:
             await line.send(line.model.frame(samples.tobytes()))
-        except ConnectionClosed:
+        except line.model.closed:
             await tasks[0]  # says when it was closed
         sent_s = line.now_s()
         if sent_s < before_s:

@@ -50,6 +50,9 @@ class User(Protocol):
     def tracks(self) -> tuple[np.ndarray, np.ndarray]:
         """What was sent, and the same without background, 16 bits `(samples,)`."""
 
+    def least_s(self) -> float:
+        """How many seconds are sent at least, whatever the model says."""
+
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
@@ -155,6 +158,11 @@ class ScriptedUser:
         nothing = [np.zeros(0, np.int16)]
         return np.concatenate(self._sent or nothing), np.concatenate(self._clean or nothing)
 
+    def least_s(self) -> float:
+        """As `User.least_s`."""
+        first = self.talk.turns[0].at_s if self.talk.turns else self.talk.silence_s
+        return (first or 0.0) + sum(one.samples.size for one in self.said) / self.rate_hz
+
     def _last_end_s(self) -> float:
         """When the user ended what was said last."""
         return max((event.speech[-1][1] for event in self.events if event.speech), default=0.0)
@@ -223,8 +231,10 @@ class ScriptedUser:
 class KeptUser:
     """A user whose track was kept: the same samples at the same times, whatever the model says. Arguments as `ScriptedUser` has them."""
 
-    def __init__(self, track: np.ndarray, clean: np.ndarray, events: list[SaidEvent], frame_samples: int) -> None:
-        self.events, self.size = events, frame_samples
+    def __init__(
+        self, track: np.ndarray, clean: np.ndarray, events: list[SaidEvent], frame_samples: int, rate_hz: int
+    ) -> None:
+        self.events, self.size, self.rate_hz = events, frame_samples, rate_hz
         self._track, self._clean = track, clean
 
     def frame(self, number: int, heard: Playback) -> np.ndarray | None:
@@ -235,6 +245,10 @@ class KeptUser:
     def tracks(self) -> tuple[np.ndarray, np.ndarray]:
         """As `User.tracks`."""
         return self._track, self._clean
+
+    def least_s(self) -> float:
+        """As `User.least_s`."""
+        return self._track.size / self.rate_hz
 
 
 def _background(script: Script, talk: Conversation, sounds: Sounds, said: list[Utterance]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from codec_bench.apps.conversation.distributions import QUANTILES
 from codec_bench.apps.conversation.measures import MEASURES
+from codec_bench.apps.conversation.prices import cost_words
 
 ARROWS = {True: " ↑", False: " ↓", None: ""}
 
@@ -50,5 +51,7 @@ def sentences(summary: Mapping[str, Any]) -> list[str]:
         late = system["lateness"]
         said = f"; frames were sent late by {late['p99_ms']:.1f} ms at the 99th percentile" if late["frames"] else ""
         out.append(f"{name}: sessions: {count or 'none'}{said}")
+        if words := cost_words(system):
+            out.append(f"{name}: {words}")
         out += [f"{name}: {number} × {reason}" for reason, number in system["reasons"].items()]
     return out

@@ -194,6 +194,19 @@ class Prices:
             total += ((tokens - audio) * (price or 0.0) + audio * (each_audio or 0.0)) / 1e6
         return total
 
+    def priced(self, usage: Mapping[str, float], *, sent: bool, came: bool, share: float = 1.0) -> dict[str, float]:
+        """Counts, with `cost_usd` if it is known, and `cost_unsure_usd` if it may be lower.
+
+        Args:
+            usage: as for `cost`. sent, came: as for `unsplit`. share: of the prices that is charged.
+        """
+        unsplit = self.unsplit(usage, sent=sent, came=came)
+        cost = self.cost(usage, unsplit=unsplit)
+        if cost is None:
+            return dict(usage)
+        unsure = {"cost_unsure_usd": share * self.unsure(usage, unsplit)} if unsplit else {}
+        return {**usage, "cost_usd": share * cost, **unsure}
+
     def missing(self, usage: Mapping[str, float], *, today: Date | None = None) -> tuple[str, ...]:
         """What is missing to say what an answer cost: names of prices, or of counts that the service did not report."""
         if self.until is not None and (today or Date.today()) > self.until:

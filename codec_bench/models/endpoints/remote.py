@@ -332,12 +332,7 @@ class RemoteModel(Model):
     def _priced(self, request: Request, response: Response, share: float) -> Response:
         usage = {**response.usage, **(self.prices.sent(request) if response.status == "ok" else {})}
         sent = next(clips_of(request), None) is not None
-        unsplit = self.prices.unsplit(usage, sent=sent, came=response.audio is not None)
-        cost = self.prices.cost(usage, unsplit=unsplit)
-        if cost is not None:
-            usage["cost_usd"] = share * cost
-            if unsplit:
-                usage["cost_unsure_usd"] = share * self.prices.unsure(usage, unsplit)
+        usage = self.prices.priced(usage, sent=sent, came=response.audio is not None, share=share)
         return replace(response, usage=usage)
 
     def unpriced(self, response: Response) -> tuple[str, ...]:

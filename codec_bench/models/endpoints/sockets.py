@@ -203,6 +203,13 @@ class SocketModel(RemoteModel):
             trouble.reason = clean(trouble.reason, self._secrets)
             raise
 
+    @property
+    def closed(self) -> tuple[type[Exception], ...]:
+        """What sending over a closed connection raises."""
+        from websockets.exceptions import ConnectionClosed
+
+        return (ConnectionClosed,)
+
     def conversation(self, instructions: str) -> list[str]:
         """What is sent at the beginning of a conversation in time, in which the service finds the ends of turns.
 

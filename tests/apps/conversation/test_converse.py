@@ -12,6 +12,7 @@ import yaml
 
 from codec_bench import converse
 from codec_bench.apps.conversation.kept import read_session
+from codec_bench.apps.conversation.words import sentences
 from codec_bench.errors import UserError
 
 from .conftest import MODEL
@@ -118,8 +119,8 @@ def test_a_wrong_script_is_said_with_its_field(script, tmp_path):
 
 
 def test_what_does_not_converse(script, tmp_path):
-    with pytest.raises(UserError, match="does not converse in time"):
-        converse(model="gpt-audio-1.5", scripts=script(), out=tmp_path / "out")
+    with pytest.raises(UserError, match="does not take a conversation with sound"):
+        converse(model="tts-1", scripts=script(), out=tmp_path / "out")
     with pytest.raises(UserError, match="no model was given"):
         converse(scripts=script())
     with pytest.raises(UserError, match="cannot be read"):
@@ -164,3 +165,37 @@ def test_a_session_that_failed_is_held_again(script, service, tmp_path):
     assert not converse(**asked).faults
     shutil.rmtree(tmp_path / "run" / "sessions" / MODEL / "cut")
     assert converse(remark=True, out=tmp_path / "run", page=False).summary["missing"] == 1
+
+
+def test_prices_before_and_after(script, service, tmp_path):
+    """The server counts 10 tokens of input and 20 of output an answer, which may be sound or text: 32 or 4, and 64 or 24 USD a million."""
+    options, _ = service({"": Plan()})
+    prices = {
+        "input": 4,
+        "output": 24,
+        "audio_input": 32,
+        "audio_output": 64,
+        "audio_tokens_s": 10,
+        "date": "2026-11-22",
+    }
+    told = []
+    asked = {
+        "model": MODEL,
+        "scripts": script(),
+        "out": tmp_path / "run",
+        "options": {MODEL: {**options, "prices": prices}},
+    }
+    held = converse(**asked, page=False, on_estimate=told.append)
+    (before,) = told
+    assert before.startswith(f"{MODEL}: 3 sessions with at least ") and before.endswith(
+        "not known: how long answers are"
+    )
+    seconds = float(before.split("at least ")[1].split(" s")[0])
+    usd = float(before.split("cost at least ")[1].split(" USD")[0])
+    assert usd == pytest.approx(seconds * 10 * 32 / 1e6, rel=0.1) and seconds > 2
+    system = held.summary["systems"][MODEL]
+    answers = system["usage"]["output_tokens"] / 20
+    # The service counted nothing for the session without an answer.
+    assert system["priced"] == 2 and system["usage"]["cost_usd"] == pytest.approx(answers * (10 * 32 + 20 * 64) / 1e6)
+    assert system["usage"]["cost_unsure_usd"] == pytest.approx(answers * (10 * 28 + 20 * 40) / 1e6)
+    assert any("2 of 3 sessions cost" in sentence for sentence in sentences(held.summary))

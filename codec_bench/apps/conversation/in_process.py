@@ -1,0 +1,338 @@
+"""Conversations with models of this process: those that hear and speak at once, and those that answer whole turns.
+
+Both look to `session.py` like a connection to a service: frames go in, and what the model says comes out when it is there. A model that
+answers whole turns becomes a cascade: a rule finds the end of the user's turn (`turn_ends.py`), the model is asked, and its spoken answer,
+or another model's reading of its text, is played. It stops speaking when the user has spoken for `INTERRUPTS_S`, and an
+answer that is not there yet is given up when the user goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.conversation.session import FRAME_S, STALLED_S, TooSlow
+from codec_bench.apps.conversation.turn_ends import RATE_HZ, TurnEnd
+from codec_bench.audio.clip import Clip
+from codec_bench.audio.resample import to_signal
+from codec_bench.errors import UserError
+from codec_bench.models.base import Model
+from codec_bench.models.endpoints.persistence import GivenUp
+from codec_bench.models.endpoints.sockets import Heard
+from codec_bench.models.streaming import Stream, StreamingModel
+from codec_bench.types import Audio, Message, Request, Response
+
+LEAST_S, INTERRUPTS_S = 0.1, 0.2
+BEFORE_S = 0.3
+"""How much of the sound before the first speech of a turn the model gets."""
+
+
+class _Line(ABC):
+    """What stands for a connection: it takes frames, and iterating gives what the model says."""
+
+    def __init__(self) -> None:
+        self._out: asyncio.Queue[Heard | BaseException] = asyncio.Queue()
+        self._out.put_nowait(Heard(ready=True))
+        self.loop = asyncio.get_running_loop()
+        self.instructions = ""
+
+    async def send(self, message: str | bytes) -> None:
+        """Takes the instructions, or a frame of the user's sound: 16-bit samples."""
+        if isinstance(message, str):
+            self.instructions = message
+        else:
+            self.take(message)
+
+    @abstractmethod
+    def take(self, frame: bytes) -> None:
+        """Takes a frame."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Ends what still runs."""
+
+    def __aiter__(self) -> _Line:
+        return self
+
+    async def __anext__(self) -> Heard:
+        heard = await self._out.get()
+        if isinstance(heard, BaseException):
+            raise heard
+        return heard
+
+
+class _Streamed(_Line):
+    """A model that hears and speaks at once. Its steps run in a thread, one after the other."""
+
+    def __init__(self, begin: Callable[[str], Stream]) -> None:
+        super().__init__()
+        self._begin = begin
+        self._waiting: deque[bytes] = deque()
+        self._there = asyncio.Event()
+        self._work = asyncio.create_task(self._run())
+
+    def take(self, frame: bytes) -> None:
+        """As `_Line.take`."""
+        self._waiting.append(frame)
+        self._there.set()
+        if len(self._waiting) * FRAME_S > STALLED_S and not self._work.done():
+            self._work.cancel()
+            self._out.put_nowait(
+                TooSlow(f"slower than real time: {len(self._waiting)} frames of sound waited for the model")
+            )
+
+    async def close(self) -> None:
+        """As `_Line.close`."""
+        self._work.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._work
+
+    async def _run(self) -> None:
+        try:
+            await self._steps()
+        except Exception as error:
+            # A user's own model may raise anything. The session has failed by it, and the others go on.
+            self._out.put_nowait(GivenUp(f"the model failed: {type(error).__name__}: {error}"))
+
+    async def _steps(self) -> None:
+        await self._there.wait()
+        stream = self._begin(self.instructions)
+        while True:
+            while self._waiting:
+                frame = np.frombuffer(self._waiting[0], "<i2").astype(np.float32) / 32768
+                said = _int16(await asyncio.to_thread(stream.step, frame))
+                self._waiting.popleft()
+                if said:
+                    self._out.put_nowait(Heard(sound=said))
+            self._there.clear()
+            await self._there.wait()
+
+
+class _Turns(_Line):
+    """A model that answers whole turns, behind a rule for their end."""
+
+    def __init__(self, cascade: Cascade) -> None:
+        super().__init__()
+        self.cascade = cascade
+        self.detector = cascade.rule.detector()
+        self._history: tuple[Message, ...] = ()
+        self._kept: list[np.ndarray] = []
+        self._asked: list[np.ndarray] = []
+        self._speech_s = self._quiet_s = 0.0
+        self._open, self._number, self._playing_until_s = False, 0, 0.0
+        self._answer: asyncio.Task[None] | None = None
+
+    def take(self, frame: bytes) -> None:
+        """As `_Line.take`."""
+        samples = np.frombuffer(frame, "<i2").astype(np.float32) / 32768
+        self._kept.append(samples)
+        for speech in self.detector.push(samples):
+            self._speech() if speech else self._quiet()
+        if not self._open:
+            del self._kept[: max(0, len(self._kept) - round((BEFORE_S + LEAST_S) / FRAME_S))]
+
+    async def close(self) -> None:
+        """As `_Line.close`."""
+        if self._answer is not None:
+            self._answer.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._answer
+
+    def _speech(self) -> None:
+        self._speech_s += self.detector.window_s
+        self._quiet_s = 0.0
+        if self._speech_s < LEAST_S:
+            return
+        self._open = True
+        if self._answer is not None and not self._answer.done():
+            self._answer.cancel()
+            self._kept = self._asked + self._kept
+            self._answer = None
+        if self._speech_s >= INTERRUPTS_S and self.loop.time() < self._playing_until_s:
+            self._playing_until_s = 0.0
+            self._out.put_nowait(Heard(stops=True, ended="cut"))
+
+    def _quiet(self) -> None:
+        self._speech_s = 0.0
+        self._quiet_s += self.detector.window_s
+        if self._open and self._quiet_s >= self.cascade.rule.silence_s:
+            self._open = False
+            self._asked, self._kept = self._kept, []
+            self._number += 1
+            self._answer = asyncio.create_task(self._say(np.concatenate(self._asked)))
+
+    async def _say(self, samples: np.ndarray) -> None:
+        turn = Message("user", (Clip(Audio(samples[None], RATE_HZ), f"turn {self._number}"),))
+        try:
+            told = (Message("system", (self.instructions,)),) if self.instructions else ()
+            response, sound = await self.cascade.spoken(f"turn-{self._number}", (*told, *self._history, turn))
+        except GivenUp as trouble:
+            self._out.put_nowait(trouble)
+            return
+        said = (response.text,) if response.text else (Clip(sound),)
+        self._history = (*self._history, turn, Message("assistant", said))
+        signal = _int16(to_signal(sound, self.cascade.heard_hz))
+        self._playing_until_s = max(self._playing_until_s, self.loop.time()) + len(signal) / 2 / self.cascade.heard_hz
+        self._out.put_nowait(
+            Heard(
+                sound=signal,
+                text=response.text or "",
+                answer=f"answer-{self._number}",
+                ended="whole",
+                model=response.served.get("model"),
+                usage=response.usage,
+            )
+        )
+
+
+class InProcess(ABC):
+    """A model of this process as `session.hold` wants it; see `session.InTime`."""
+
+    rate_hz: int
+    heard_hz: int
+    closed: tuple[type[Exception], ...] = ()
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.info = model, model.info
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """As `Model.identity`."""
+        return self.model.identity
+
+    async def start(self) -> None:
+        """As `Model.start`."""
+        await self.model.start()
+
+    async def close(self) -> None:
+        """As `Model.close`."""
+        await self.model.close()
+
+    def conversation(self, instructions: str) -> list[str]:
+        """The instructions are all that is told before the first frame."""
+        return [instructions] if instructions else []
+
+    def frame(self, samples: bytes) -> bytes:
+        """A frame is sent as it is."""
+        return samples
+
+    def hear(self, message: Any) -> Heard:
+        """What comes is what was heard."""
+        return message
+
+    def cut_off(self, item: str, played_s: float) -> str | None:
+        """Nothing is told: the line knows by itself what it was saying."""
+        return None
+
+    @asynccontextmanager
+    async def connected(self) -> AsyncIterator[_Line]:
+        """A line for one session, as long as the `with` block lasts."""
+        line = self.line()
+        try:
+            yield line
+        finally:
+            await line.close()
+
+    @abstractmethod
+    def line(self) -> _Line:
+        """Opens a line for a session."""
+
+
+class Streaming(InProcess):
+    """A model that hears and speaks at once."""
+
+    def __init__(self, model: StreamingModel) -> None:
+        super().__init__(model)
+        self.rate_hz, self.heard_hz = model.rate_hz, model.heard_hz
+        self._open = model.open
+
+    def line(self) -> _Line:
+        """As `InProcess.line`."""
+        return _Streamed(self._open)
+
+
+class Cascade(InProcess):
+    """A model that answers whole turns, behind a rule for their end.
+
+    Args:
+        model: hears the user's turns. speaks: reads its answers aloud if they are texts; None if they are sound.
+        rule: for the end of a turn.
+
+    Raises:
+        UserError: the model does not take sound, or nobody speaks.
+    """
+
+    rate_hz, heard_hz = RATE_HZ, 24_000
+
+    def __init__(self, model: Model, speaks: Model | None, rule: TurnEnd) -> None:
+        super().__init__(model)
+        if "audio" not in model.info.inputs or model.info.reads != "messages":
+            raise UserError(
+                f"the model '{model.info.name}' does not take a conversation with sound",
+                hint="put a recogniser before it, with a config of the kind cascade",
+            )
+        if speaks is None and "audio" not in model.info.outputs:
+            raise UserError(
+                f"the model '{model.info.name}' answers in text, and nobody speaks it",
+                hint="--speaks NAME names a model that does",
+            )
+        if speaks is not None and "audio" not in speaks.info.outputs:
+            raise UserError(f"the model '{speaks.info.name}' does not speak", hint="codec-bench list models")
+        self.speaks, self.rule = speaks, rule
+        self._places = asyncio.Semaphore(model.concurrency)
+
+    @property
+    def identity(self) -> Mapping[str, Any]:
+        """The model's, that of the one that speaks, and the rule."""
+        speaks = dict(self.speaks.identity) if self.speaks is not None else None
+        return {**self.model.identity, "end_of_turn": str(self.rule), "speaks": speaks}
+
+    async def start(self) -> None:
+        """Starts both models."""
+        await self.model.start()
+        if self.speaks is not None:
+            await self.speaks.start()
+
+    async def close(self) -> None:
+        """Closes both models."""
+        await self.model.close()
+        if self.speaks is not None:
+            await self.speaks.close()
+
+    def line(self) -> _Line:
+        """As `InProcess.line`."""
+        return _Turns(self)
+
+    async def spoken(self, name: str, messages: tuple[Message, ...]) -> tuple[Response, Audio]:
+        """The answer to a turn and its sound.
+
+        Raises:
+            GivenUp: there is none.
+        """
+        async with self._places:
+            asked = Request(name, messages, wants="text" if self.speaks is not None else "audio")
+            response = _there(await self.model.ask(asked), "answer")
+            if self.speaks is None:
+                sound = response.audio
+            else:
+                read = await self.speaks.ask(Request(name, fields={"text": response.text or ""}, wants="audio"))
+                sound = _there(read, "reading").audio
+        if sound is None:
+            raise GivenUp("the model gave no sound")
+        return response, sound
+
+
+def _there(response: Response, what: str) -> Response:
+    if response.status != "ok":
+        raise GivenUp(f"the {what} {response.status}: {response.reason}")
+    return response
+
+
+def _int16(samples: np.ndarray) -> bytes:
+    return np.clip(np.rint(np.asarray(samples, np.float32) * 32768.0), -32768, 32767).astype("<i2").tobytes()

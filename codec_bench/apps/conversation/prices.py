@@ -1,0 +1,45 @@
+"""What sessions cost: before, from what the user will say at least; afterwards, from what the service counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.user import User
+from codec_bench.models.endpoints.remote import RemoteModel
+
+
+def price_before(name: str, model: Any, users: Sequence[User]) -> str:
+    """What sessions with a model will cost at least, as a sentence; empty for a model without prices.
+
+    The sound of a session is sent as long as it lasts, and that depends on the answers.
+    """
+    if not isinstance(model, RemoteModel) or not model.prices.known or not users:
+        return ""
+    sound_s = sum(user.least_s() for user in users)
+    least, _, unknown = model.prices.bounds(sound_s=sound_s, text_bytes=0, characters=0, most_tokens=None, speaks=True)
+    missing = ", ".join(dict.fromkeys([*unknown, "how long answers are"]))
+    day = model.prices.date or "an unknown day"
+    return (
+        f"{name}: {len(users)} sessions with at least {sound_s:.0f} s of sent sound will cost at least {least:.2g} USD by the prices of "
+        f"{day}; not known: {missing}"
+    )
+
+
+def priced(model: Any, session: Session) -> dict[str, float]:
+    """What a session counted, with its cost where the model's prices and the counts give one."""
+    if not isinstance(model, RemoteModel) or not session.sent_s:
+        return session.usage
+    sent = {"sent_audio_s": session.duration_s} if model.prices.counts("audio_minute") else {}
+    return model.prices.priced({**session.usage, **sent}, sent=True, came=bool(session.packets))
+
+
+def cost_words(system: Mapping[str, Any]) -> str:
+    """What the sessions of a system in the summary cost, as a sentence; empty where no session has a cost."""
+    if not system["priced"]:
+        return ""
+    usage, count = system["usage"], sum(system["sessions"].values())
+    unsure = usage.get("cost_unsure_usd", 0.0)
+    low = f"{usage['cost_usd'] - unsure:.3g} to " if unsure else ""
+    return f"{system['priced']} of {count} sessions cost {low}{usage['cost_usd']:.3g} USD by what was counted and the prices of its config"

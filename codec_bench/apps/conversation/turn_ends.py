@@ -1,0 +1,133 @@
+"""Rules by which the end of a user's turn is found, for models that answer whole turns.
+
+A rule is written as `silero-vad:0.7` or `energy:0.7`: what finds speech, and how many seconds without any end a turn. Both hear the user as
+they come, and neither looks ahead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from codec_bench.apps.conversation.activity import WINDOW_S, levels_dbfs
+from codec_bench.errors import MissingExtra, UserError
+
+RATE_HZ = 16_000
+SPEECH_DBFS = -45.0
+"""The level from which a window is speech to `energy`."""
+SILERO_SAMPLES, SILERO_CONTEXT = 512, 64
+SILERO_THRESHOLD = 0.5
+
+
+class Detector(Protocol):
+    """Finds speech in windows of `window_s`."""
+
+    window_s: float
+
+    def push(self, samples: np.ndarray) -> Iterator[bool]:
+        """Takes float32 `(samples,)` at `RATE_HZ`; for every window that is whole by now, whether it is speech."""
+
+
+class _Windows:
+    """Cuts what comes into windows."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.window_s = size, size / RATE_HZ
+        self._rest = np.zeros(0, np.float32)
+
+    def whole(self, samples: np.ndarray) -> Iterator[np.ndarray]:
+        """The windows that are whole by now."""
+        rest = np.concatenate([self._rest, samples])
+        count = rest.size // self.size
+        self._rest = rest[count * self.size :]
+        yield from rest[: count * self.size].reshape(count, self.size)
+
+
+class Energy(_Windows):
+    """Speech is where a window of 10 ms has more than `SPEECH_DBFS`."""
+
+    def __init__(self) -> None:
+        super().__init__(round(WINDOW_S * RATE_HZ))
+
+    def push(self, samples: np.ndarray) -> Iterator[bool]:
+        """As `Detector.push`."""
+        for window in self.whole(samples):
+            yield bool(levels_dbfs(window, RATE_HZ)[0] > SPEECH_DBFS)
+
+
+class Silero(_Windows):
+    """The network of silero-vad 6 that comes with faster-whisper, window by window of 32 ms, with its state.
+
+    Source: https://github.com/snakers4/silero-vad, licence MIT; equal to faster-whisper's own pass over the whole sound.
+
+    Raises:
+        MissingExtra: faster-whisper or onnxruntime is not installed.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(SILERO_SAMPLES)
+        try:
+            from faster_whisper.vad import get_vad_model
+
+            self._session = get_vad_model().session
+        except (ImportError, RuntimeError) as error:
+            raise MissingExtra("silero-vad", "faster-whisper", "asr", "--end-of-turn energy:0.7 needs none") from error
+        self._state = [np.zeros((1, 1, 128), np.float32) for _ in range(2)]
+        self._before = np.zeros(SILERO_CONTEXT, np.float32)
+
+    def push(self, samples: np.ndarray) -> Iterator[bool]:
+        """As `Detector.push`."""
+        yield from (share >= SILERO_THRESHOLD for share in self.shares(samples))
+
+    def shares(self, samples: np.ndarray) -> Iterator[float]:
+        """How probable speech is in every window that is whole by now."""
+        for window in self.whole(samples):
+            given = np.concatenate([self._before, window])[None]
+            out, *self._state = self._session.run(None, {"input": given, "h": self._state[0], "c": self._state[1]})
+            self._before = window[-SILERO_CONTEXT:]
+            yield float(out.ravel()[0])
+
+
+DETECTORS: dict[str, Callable[[], Detector]] = {"silero-vad": Silero, "energy": Energy}
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """A rule.
+
+    Args:
+        name: of the detector. silence_s: how long without speech ends a turn.
+    """
+
+    name: str
+    silence_s: float
+
+    @classmethod
+    def parse(cls, text: str) -> TurnEnd:
+        """Reads a rule.
+
+        Raises:
+            UserError: the name is unknown, or the number is none.
+        """
+        name, _, number = text.partition(":")
+        try:
+            seconds = float(number)
+        except ValueError:
+            seconds = math.nan
+        if name not in DETECTORS or not 0.05 <= seconds <= 10:
+            raise UserError(
+                f"the rule for the end of a turn is '{text}'; expected {' or '.join(DETECTORS)}, a colon, and 0.05 to 10 seconds",
+                hint="--end-of-turn silero-vad:0.7",
+            )
+        return cls(name, seconds)
+
+    def detector(self) -> Detector:
+        """A detector for one session. Raises as its class."""
+        return DETECTORS[self.name]()
+
+    def __str__(self) -> str:
+        return f"{self.name}:{self.silence_s:g}"
