@@ -37,6 +37,8 @@ from codec_bench.store.judge_tests import NOT_TESTED, judge_words, kept_test
 from codec_bench.store.record import Run
 from codec_bench.types import Audio, Request, Response, Score
 
+BASELINE = "baseline"
+"""The column with the other answer, where neither the command nor the rubric names another baseline."""
 WRITE_VERDICTS = 64
 WRITE_S = 1.0
 
@@ -152,7 +154,8 @@ class _Verdicts:
 
     def _asked(self, exchange: Exchange, answer: Answer, sound: Clip | None) -> list[Request] | Score:
         """The requests about one answer, with the baseline's answer beside it where the rubric prefers one of two."""
-        metric, column = self._metric, self._metric.rubric.baseline
+        metric = self._metric
+        column = metric.rubric.baseline or (BASELINE if BASELINE in answer.fields else None)
         if not metric.prefers:
             return metric.requests(answer, sound, self._seed)
         if self._baseline is not None and self._baseline.folder.resolve() == self._run.folder.resolve():
@@ -170,8 +173,13 @@ class _Verdicts:
         return metric.requests(answer, sound, self._seed, beside)
 
     def _reading(self, exchange: Exchange) -> Reading:
-        """What the judge is given of an answer: what was read of it when it was scored, or all of it."""
+        """What the judge is given of an answer in words: what was read of it when it was scored, or all of it.
+
+        A judge that hears is given the sound, whether or not there are words to it.
+        """
         reading = exchange.reading or Reading(None, None, "the answer was not read")
+        if self._metric.rubric.hears and exchange.answer_path is not None and reading.parsed is None:
+            return Reading(reading.transcript, reading.transcript or exchange.answer.text or "", None)
         if not self._metric.reads_raw:
             return reading
         whole = reading.transcript or exchange.answer.text

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import re
 from contextlib import closing
 
+import numpy as np
 import pytest
+import soundfile
 import yaml
 from local_http import Connection, LocalServer
 
@@ -112,6 +116,115 @@ def test_it_may_be_a_kept_run_or_the_expected_answer(ask, tmp_path):
     ask("long", out="kept", phase="answers")
     assert entry(ask("mixed", baseline=str(tmp_path / "kept")), "mixed").value == 0.5
     assert entry(ask("mixed", out="expected"), "mixed").value == pytest.approx((1 + 0.5 + 1) / 3)
+
+
+def test_it_may_be_a_column_of_the_data(ask, tmp_path):
+    definition = {
+        **DEFINITION,
+        "data": {**DEFINITION["data"], "columns": {**DEFINITION["data"]["columns"], "baseline": "other"}},
+    }
+    (tmp_path / "mine" / "benchmark.yaml").write_text(yaml.safe_dump(definition))
+    rows = [{"id": f"q{n}", "q": f"question {n}", "right": "x" * 20, "other": "x" * 30} for n in range(COUNT)]
+    (tmp_path / "mine" / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert entry(ask("mixed", out="column"), "mixed").value == pytest.approx(
+        (1 + 0 + 1) / 3
+    )  # 60, 20 and 40 against 30
+    # What the command names stands before the column.
+    assert entry(ask("mixed", "long", out="named", baseline="long"), "mixed").value == 0.5
+
+
+SPEECH = {
+    "version": 1, "title": "Spoken", "summary": "Texts to be read.", "category": "TTS", "kind": "generation", "language": "en", "wants": "audio",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"text": "text", "audio": "sound"}, "optional": ["audio"]},
+    "prompt": {"messages": [{"content": ["Read: {{ text }}"]}]}, "metrics": ["rating[pair-speech]"], "primary": "rating[pair-speech]",
+}  # fmt: skip
+READER = """
+import numpy as np
+from codec_bench.models.base import Model, ModelInfo
+from codec_bench.types import Audio, Response
+class Reader(Model):
+    info = ModelInfo("{name}", outputs=("audio",))
+    identity = {{"reads": "{name}"}}
+    async def ask(self, request):
+        n = int(request.messages[-1].content[0].split()[-1])
+        noise = np.random.default_rng(n).normal(size=8000) * np.hanning(8000)
+        return Response(audio=Audio(({levels}[n % 3] * noise / np.abs(noise).max()).astype(np.float32), 16000))
+"""
+LEVELS = {"loud": (0.4, 0.4, 0.4), "quiet": (0.1, 0.1, 0.1), "changing": (0.6, 0.2, 0.4)}
+
+
+@pytest.fixture
+def read(tmp_path, monkeypatch):
+    """Lets models read texts aloud before a judge that hears two sounds and takes the louder: the entry of a model, and what the judge heard."""
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "spoken"
+    folder.mkdir()
+    (folder / "benchmark.yaml").write_text(yaml.safe_dump(SPEECH))
+    for name, levels in LEVELS.items():
+        (tmp_path / f"{name}.py").write_text(READER.format(name=name, levels=levels))
+    rows = []
+    for n in range(COUNT):
+        noise = np.random.default_rng(n).normal(size=8000) * np.hanning(8000)
+        soundfile.write(folder / f"{n}.wav", 0.3 * noise / np.abs(noise).max(), 16000)
+        rows.append({"id": f"t{n}", "text": f"text {n}", "sound": f"{n}.wav"})
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    heard = []
+
+    class Chat(Connection):
+        def do_POST(self):
+            parts = json.loads(self.body())["messages"][-1]["content"]
+            sounds = [base64.b64decode(p["input_audio"]["data"]) for p in parts if p["type"] == "input_audio"]
+            peaks = [round(float(np.abs(soundfile.read(io.BytesIO(sound))[0]).max()), 2) for sound in sounds]
+            heard.append(tuple(peaks))
+            said = "tie" if peaks[0] == peaks[1] else "first" if peaks[0] > peaks[1] else "second"
+            choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+            self.send_json(200, {"model": "j", "choices": [choice], "usage": {}})
+
+        def do_GET(self):
+            self.send_json(404, {})
+
+    with closing(LocalServer(Chat)) as http:
+
+        def run(*models, baseline=None, **how):
+            named = [str(tmp_path / f"{model}.py:Reader") for model in models]
+            outcome = run_benchmark(
+                benchmark=str(folder), model=named, judge="openai-chat", page=False, workers=1, **{"out": tmp_path / "out", **how},
+                baseline=str(tmp_path / f"{baseline}.py:Reader") if baseline in LEVELS else baseline,
+                options={"openai-chat": {"base_url": f"{http.url}/v1", "model": "j", "inputs": ["text", "audio"]}},
+            )  # fmt: skip
+            (found,) = (one for (_, name), one in outcome.runs.items() if models[0] in name)
+            return summarise(found).systems[next(iter(found.systems))].metrics["rating[pair-speech]"], heard
+
+        yield run
+
+
+def test_spoken_answers_are_heard_beside_the_sound_of_the_data_in_both_orders(read):
+    found, heard = read("changing")
+    assert found.value == pytest.approx((1 + 0 + 1) / 3) and found.compared.changed == 0  # 0.6, 0.2 and 0.4 against 0.3
+    assert (
+        sorted(set(heard)) == [(0.2, 0.3), (0.3, 0.2), (0.3, 0.4), (0.3, 0.6), (0.4, 0.3), (0.6, 0.3)]
+        and len(heard) == 2 * COUNT
+    )
+
+
+def test_spoken_answers_are_heard_beside_those_of_a_system_of_the_run_and_of_a_kept_run(read, tmp_path):
+    found, heard = read("changing", "loud", baseline="loud")
+    assert (
+        found.value == 0.5
+        and found.compared.ties == pytest.approx(1 / 3)
+        and (0.4, 0.6) in heard
+        and (0.6, 0.4) in heard
+    )
+    read("quiet", out=tmp_path / "kept")
+    found, _ = read("changing", out=tmp_path / "other", baseline=str(tmp_path / "kept"))
+    assert found.value == 1.0 and "beside-quiet-" in found.protocol
+
+
+def test_a_baseline_without_sound_is_no_loss(read, tmp_path):
+    rows = [{"id": f"t{n}", "text": f"text {n}"} for n in range(COUNT)]
+    (tmp_path / "spoken" / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found, heard = read("changing")
+    assert found.value is None and found.missing == {"refused": COUNT} and not heard
 
 
 def test_a_verdict_that_changes_with_the_order_is_a_tie_and_is_counted(ask, taste):

@@ -52,7 +52,7 @@ class Rubric(BaseModel):
         aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers in which
             it finds none. Null for rubrics that rate.
         baseline: for `preferred`, what the other answer is where the command names no baseline: a column with a text, or `audio` for the
-            question's sound. Null takes the expected answer.
+            question's sound. Null takes the column `baseline`, or the expected answer where the data have no such column.
         reply: how a reply is read: `rating` (one number in the range), `pair` (two), `preferred` (the better of two, or a tie; a
             verdict that changes with the order is a tie), `yes-no`, `letter`, or the name of a
             published reader (see `codec_bench.benchmark.judge.replies`).
