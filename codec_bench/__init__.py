@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from codec_bench.apps.conversation.api import converse
     from codec_bench.apps.judging.api import judge_check
     from codec_bench.apps.judging.compare import judge_compare
+    from codec_bench.apps.judging.strengths import judge_strengths
     from codec_bench.apps.leaderboards.api import leaderboard
     from codec_bench.apps.listening.api import export_listening, import_listening
     from codec_bench.apps.profiling.api import profile
@@ -70,6 +71,7 @@ __all__ = [
     "interval",
     "judge_check",
     "judge_compare",
+    "judge_strengths",
     "leaderboard",
     "list_names",
     "load_codec",
@@ -121,6 +123,7 @@ _HOMES = {
     "codec_bench.apps.agreement.metrics_api": ("metric_agreement",),
     "codec_bench.apps.judging.api": ("judge_check",),
     "codec_bench.apps.judging.compare": ("judge_compare",),
+    "codec_bench.apps.judging.strengths": ("judge_strengths",),
     "codec_bench.apps.agreement.stability": ("metric_stability",),
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),

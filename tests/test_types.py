@@ -22,7 +22,7 @@ import numpy as np
 from codec_bench import (
     Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, agreement, build, compare, converse, error_rate, evaluate,
     doctor, export,
-    export_listening, import_listening, interval, judge_check, judge_compare, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement, metric_stability, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score,
+    export_listening, import_listening, interval, judge_check, judge_compare, judge_strengths, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement, metric_stability, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score,
     show, site, validate, verify_batching, write_figures,
 )
 from codec_bench.models.base import Model, ModelInfo
@@ -67,6 +67,7 @@ shift: float | None = metric_stability("stoi,snr", limit=2).rows[0].mean_shift
 talked: Path = converse(model="./mine.py:Mine", limit=2).folder
 apart: float | None = judge_check("gpt-4o-audio", per_kind=4).test.parts["hearing"].j.value
 moved: float | None = judge_compare([folder], ["old", "new"], out="runs/new")[0].offset.value
+strongest: float | None = judge_strengths([folder])[0].found.systems[0].points
 page: Path = export_listening(runs=[run], kind="mushra", items=8).page
 raters: int = len(import_listening(["anna.json"], key="listening.key.json").raters)
 

@@ -69,8 +69,13 @@ def label_of(folder: str | None, model: str | None, benchmark: str) -> str:
     if folder is None or model is not None:
         return model or ""
     with closing(Run(kept_run(folder, benchmark))) as run:
-        asked = json.dumps((run.meta.get("fingerprint") or {}).get("asked"), sort_keys=True)
-        return f"{next(iter(run.systems))}-{hashlib.blake2b(asked.encode(), digest_size=4).hexdigest()}"
+        return label_of_run(run)
+
+
+def label_of_run(run: Run) -> str:
+    """What a kept run is called as a baseline: its system, with a hash of what it was asked."""
+    asked = json.dumps((run.meta.get("fingerprint") or {}).get("asked"), sort_keys=True)
+    return f"{next(iter(run.systems))}-{hashlib.blake2b(asked.encode(), digest_size=4).hexdigest()}"
 
 
 def kept_run(named: str, benchmark: str) -> Path:

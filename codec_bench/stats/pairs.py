@@ -6,8 +6,9 @@ How it is done
     Strengths are those of Bradley and Terry (1952) with Davidson's ties (1970): A wins with odds p(A), B with p(B), and they tie with
     nu * sqrt(p(A) * p(B)). The likelihood is that of a log-linear model and has one maximum, which Newton's method finds. Without a tie nu is 0.
     The intervals are percentiles over `DRAWS` sets of items that are drawn with replacement (clusters where they are known), each fitted anew.
-    A strength is finite only where, among any two groups of systems, each has won against the other or tied (Ford 1957). Draws in
-    which that does not hold are counted, and where they are more than `MOST_LOST` there is no interval.
+    A strength is finite only where, among any two groups of systems, each has won against the other or tied (Ford 1957), and where ties are
+    not explained by an ever larger nu: of wins and ties alone, such as 11 wins and a tie, the likelihood grows without an end. Draws in which
+    that does not hold are counted, and where they are more than `MOST_LOST` there is no interval.
 
 Conventions
     A strength is in points of the Elo scale: 400 points are odds of 10 to 1. The mean of all systems is 0.
@@ -138,7 +139,7 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
     spread, each = elo_spread(duels, seed=seed), {name: sum(name in duel[:2] for duel in duels) for name in names}
     whole = table.sum(axis=0)[None]
     if not _finite(whole, sides, len(names))[0]:
-        told = "some systems won or lost all of their comparisons with the others, so that no finite strength explains them"
+        told = "some systems won or lost all of their comparisons with the others, ties aside, so that no finite strength explains them"
         return Strengths(
             [Strength(name, None, None, None, *spread[name], each[name]) for name in names],
             0.0,
@@ -211,14 +212,26 @@ def _counted(duels: Sequence[Duel], pairs: Sequence[tuple[str, str]], codes: np.
 
 
 def _finite(counts: np.ndarray, sides: np.ndarray, systems: int) -> np.ndarray:
-    """Whether strengths are finite: whether each system reaches each other one by wins and ties, bool `(draws,)`."""
+    """Whether strengths are finite, bool `(draws,)`: whether there is no direction in which the likelihood grows without an end.
+
+    One in which nu stays is a group that never lost or tied to the others. One in which nu grows by t with the strengths has, where a
+    beat b, at least 2 t between them, and where they tied, at most 2 t: it is there unless such steps lead around in a circle that rises.
+    """
     reach = np.broadcast_to(np.eye(systems, dtype=bool), (len(counts), systems, systems)).copy()
+    steps = np.where(reach, 0.0, -np.inf)
     for n, (a, b) in enumerate(sides):
-        reach[:, a, b] |= (counts[:, n, 0] + counts[:, n, 2]) > 0
-        reach[:, b, a] |= (counts[:, n, 1] + counts[:, n, 2]) > 0
+        won, lost, tied = (counts[:, n, k] > 0 for k in range(3))
+        reach[:, a, b] |= won | tied
+        reach[:, b, a] |= lost | tied
+        steps[:, b, a] = np.where(won, 1.0, np.where(tied, -1.0, -np.inf))
+        steps[:, a, b] = np.where(lost, 1.0, np.where(tied, -1.0, -np.inf))
     for _ in range(max(1, int(np.ceil(np.log2(systems))))):
         reach = np.matmul(reach.astype(np.int32), reach.astype(np.int32)) > 0
-    return np.asarray(reach.reshape(len(counts), -1).all(axis=1))
+    for k in range(systems):
+        steps = np.maximum(steps, steps[:, :, k, None] + steps[:, k, None, :])
+    rises = np.diagonal(steps, axis1=1, axis2=2).max(axis=1) > 0
+    both = (counts[:, :, 2] > 0).any(axis=1) & (counts[:, :, :2] > 0).any(axis=(1, 2))
+    return np.asarray(reach.reshape(len(counts), -1).all(axis=1) & (rises | ~both))
 
 
 def _fitted(counts: np.ndarray, sides: np.ndarray, systems: int) -> tuple[np.ndarray, np.ndarray]:

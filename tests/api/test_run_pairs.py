@@ -15,7 +15,9 @@ import yaml
 from local_http import Connection, LocalServer
 
 from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.apps.judging.strengths import OF_THE_DATA, judge_strengths
 from codec_bench.errors import UserError
+from codec_bench.stats.pairs import Duel, strengths
 from codec_bench.stats.summary import summarise
 
 METRIC = "rating[pair-answers]"
@@ -85,12 +87,12 @@ def ask(tmp_path, monkeypatch, taste):
     for name, lengths in LENGTHS.items():
         (tmp_path / f"{name}.py").write_text(MODEL.format(name=name, lengths=[lengths(n) for n in range(3)]))
 
-    def run(*models, out="out", baseline=None, **how):
-        named = [str(tmp_path / f"{model}.py:Teller") for model in models]
+    def run(*models, out="out", baseline=None, model_of_judge="j", also=None, **how):
+        named = [str(tmp_path / f"{model}.py:Teller") for model in (*models, *([also] if also else []))]
         return run_benchmark(
             benchmark=str(folder), model=named, judge="openai-chat", out=tmp_path / out, page=False, workers=1,
             baseline=str(tmp_path / f"{baseline}.py:Teller") if baseline in LENGTHS else baseline,
-            options={"openai-chat": {"base_url": taste[1], "model": "j"}}, **how,
+            options={"openai-chat": {"base_url": taste[1], "model": model_of_judge}}, **how,
         )  # fmt: skip
 
     return run
@@ -258,3 +260,49 @@ def test_a_baseline_that_is_none_is_one_sentence(ask, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="holds none"):
         ask("mixed", baseline=str(tmp_path / "empty"))
+
+
+def test_strengths_of_many_systems_come_from_the_verdicts_of_their_runs(ask, taste, tmp_path, command):
+    usual = taste[0].says
+    # The shorter one is preferred where the baseline's answer has 40 letters and the other one 20, so that nobody wins throughout.
+    taste[0].says = staticmethod(lambda a, b: usual(b, a) if {len(a), len(b)} == {10, 20} else usual(a, b))
+    ask("mixed", "short", "long", out="beside-long", baseline="long")
+    ask("short", out="of-data")
+    ask("mixed", out="kept", baseline=str(tmp_path / "beside-long" / "mine" / "short"))
+    (one,) = judge_strengths([tmp_path / "beside-long", tmp_path / "of-data", tmp_path / "kept"])
+    assert (one.benchmark, one.judge, list(one.served), one.lost) == ("mine", "openai-chat:j", ["j"], 0)
+    # The same duels, counted by hand from the lengths: the kept run that was a baseline is the system of that name.
+    lengths = {name: [of(n) for n in range(COUNT)] for name, of in LENGTHS.items()} | {OF_THE_DATA: [20] * COUNT}
+    duels = []
+    for a, b in (("mixed", "long"), ("short", "long"), ("short", OF_THE_DATA), ("mixed", "short")):
+        for n in range(COUNT):
+            x, y = lengths[a][n], lengths[b][n]
+            said = 0.5 if x == y else float((x > y) != ({x, y} == {10, 20}))
+            duels.append(Duel(a, b, said, f"q{n}"))
+    assert one.found == strengths(duels) and one.found.duels == 4 * COUNT and one.found.units == COUNT
+    code, out, err = command("judge", "strengths", tmp_path / "beside-long", tmp_path / "of-data", tmp_path / "kept")
+    assert code == 0 and "this judge was not tested" in " ".join(out.split()) and "mixed" in out, err
+    code, out, _ = command("judge", "strengths", tmp_path / "beside-long", "--json")
+    assert code == 0 and [held["system"] for held in json.loads(out)[0]["found"]["systems"]] == [
+        "long",
+        "mixed",
+        "short",
+    ]
+
+
+def test_verdicts_of_two_judges_are_not_mixed_and_bad_input_is_one_sentence(ask, taste, tmp_path):
+    ask("mixed", "long", baseline="long")
+    ask("short", out="data", model_of_judge="k")
+    ask("mixed", out="third", model_of_judge="k", baseline="long", also="long")
+    runs = [tmp_path / "out", tmp_path / "data", tmp_path / "third"]
+    found = judge_strengths(runs)
+    assert [(one.judge, len(one.found.systems)) for one in found] == [("openai-chat:j", 2), ("openai-chat:k", 0)]
+    groups = "fall into groups that were never compared with each other: long, mixed and short, the answer of the data"
+    assert groups in found[1].found.note
+    with pytest.raises(UserError, match="never compared with each other"):
+        judge_strengths(runs[1:])
+    with pytest.raises(UserError, match="two runs compare 'mixed' with 'long' on 'mine'"):
+        judge_strengths([tmp_path / "out", tmp_path / "out"])
+    ask("mixed", out="unmarked", phase="answers")
+    with pytest.raises(UserError, match="the runs hold no verdicts on pairs of answers"):
+        judge_strengths(tmp_path / "unmarked")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import interval
-from codec_bench.stats.pairs import POINTS, Duel, elo, elo_spread, strengths, win_rate
+from codec_bench.stats.pairs import POINTS, Duel, _finite, elo, elo_spread, strengths, win_rate
 
 NAMES = ("a", "b", "c", "d")
 TRUE = np.array([1.0, 0.3, -0.2, -1.1])
@@ -105,6 +105,40 @@ def test_a_graph_that_is_not_connected_is_one_sentence():
 def test_who_always_wins_has_no_finite_strength():
     found = strengths([Duel("a", "b", 1.0, n) for n in range(20)] + [Duel("b", "c", n % 2, n) for n in range(20)])
     assert all(one.points is None for one in found.systems) and "no finite strength" in found.note
+
+
+def test_wins_and_ties_alone_have_no_finite_strength():
+    """Of 11 wins and a tie the likelihood grows with the strength, if nu grows with it."""
+    found = strengths([Duel("a", "b", 1.0, n) for n in range(11)] + [Duel("a", "b", 0.5, 11)])
+    assert all(one.points is None for one in found.systems) and "ties aside" in found.note
+    likelihood = []
+    for half in (1.0, 2.0, 4.0, 8.0):  # of the difference; nu so that a tie has 1 of 12
+        parts = np.array([np.exp(half), np.exp(-half), np.exp(half) / 11])
+        likelihood.append(11 * np.log(parts[0] / parts.sum()) + np.log(parts[2] / parts.sum()))
+    assert likelihood == sorted(likelihood)
+
+
+def test_strengths_are_finite_exactly_where_no_direction_raises_the_likelihood():
+    """Against a linear program over all directions of strengths and nu."""
+    draw, sides = np.random.default_rng(2), np.array([[0, 1], [0, 2], [1, 2]])
+    counts = draw.integers(1, 3, (400, 3, 3)) * (draw.random((400, 3, 3)) < 0.45)
+    counts = counts[
+        (counts.sum(axis=2) > 0).all(axis=1) & (counts[:, :, 2].any(axis=1)) & counts[:, :, :2].any(axis=(1, 2))
+    ]
+    eta = [[np.eye(4)[a], np.eye(4)[b], np.eye(4)[3] + (np.eye(4)[a] + np.eye(4)[b]) / 2] for a, b in sides]
+    expected = []
+    for table in counts:
+        rises = [eta[n][k] - eta[n][m] for n in range(3) for k in range(3) if table[n, k] for m in range(3) if m != k]
+        best = linprog(
+            -np.sum(rises, axis=0),
+            A_ub=-np.array(rises),
+            b_ub=np.zeros(len(rises)),
+            A_eq=[[1, 1, 1, 0]],
+            b_eq=[0],
+            bounds=[(-1, 1)] * 4,
+        )
+        expected.append(-best.fun < 1e-9)
+    assert _finite(counts, sides, 3).tolist() == expected and 0.1 < np.mean(expected) < 0.9
 
 
 def test_few_units_and_draws_without_a_strength_have_no_interval():

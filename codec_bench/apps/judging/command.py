@@ -1,4 +1,4 @@
-"""`codec-bench judge check|compare`."""
+"""`codec-bench judge check|compare|strengths`."""
 
 from __future__ import annotations
 
@@ -117,3 +117,28 @@ def compare(
     shown.print(wide_table(("rubric", "kind of items", "new less old"), words.moved_rows(found), shown.width))
     for one in found:
         shown.print(f"{one.rubric}: {one.words}", markup=False)
+
+
+@judge_app.command()
+def strengths(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders with verdicts on pairs of answers, or folders that hold some.")],
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of items.")] = 0,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Say how strong many systems are by a judge's verdicts on pairs of their answers."""
+    from codec_bench.apps.judging.strengths import judge_strengths
+    from codec_bench.apps.judging.words import strengths_words
+    from codec_bench.report.pairs import strength_rows
+    from codec_bench.report.table import wide_table
+    from codec_bench.terminal.output import console
+
+    found = judge_strengths(list(runs), seed=seed)
+    if as_json:
+        sys.stdout.write(json.dumps([one.as_dict() for one in found], ensure_ascii=False) + "\n")
+        return
+    out = console()
+    for one in found:
+        if one.found.systems:
+            out.print(wide_table(*strength_rows(one.found), out.width))
+        for sentence in strengths_words(one):
+            out.print(sentence, markup=False)

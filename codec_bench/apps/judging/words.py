@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codec_bench.apps.judging.figures import FIRST, HIGH, LONG, YES
+from codec_bench.apps.judging.strengths import JudgedStrengths
 from codec_bench.store.judge_successions import Succession
 from codec_bench.store.judge_tests import HEARING, Figure, JudgeTest, PartTest
 
@@ -137,3 +138,16 @@ def succession_rows(found: Sequence[Succession]) -> list[tuple[str, ...]]:
 def moved_rows(found: Sequence[Succession]) -> list[tuple[str, str, str]]:
     """How far each kind of items moves, the farthest first."""
     return [(part_name(one.rubric), kind, moved.words) for one in found for kind, moved in one.kinds.items()]
+
+
+def strengths_words(one: JudgedStrengths) -> list[str]:
+    """What the strengths of some systems rest on, a sentence each."""
+    served = f" as {' and '.join(one.served)}" if one.served else ""
+    told = [
+        f"{one.benchmark}: {part_name(one.rubric)} by {one.judge}{served}; {one.tested}; {one.found.duels:,} comparisons over {one.found.units:,} units"
+    ]
+    if one.found.tie:
+        told.append(f"ties have the strength {one.found.tie:.2f} (Davidson's nu)")
+    if one.lost:
+        told.append(f"{one.lost:,} answers have no verdict, and are in no comparison")
+    return [*told, *([one.found.note] if one.found.note else [])]

@@ -1,0 +1,193 @@
+"""The verb `judge_strengths`: how strong many systems are by verdicts on pairs of their answers.
+
+Conventions
+    A comparison is one verdict of a rubric that prefers one of two answers: a system's answer beside that of its baseline. Runs with
+    several baselines are joined by the systems that are in several of them. Verdicts of another benchmark, rubric or judge, or of another state of a
+    judge, are not mixed. The units of the intervals are speakers where they are known, and else questions.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from codec_bench.benchmark.baselines import label_of_run
+from codec_bench.benchmark.judge.metric import load_rubric
+from codec_bench.errors import UserError
+from codec_bench.stats.pairs import Duel, Strengths, strengths
+from codec_bench.store.controls import control_of
+from codec_bench.store.folders import run_folders
+from codec_bench.store.judge_tests import judge_words
+from codec_bench.store.record import Run
+
+OF_THE_DATA = "the answer of the data"
+"""What the other answer is called where the command that ran the benchmark named no baseline."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedStrengths:
+    """The systems that one judge compared by one rubric on one benchmark.
+
+    Args:
+        benchmark: its name. rubric: its protocol without a judge. judge: its label. served: what its service called the model that gave the verdicts.
+        tested: how the judge did in its test. lost: answers without a verdict, which are in no comparison.
+        found: the strengths; without systems, and with the reason as its note, if the comparisons are not connected.
+    """
+
+    benchmark: str
+    rubric: str
+    judge: str
+    served: Sequence[str]
+    tested: str
+    lost: int
+    found: Strengths
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures as JSON values."""
+        return asdict(self)
+
+
+class _Of(NamedTuple):
+    benchmark: str
+    rubric: str
+    judge: str
+    served: tuple[str, ...]
+    tested: str
+
+
+class _Verdicts(NamedTuple):
+    system: str
+    beside: str
+    duels: Sequence[Duel]
+    lost: int
+
+
+def judge_strengths(
+    runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, seed: int = 0
+) -> list[JudgedStrengths]:
+    """How strong systems are by a judge's verdicts on pairs of answers (Bradley and Terry, with Davidson's ties).
+
+    Args:
+        runs: folders of runs whose answers a rubric compared with those of a baseline, or folders that hold some.
+        seed: of the draws of items.
+
+    Returns:
+        One for each benchmark, rubric and judge.
+
+    Raises:
+        UserError: there are no such verdicts, two runs hold the same comparison, or no comparisons are connected.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from codec_bench import judge_strengths, run_benchmark
+        >>> Path("pairs").mkdir(exist_ok=True)
+        >>> written = Path("pairs/rows.jsonl").write_text("\\n".join(f'{{"id": "{n}", "q": "Question {n}?"}}' for n in range(12)))
+        >>> written = Path("pairs/benchmark.yaml").write_text('''
+        ... version: 1
+        ... title: Pairs
+        ... summary: Two answers side by side.
+        ... category: QA
+        ... kind: qa
+        ... language: en
+        ... data: {path: rows.jsonl, id: id, columns: {question: q}}
+        ... prompt: {messages: [{content: ["{{ question }}"]}]}
+        ... metrics: ["rating[pair-answers]"]
+        ... primary: "rating[pair-answers]"
+        ... ''')
+        >>> longer = "'tie' if 'Question 3' in said else 'first' if ('course' in said.split('</first')[0]) != ('Question 1' in said) else 'second'"
+        >>> for name, says in (("brief", "'Paris'"), ("wordy", "'Paris, of course'"), ("longer", longer)):
+        ...     written = Path(f"{name}.py").write_text(f'''
+        ... from codec_bench.models.base import Model, ModelInfo
+        ... from codec_bench.types import Response
+        ... class Says(Model):
+        ...     info = ModelInfo("{name}")
+        ...     identity = {{"says": "{name}"}}
+        ...     async def ask(self, request):
+        ...         said = str(request.messages[-1].content[-1])
+        ...         return Response(text={says})
+        ... ''')
+        >>> models = ["./brief.py:Says", "./wordy.py:Says"]
+        >>> asked = run_benchmark(benchmark="./pairs", model=models, judge="./longer.py:Says", baseline=models[0], out="runs/pairs")
+        >>> (one,) = judge_strengths("runs/pairs")
+        >>> [(found.system, round(found.points)) for found in one.found.systems]  # 8 wins, 3 losses and a tie
+        [('wordy', 85), ('brief', -85)]
+    """
+    folders = [
+        found for one in ([runs] if isinstance(runs, (str, os.PathLike)) else runs) for found in run_folders(Path(one))
+    ]
+    labels: dict[str, str] = {}
+    held: dict[_Of, list[_Verdicts]] = defaultdict(list)
+    for folder in folders:
+        with closing(Run(folder)) as run:
+            if control_of(run):  # what was answered without the sound is no result
+                continue
+            if run.meta.get("fingerprint"):
+                labels[label_of_run(run)] = next(iter(run.systems))
+            for of, verdicts in _verdicts(run):
+                if any(one[:2] == verdicts[:2] for one in held[of]):
+                    raise UserError(
+                        f"two runs compare '{verdicts.system}' with '{verdicts.beside}' on '{of.benchmark}'",
+                        hint="name one of them",
+                    )
+                held[of].append(verdicts)
+    if not held:
+        raise UserError(
+            "the runs hold no verdicts on pairs of answers",
+            hint="a rubric such as pair-answers gives them; see --baseline of codec-bench run",
+        )
+    found = [_strengths(of, verdicts, labels, seed) for of, verdicts in sorted(held.items())]
+    if not any(one.found.systems for one in found):
+        raise UserError(
+            f"{found[0].benchmark}: {found[0].found.note}",
+            hint="compare one system of each group with the same baseline",
+        )
+    return found
+
+
+def _strengths(of: _Of, held: Sequence[_Verdicts], labels: Mapping[str, str], seed: int) -> JudgedStrengths:
+    duels = [duel._replace(b=labels.get(duel.b, duel.b)) for one in held for duel in one.duels]
+    lost = sum(one.lost for one in held)
+    try:
+        return JudgedStrengths(*of, lost, strengths(duels, seed=seed))
+    except UserError as error:
+        return JudgedStrengths(
+            *of, lost, Strengths((), 0.0, len(duels), len({duel.unit for duel in duels}), error.message)
+        )
+
+
+def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
+    """The verdicts on pairs of answers that a run holds, for each judge."""
+    units = {one.id: one.speaker or one.id for one in run.samples()}
+    benchmark = str((run.meta.get("benchmark") or {}).get("name"))
+    for name, facts in run.metrics.items():
+        if not facts.get("judge") or not _prefers(facts.get("rubric")):
+            continue
+        (system,) = run.systems
+        rubric, _, rest = str(facts["protocol"]).partition(f"/{facts['judge']}")
+        beside = rest.partition("/beside-")[2] or OF_THE_DATA
+        scores = [score for score in run.scores(metric=name) if score.status != "refused"]
+        if not scores:  # the baseline beside itself
+            continue
+        told = [score for score in scores if score.value is not None]
+        served = {model for score in scores for model in score.detail.get("calls", {}).get("served", ())}
+        words = judge_words(
+            facts["judge"], facts["protocol"], bool(facts.get("hears")), sorted(served), run.meta.get("judge_tests")
+        )
+        of = _Of(benchmark, rubric, facts["judge"], tuple(sorted(served)), words)
+        duels = [Duel(system, beside, float(score.value or 0.0), units[score.id]) for score in told]
+        yield of, _Verdicts(system, beside, duels, len(scores) - len(told))
+
+
+def _prefers(rubric: object) -> bool:
+    try:
+        return isinstance(rubric, str) and load_rubric(rubric).reply == "preferred"
+    except UserError:  # a rubric that is gone
+        return False
+
+
+__all__ = ["JudgedStrengths", "judge_strengths"]
