@@ -85,10 +85,24 @@ def import_results(
         writer.set_meta(
             config={"command": "import", "toolkit": found.toolkit, **about.config}, data=about.data,
             versions=versions(), started=now, finished=now, state="finished",
+            **({"checks": {name: _doubted(found.suspect)}} if found.suspect else {}),
         )  # fmt: skip
     run = Run(folder)
     write_results(run)
     return run
+
+
+def _doubted(said: str) -> dict[str, Any]:
+    """The checks of a system of which an export says what they found, as a record holds them."""
+    check, _, rest = said.partition(" is ")
+    state, _, text = rest.partition(": ")
+    told = state in ("suspect", "failed")
+    finding = (
+        {"check": check, "state": state, "found": text}
+        if told
+        else {"check": "export", "state": "suspect", "found": said}
+    )
+    return {"ok": [], "findings": [{**finding, "value": None}], "unchecked": []}
 
 
 def _of_file(path: Path, samples: Sequence[Sample]) -> _About:

@@ -26,6 +26,7 @@ from codec_bench.stats.summary_types import (
     SystemSummary,
 )
 from codec_bench.store.record import Run
+from codec_bench.store.rows import doubts_text as text_of
 
 __all__ = ["UNPROCESSED", "plain"]  # what writes numbers names the unprocessed audio too, and texts from data
 BOLD = "Bold is the best value of a column, with every value that a paired test over the same samples does not tell from it"
@@ -127,7 +128,7 @@ def marked(name: str, system: SystemSummary) -> str:
 
 def doubts_text(system: SystemSummary) -> str | None:
     """What the checks of a system found, as one text; None if they found nothing."""
-    return plain("; ".join(f"{f['check']} is {f['state']}: {f['found']}" for f in system.doubts)) or None
+    return text_of(system.doubts)
 
 
 def doubts_in(run: Run, system: str) -> str | None:

@@ -23,7 +23,7 @@ import ast
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -73,6 +73,7 @@ class Imported:
     Args:
         toolkit: whose. samples: the items, in their order. scores: by item and metric.
         metrics: the facts of the metrics. failed: by item, why it has no result at all.
+        suspect: what the checks of the system found, where this package wrote the file.
     """
 
     toolkit: str
@@ -80,6 +81,7 @@ class Imported:
     scores: dict[str, dict[str, Score]] = field(default_factory=dict)
     metrics: dict[str, dict[str, Any]] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    suspect: str | None = None
 
 
 def read_versa(path: Path) -> Imported:
@@ -214,6 +216,8 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
             _add(found, str(record["doc_id"]), scores, text=target if isinstance(target, str) else None)
         return _whole(found, path)
     held = _document(path)
+    for config in _mapping(held.get("configs")).values():
+        _doubted(found, _mapping(_mapping(_mapping(config).get("metadata")).get("codec_bench")).values())
     for task, values in _mapping(held.get("results")).items():
         better = _mapping(_mapping(held.get("higher_is_better")).get(task))
         n = _mapping(_mapping(held.get("n-samples")).get(task)).get("effective")
@@ -254,6 +258,7 @@ def read_inspect(path: Path) -> Imported:
     found, held = Imported("inspect"), _document(path)
     whole = {str(one.get("name")): one for one in _mappings(_mapping(held.get("results")).get("scores"))}
     better = {name: _mapping(one.get("metadata")).get("higher_is_better") for name, one in whole.items()}
+    _doubted(found, [one.get("metadata") for one in whole.values()])
     samples = _mappings(held.get("samples"))
     several = any(sample.get("epoch", 1) != 1 for sample in samples)
     counted: set[str] = set()
@@ -311,6 +316,13 @@ def _add(
         if better and better.get(name) is not None:
             facts["higher_is_better"] = better[name]
     found.scores.setdefault(id, {})
+
+
+def _doubted(found: Imported, facts: Iterable[Any]) -> None:
+    """Takes what an export of this package says beside its values: what the checks of the system found."""
+    for of in facts:
+        if isinstance(said := _mapping(of).get("suspect"), str) and said:
+            found.suspect = said
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -182,7 +182,8 @@ class Run:
         columns = TABLE_COLUMNS.values()
         cells = ", ".join(column.asked if asked and column.asked else column.sql for column in columns)
         made = [(place, column.made) for place, column in enumerate(columns) if column.made]
-        held = Cells({name: facts.get("protocol", "") for name, facts in self.metrics.items()}, self._detail)
+        protocols = {name: facts.get("protocol", "") for name, facts in self.metrics.items()}
+        held = Cells(protocols, self.meta.get("checks") or {}, self._detail)
         # The joins are nested in the order of the result, so that SQLite neither sorts nor stores it.
         for row in self._rows(
             f"SELECT p.id, {cells} FROM systems s CROSS JOIN metrics m "

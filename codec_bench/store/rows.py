@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_type_hints
 
+from codec_bench.errors import plain
 from codec_bench.types import Score
 
 SILENT = "the audio is silent: no 20 ms of it are louder than -70 dBFS"
@@ -98,15 +99,26 @@ class ScoreRow:
     detail: Mapping[str, Any] = field(default_factory=dict)
 
 
+def doubts_text(findings: Sequence[Mapping[str, Any]]) -> str | None:
+    """What the checks of a system found, as one text; None if they found nothing."""
+    return plain("; ".join(f"{f['check']} is {f['state']}: {f['found']}" for f in findings)) or None
+
+
 class Cells:
     """What the cells of a row of `Run.rows` are made with, where SQL alone does not make them.
 
     Args:
-        protocols: by metric. read_detail: reads a score's detail, given with the id of its sample; it is a mapping, or an error says not.
+        protocols: by metric. checks: what a record says of them, by system. read_detail: reads a score's detail, given with the id of its sample; it is a mapping, or an error says not.
     """
 
-    def __init__(self, protocols: Mapping[str, str], read_detail: Callable[[str, str], Mapping[str, Any]]) -> None:
+    def __init__(
+        self,
+        protocols: Mapping[str, str],
+        checks: Mapping[str, Any],
+        read_detail: Callable[[str, str], Mapping[str, Any]],
+    ) -> None:
         self.protocols = protocols
+        self.doubts = {name: doubts_text((found or {}).get("findings", ())) for name, found in checks.items()}
         self.sample = ""
         self._read = read_detail
         self._last: tuple[str, str, Mapping[str, Any]] = ("", "", {})
@@ -226,6 +238,14 @@ class TableRow(NamedTuple):
             _EXTRA,
             asked=f"CASE WHEN questions.draw_of IS NULL THEN {_OF_QUESTION} "
             f"ELSE json_patch({_OF_QUESTION}, json_object('question', questions.draw_of, 'draw', questions.draw)) END",
+        ),
+    ]
+    suspect: Annotated[
+        str | None,
+        TableColumn(
+            "What the [checks](checks.md) of the system found; empty if they found nothing. Do not compare the values of such a system.",
+            "s.name",
+            made=lambda cells, system: cells.doubts.get(system),
         ),
     ]
 

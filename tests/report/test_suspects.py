@@ -6,14 +6,18 @@ import csv
 import json
 
 import numpy as np
+import pandas
 import pytest
 import yaml
 from compared_runs import FINDING, SUSPECT, recorded
 
 from codec_bench.api.compare import compare
+from codec_bench.api.export import export
+from codec_bench.api.import_results import import_results
 from codec_bench.report.figures import write_figures
 from codec_bench.report.figures.draw import _footnotes
 from codec_bench.report.figures.plots import plots_of
+from codec_bench.report.numbers import doubts_in
 from codec_bench.report.page import write_page
 from codec_bench.report.page.collect import collect
 from codec_bench.report.trackers import material_of
@@ -27,7 +31,13 @@ FOUND = f"side information is suspect: {FINDING['found']}"
 @pytest.fixture
 def run(tmp_path):
     values = {"side": GOOD + 0.2, "plain": GOOD, "worse": GOOD - 0.1 - 0.001 * np.arange(19)}
-    return recorded(tmp_path / "run", values, checks=SUSPECT, kbps={"side": 3.0, "plain": 6.0, "worse": 9.0})
+    return recorded(
+        tmp_path / "run",
+        values,
+        checks=SUSPECT,
+        kbps={"side": 3.0, "plain": 6.0, "worse": 9.0},
+        config={"data": "data"},
+    )
 
 
 def test_figures_mark_it_and_say_what_was_found(run, tmp_path):
@@ -121,3 +131,29 @@ def test_exports_for_other_programs_say_it_with_what_was_found(command, tmp_path
         told[system] = file.read_text("utf-8")
     held = json.dumps(yaml.safe_load(told["side"]))
     assert FOUND in held and ("suspect)" in held or form == "hf-eval-results") and "suspect" not in told["plain"]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_every_exported_row_says_it(run, tmp_path, form):
+    file = tmp_path / f"rows.{form}"
+    export(run, form=form, out=file)
+    read = {"csv": pandas.read_csv, "jsonl": lambda f: pandas.read_json(f, lines=True), "parquet": pandas.read_parquet}
+    rows = read[form](file).groupby("system").suspect
+    assert {name: set(found.dropna()) for name, found in rows} == {"side": {FOUND}, "plain": set(), "worse": set()}
+
+
+@pytest.mark.parametrize("form", ["lm-eval", "lmms-eval", "inspect"])
+def test_what_is_imported_again_keeps_it(run, tmp_path, form):
+    for system, found in (("side", FOUND), ("plain", None)):
+        export(run, form=form, out=tmp_path / f"{system}.json", system=system)
+        again = import_results(tmp_path / f"{system}.json", toolkit=form, out=tmp_path / f"{system}-again")
+        assert doubts_in(again, system) == found
+
+
+def test_a_foreign_word_in_its_place_is_a_finding_too(run, tmp_path):
+    export(run, form="inspect", out=tmp_path / "a.json", system="plain")
+    told = json.loads((tmp_path / "a.json").read_text("utf-8"))
+    told["results"]["scores"][0]["metadata"]["suspect"] = "somebody doubts it"
+    (tmp_path / "a.json").write_text(json.dumps(told))
+    again = import_results(tmp_path / "a.json", toolkit="inspect", out=tmp_path / "again")
+    assert doubts_in(again, "a") == "export is suspect: somebody doubts it"
