@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.codecs import require_codec
-from codec_bench.codecs.checks import finding
+from codec_bench.codecs.checks import finding, untrained
 from codec_bench.codecs.checks.steps import NEEDED, Request, gather_findings
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
 from codec_bench.engine.device import resolve_devices
@@ -40,9 +41,8 @@ def check_codec(
         UserError: there is no such codec, operating point or file.
     """
     require_codec(codec)
-    files = tuple((s.id, s.audio) for s in list(open_source("embedded"))[::_APART][:CLIPS] if s.audio is not None)
     steps, limits = tuple(Request.SECTIONS), settings or Limits()
-    request = Request(codec, files, resolve_devices(device)[0], limits, steps, dict(options or {}))
+    request = Request(codec, clips(), resolve_devices(device)[0], limits, steps, dict(options or {}))
     with tempfile.TemporaryDirectory() as folder:
         sections = measure(request, Path(folder) / "output.log")
     for step in NEEDED:
@@ -53,7 +53,13 @@ def check_codec(
     found = sections["findings"]
     failed = found["state"] == "failed"
     contract = finding("contract", "failed", found["reason"]) if failed else finding("contract", "ok", _CONTRACT)
-    return [contract, *found["findings"]]
+    listed = [contract, *found["findings"]]
+    return untrained(listed) if sections["info"].get("weights") in (RANDOM, RANDOM_FULL) else listed
+
+
+def clips() -> tuple[tuple[str, str], ...]:
+    """The id and path of each clip that a codec is checked on."""
+    return tuple((s.id, s.audio) for s in list(open_source("embedded"))[::_APART][:CLIPS] if s.audio is not None)
 
 
 _CONTRACT = "codes are in range; samples are finite, as many as were given, at their rate and with their channels"

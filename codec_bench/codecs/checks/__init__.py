@@ -52,9 +52,26 @@ TO_DO = {
 """What the author of a codec is to do about each check that is suspect or failed."""
 
 
+OF_TRAINING = (
+    "polarity", "hidden delay", "clock", "level", "clipping", "silence", "constant", "channels", "length of clips", "last frame",
+    "loudness of clips", "digital silence",
+)  # fmt: skip
+"""The checks that compare what comes out with what went in: a network that was not trained makes other sound of speech."""
+
+
 def finding(check: str, state: State, found: str, value: float | None = None) -> dict[str, Any]:
     """One finding; its keys are explained at the top of this module."""
     return {"check": check, "state": state, "found": found, "value": value}
+
+
+def untrained(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The findings of a network whose weights are noise: what only training decides cannot be told."""
+    return [
+        finding(f["check"], "not applicable", f"cannot be told, since the weights are noise; of these, {f['found']}", f["value"])
+        if f["check"] in OF_TRAINING and f["state"] == "suspect"
+        else f
+        for f in findings
+    ]  # fmt: skip
 
 
 def wrong(findings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -44,16 +44,14 @@ def test_codes_are_decoded_by_another_process(monkeypatch):
     assert named["found"].startswith("another process cannot decode the codes: KeyError: ")
 
 
-BY_NOISE = {"level", "clipping", "constant", "digital silence", "hidden delay", "polarity"}
-"""What networks of noise decide: they make other sound of speech."""
 RIGHT = {"contract", "bitrate label", "repeatable", "batch", "decoded elsewhere", "length"}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
-def test_a_neural_codec_of_the_project_has_no_fault_but_its_stand_in_weights(name):
+def test_a_neural_codec_of_the_project_has_no_finding_and_what_training_decides_is_not_told(name):
     found = {f["check"]: f for f in check_codec(codec=name, options={"weights": "random"}, settings=Limits(threads=1))}
-    assert {f["check"] for f in wrong(found.values())} <= BY_NOISE
+    assert not wrong(found.values())
     assert {check: found[check]["state"] for check in RIGHT} == dict.fromkeys(RIGHT, "ok"), found
 
 

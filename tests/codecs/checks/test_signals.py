@@ -7,6 +7,7 @@ import pytest
 
 from codec_bench import Audio, CodecInfo, Codes, CodeStream
 from codec_bench.apps.profiling import latency
+from codec_bench.codecs.checks import finding, untrained, wrong
 from codec_bench.codecs.checks.alignment import align_waves
 from codec_bench.codecs.checks.behaviour import probe
 from codec_bench.codecs.checks.labels import LabelChecks
@@ -133,3 +134,16 @@ def test_the_probe_says_what_raised(clips):
     assert found["length"]["state"] == "failed"
     assert found["length"]["found"] == "1 sample of 1 channel at 16000 Hz: ValueError: too short for me"
     assert found["channels"]["state"] == "suspect" and found["batch"]["state"] == "ok"
+
+
+def test_of_weights_that_are_noise_only_what_training_decides_cannot_be_told(clips):
+    checks = SignalChecks()
+    for clip in clips:
+        checks.add("x", clip, Audio(np.random.default_rng(1).standard_normal(clip.samples.shape), clip.sample_rate_hz))
+    found = [*checks.findings(16000), finding("batch", "suspect", "it differs")]
+    assert {f["check"] for f in wrong(found)} >= {"level", "clipping", "batch"}
+    assert [f["check"] for f in wrong(untrained(found))] == ["batch"]
+    (level,) = [f for f in untrained(found) if f["check"] == "level"]
+    assert level["found"].startswith(
+        "cannot be told, since the weights are noise; of these, the level of the estimates is +"
+    )

@@ -1,0 +1,112 @@
+"""Gives every operating point that codec-bench knows to the checks of `validate`, and prints a table of what they found.
+
+Each point has a process of its own, and another one decodes its codes. Neural codecs have networks of noise, since published
+weights are on few machines; `--weights published` takes these, and `--weights random-full` noise in networks of the published size.
+
+    python scripts/check_all_codecs.py
+    python scripts/check_all_codecs.py mimi-8cb opus-12k
+
+The last two columns are seconds of CPU with one thread: of the codec's own coding, and of the checks beside it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from argparse import ArgumentParser
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+HEAD = "| codec | found | could not be told | coding, s | checks, s |\n| --- | --- | --- | --- | --- |"
+
+
+class Timed:
+    """A codec, and how many seconds of CPU its calls took."""
+
+    def __init__(self, codec: Any) -> None:
+        self._codec, self.took_s = codec, 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        made = getattr(self._codec, name)
+        return self._timed(made) if name in ("encode", "decode") else made
+
+    def _timed(self, call: Any) -> Any:
+        def timed(*given: Any) -> Any:
+            before = time.process_time()
+            try:
+                return call(*given)
+            finally:
+                self.took_s += time.process_time() - before
+
+        return timed
+
+
+def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[str, Any]], float, float]:
+    """The findings of all steps that one process does, and seconds of coding and of checks; leaves what another is to decode."""
+    from codec_bench import codecs
+    from codec_bench.api.check_codec import clips
+    from codec_bench.codecs.checks import finding, untrained
+    from codec_bench.codecs.checks.steps import Checking, Request
+    from codec_bench.config.limits import Limits
+
+    codec = Timed(codecs.load_codec(name, **options))
+    codecs.load_codec = lambda *given, **more: codec  # the step `load` asks for it by this name
+    steps = [step for step in Request.SECTIONS if step != "elsewhere"]
+    began = time.process_time()
+    checking = Checking(Request(name, clips(), "cpu", Limits(threads=1), tuple(steps), options), lambda: None)
+    found = []
+    for step in steps:
+        for section in checking.sections(step).values():
+            found += section.get("findings", [])
+            if section["state"] == "failed":
+                found.append(finding(step, "failed", section["reason"]))
+    if checking.parcel is not None:
+        checking.parcel.write(parcel)
+    checks_s = time.process_time() - began - codec.took_s
+    return untrained(found) if options else found, codec.took_s, checks_s
+
+
+def decoded(name: str, options: dict[str, Any], parcel: Path) -> list[dict[str, Any]]:
+    """The finding of a process that has not encoded."""
+    from codec_bench.codecs import load_codec
+    from codec_bench.codecs.checks.sent import Parcel, unpack
+
+    return [unpack(load_codec(name, **options), Parcel.read(parcel))] if parcel.exists() else []
+
+
+def main() -> None:
+    """Runs all points, or those that are named; ends with 1 if anything is suspect or has failed."""
+    from codec_bench.codecs import list_codecs
+    from codec_bench.codecs.checks import wrong
+
+    parser = ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="operating points; all if none is named")
+    parser.add_argument("--weights", default="random", help="random, random-full or published")
+    asked = parser.parse_args()
+    neural = {row.name: row.weights_here is not None for row in list_codecs()}
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["torch", "transformers"])
+    faults = 0
+    print(HEAD, flush=True)
+    with TemporaryDirectory() as folder, ProcessPoolExecutor(1, context, max_tasks_per_child=1) as processes:
+        for name in asked.names or neural:
+            noise = neural.get(name, True) and asked.weights != "published"
+            options = {"weights": asked.weights} if noise else {}
+            parcel = Path(folder) / f"{name}.parcel"
+            found, coding_s, checks_s = processes.submit(coded, name, options, parcel).result()
+            found += processes.submit(decoded, name, options, parcel).result()
+            bad = [f"{f['check']}: {f['found']}" for f in wrong(found)]
+            untold = dict.fromkeys(f["check"] for f in found if f["state"] == "not applicable")
+            faults += bool(bad)
+            cells = name, "; ".join(bad) or "nothing", ", ".join(untold), f"{coding_s:.1f}", f"{checks_s:.1f}"
+            print(f"| {' | '.join(cells)} |", flush=True)
+    sys.exit(bool(faults))
+
+
+if __name__ == "__main__":
+    os.environ["OMP_NUM_THREADS"] = "1"
+    main()
