@@ -2,11 +2,13 @@
 
 Which file to open
     `api.py`, `command.py`   the verb and the command. `kept.py` holds sessions on disk, and `words.py` writes the table.
+    `prices.py`      what sessions cost.
     `script.py`      what the user says, as YAML; `user.py` says it frame by frame. `embedded.yaml` is the script that comes with the package.
     `session.py`     one conversation over a connection of `models/endpoints`: the clock, the frames, what came and when.
     `in_process.py`  models of this process as such a connection; `turn_ends.py` rules for the end of a turn.
     `network.py`     a simulated network; `playback.py` what of it is heard. `activity.py` where a track has speech.
-    `measures.py`    the measures of one session; `distributions.py` those of all. `official.py` has another benchmark's own definitions.
+    `measures.py`    the measures of one session; `distributions.py` those of all. `official.py` and
+                     `full_duplex.py` have another benchmark's own definitions and layout; `transcripts.py` the words of what was heard.
     `page/`          the page.
 """
 

@@ -19,8 +19,10 @@ from codec_bench.apps.conversation.official import official, read_words
 from codec_bench.apps.conversation.prices import price_before, priced
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
 from codec_bench.apps.conversation.session import FRAME_S, Session, hold
+from codec_bench.apps.conversation.transcripts import Timed, by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd
-from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User
+from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User, recorded_user
+from codec_bench.config import fit
 from codec_bench.data import open_source
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UserError
@@ -73,6 +75,7 @@ def converse(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     speaks: str | None = None,
     end_of_turn: str = END_OF_TURN,
+    words: str | None = None,
     device: str = "auto",
     at_once: int = AT_ONCE,
     replay: str | os.PathLike[str] | None = None,
@@ -89,12 +92,12 @@ def converse(
 
     Args:
         model: models by name; their sessions stand beside each other. One that answers whole turns is put behind `end_of_turn`.
-        scripts: `embedded`, or the path of a script.
+        scripts: `embedded`, the path of a script, or a folder in the layout of Full-Duplex-Bench.
         out: the run folder; None makes one under `runs`.
         seed: in place of the script's. limit: hold at most this many conversations.
         options: of the models, by name.
         speaks: a model that reads aloud what a model of `model` answers in text. end_of_turn: how the end of the user's turn is found
-            for a model that answers whole turns, such as `silero-vad:0.7` or `energy:0.7`. device: as for `load_model`.
+            for a model that answers whole turns, such as `silero-vad:0.7` or `energy:0.7`. words: a recogniser that writes down what was heard, with the times of words. device: as for `load_model`.
         at_once: sessions that are held at the same time.
         replay: a run whose users are repeated: the same samples at the same times, whatever the model says.
         remark: marks the sessions that the run folder `out` holds again, and asks nothing.
@@ -118,13 +121,14 @@ def converse(
         >>> held.faults["gpt-realtime-2.1/quiet"].partition(": ")[0]
         'nothing answers at ws://127.0.0.1:9'
     """
+    timed = load_timed(words, device) if words is not None else None
     if remark:
         if out is None:
             raise UserError("nothing says which run is to be marked again", hint="--out DIR names its folder")
         read_json(Path(out) / "run.json", hint="it is no run of `codec-bench converse`")
         with named_folder(out) as place:
             on_folder(place.path, place.words)
-            return _marked(place.path, page)
+            return _marked(place.path, page, timed)
     systems = [own_name(name) for name in names(model)]
     if not systems:
         raise UserError("no model was given", hint="--model NAME, such as gpt-realtime-2.1")
@@ -154,7 +158,7 @@ def converse(
         write_json(place.path / "run.json", {**asked, "machine": machine(), "versions": versions()})
         work = [_Asked(place.path, name, one, script, folder, talks, held_by, source) for name, one in loaded.items()]
         asyncio.run(_all(work, at_once, progress, on_estimate))
-        made = _marked(place.path, page)
+        made = _marked(place.path, page, timed)
         mark_finished(place.path)
         return made
 
@@ -239,6 +243,8 @@ class _Asked:
             return KeptUser(kept.user, kept.clean, kept.events, size, kept.rate_hz)
         if self.sounds is None:
             self.sounds = Sounds(self.source, self.folder, self.model.rate_hz)
+        if talk.recording is not None:
+            return recorded_user(talk, self.sounds, size)
         return ScriptedUser(self.script, talk, self.sounds, size)
 
 
@@ -286,9 +292,18 @@ def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
-def _marked(run: Path, page: bool) -> Conversations:
+def _values(session: Session, folder: Path, talks: Mapping[str, Conversation]) -> Iterator[Value]:
+    """Every value of a session."""
+    words = read_words(folder)
+    yield from measure(session)
+    yield from by_words(session, folder, words)
+    yield from official(session, words, talks.get(session.id))
+
+
+def _marked(run: Path, page: bool, words: Timed | None) -> Conversations:
     """Measures the sessions that a run folder holds, and writes the summary, the lines and the page."""
     facts = read_json(run / "run.json")
+    talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}
     sessions: dict[str, list[Session]] = {}
     values: dict[str, list[Value]] = {}
     lost = 0
@@ -296,10 +311,11 @@ def _marked(run: Path, page: bool) -> Conversations:
         found = [read_session(folder_of(run, system, name)) for name in facts["conversations"]]
         sessions[system] = [one for one in found if one is not None]
         lost += len(found) - len(sessions[system])
+        if words is not None:
+            for one in sessions[system]:
+                write_words(folder_of(run, system, one.id), one, words)
         values[system] = [
-            value
-            for one in sessions[system]
-            for value in (*measure(one), *official(one, read_words(folder_of(run, system, one.id))))
+            value for one in sessions[system] for value in _values(one, folder_of(run, system, one.id), talks)
         ]
     summary = {
         "schema": SCHEMA,

@@ -16,12 +16,13 @@ from codec_bench.terminal.request import parse_settings
 
 def converse(
     model: Annotated[str, typer.Option("--model", help="Models by name, separated by commas.")] = "",
-    scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, or a script as YAML.")] = "embedded",
+    scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, a script as YAML, or a folder of Full-Duplex-Bench.")] = "embedded",
     out: Out = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of what the script draws. Default: the script's.")] = None,
     limit: Limit = None,
     speaks: Annotated[str | None, typer.Option("--speaks", help="A model that reads aloud what a model answers in text.")] = None,
     end_of_turn: Annotated[str, typer.Option("--end-of-turn", help="How the end of a turn is found for a model that answers whole turns: silero-vad:SECONDS or energy:SECONDS.")] = "silero-vad:0.7",
+    words: Annotated[str | None, typer.Option("--words", help="A recogniser that writes down what was heard with the times of words: pocketsphinx.")] = None,
     device: Device = "auto",
     at_once: Annotated[int, typer.Option("--at-once", min=1, help="Sessions that are held at the same time.")] = 8,
     replay: Annotated[Path | None, typer.Option("--replay", help="A run of this command whose users are repeated sample by sample.")] = None,
@@ -46,6 +47,7 @@ def converse(
             options=parse_settings(set_ or []),
             speaks=speaks,
             end_of_turn=end_of_turn,
+            words=words,
             device=device,
             at_once=at_once,
             replay=replay,

@@ -18,7 +18,7 @@ from codec_bench.stats.intervals import interval
 from codec_bench.stats.quantiles import quantile
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
-MEANS = ("share", "count")
+MEANS = ("share", "count", "1/s", "")
 """Units of measures whose mean is told; the others have quantiles."""
 
 

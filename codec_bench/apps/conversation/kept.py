@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.session import TRACKS, Session
 from codec_bench.errors import UserError
 from codec_bench.store.files import read_json, write_text
 
 VERSION = 1
-TRACKS = ("user", "clean", "heard")
 
 
 def folder_of(run: Path, system: str, name: str) -> Path:
@@ -39,9 +38,9 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
         hashes = {}
         for name in TRACKS:
             track = getattr(session, name)
-            if name == "clean" and np.array_equal(track, session.user):
+            if (name == "clean" and np.array_equal(track, session.user)) or (name == "lost" and not track.size):
                 continue
-            rate_hz = session.heard_hz if name == "heard" else session.rate_hz
+            rate_hz = session.heard_hz if name in ("heard", "lost") else session.rate_hz
             if track.size:
                 soundfile.write(folder / f"{name}.flac", track, rate_hz, subtype="PCM_16")
             hashes[name] = _hash(track)

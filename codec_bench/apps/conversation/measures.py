@@ -30,7 +30,7 @@ from codec_bench.apps.conversation.user import SaidEvent
 BACKCHANNEL_S = 1.0
 YIELDS_WITHIN_S, STOPS_WITHIN_S = 2.0, 1.0
 STALL_S = 0.02
-OFFICIAL = "official/full-duplex-bench-v1"
+OFFICIAL, OFFICIAL_15 = "official/full-duplex-bench-v1", "official/full-duplex-bench-v1.5"
 PROTOCOL = f"conversation/1/{ACTIVITY}"
 
 
@@ -38,7 +38,7 @@ class Measure(NamedTuple):
     """A measure.
 
     Args:
-        what: in words. unit: `s`, `share`, `1/min`, `count` or `×`. higher_is_better: None if neither way is.
+        what: in words. unit: `s`, `share`, `1/min`, `1/s`, `count`, `×`, or none. higher_is_better: None if neither way is.
         of: what has a value: an `event`, a `pause`, an `answer` or a `session`.
     """
 
@@ -52,6 +52,8 @@ MEASURES = {
     "turn_taken": Measure("share of the user's turns and interruptions that were answered", "share", True, "event"),
     "too_early": Measure("share of the user's turns and interruptions into which the answer began", "share", False, "event"),
     "response_latency_s": Measure("from the last frame with speech to the first sound of the answer", "s", False, "event"),
+    "first_word_latency_s": Measure("from the last frame with speech to the first word of the answer, by a recogniser", "s", False, "event"),
+    "words_lost": Measure("words of the answer that had come and were not played when the user interrupted, by a recogniser", "count", None, "event"),
     "sent_latency_s": Measure("from the last frame of the turn that was sent, silence included, to the first sound of the answer", "s", False, "event"),
     "floor_transfer_s": Measure("from the end of the user's speech to the answer; negative where both speak", "s", None, "event"),
     "yielded": Measure(f"share of interruptions after which the model was silent within {YIELDS_WITHIN_S:g} s", "share", True, "event"),
@@ -67,6 +69,11 @@ MEASURES = {
     f"{OFFICIAL}/take_turn": Measure("share of turns and interruptions after which the model's words are a turn", "share", True, "event"),
     f"{OFFICIAL}/pause_take_turn": Measure("share of turns with pauses before whose end the model's words are a turn", "share", False, "event"),
     f"{OFFICIAL}/latency_s": Measure("from the end of the user's speech to the first word, 0 where the model began before", "s", False, "event"),
+    f"{OFFICIAL}/backchannel_take_turn": Measure("share of sessions in which the model took the turn of a user who only wants backchannels", "share", False, "session"),
+    f"{OFFICIAL}/backchannels_per_s": Measure("the model's backchannels in a second of the session", "1/s", None, "session"),
+    f"{OFFICIAL}/backchannel_divergence": Measure("Jensen-Shannon distance between when the model and when people gave backchannels, 1 without any", "", False, "session"),
+    f"{OFFICIAL_15}/stop_latency_s": Measure("for how long the model still speaks while the user does", "s", False, "event"),
+    f"{OFFICIAL_15}/response_latency_s": Measure("from the end of the user's speech to the beginning of the model's", "s", False, "event"),
 }  # fmt: skip
 
 

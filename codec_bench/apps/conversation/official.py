@@ -1,9 +1,10 @@
-"""Full-Duplex-Bench v1's own definitions, which rest on the times of words and not on energy.
+"""Full-Duplex-Bench's own definitions: version 1 rests on the times of words, and 1.5 on silero-vad.
 
-A recogniser writes the words of what was heard into `output.json` in the folder of a session, as that benchmark's `get_transcript` writes
-them for `output.wav`: `{"chunks": [{"text": "well", "timestamp": [1.2, 1.4]}, ...]}`. Sessions without the file have no such values.
+The words of what was heard are read from `output.json` in the folder of a session (`transcripts.py`), as that benchmark's
+`get_transcript` writes them for `output.wav`: `{"chunks": [{"text": "well", "timestamp": [1.2, 1.4]}, ...]}`. Sessions without the file
+have no values of version 1. Those of version 1.5 are of sessions whose user is a recording, as in its sets.
 
-Reference implementation: `evaluation/eval_smooth_turn_taking.py`, `eval_user_interruption.py` and `eval_pause_handling.py` of
+Reference implementation: `evaluation/eval_smooth_turn_taking.py`, `eval_user_interruption.py`, `eval_pause_handling.py`, `eval_backchannel.py` and `get_timing.py` of
 DanielLin94144/Full-Duplex-Bench; equal on own cases (paper: arXiv 2503.04721).
 
 Where it differs from the measures without the prefix: an answer of less than 1 s and at most three words counts as none, also when it is
@@ -17,14 +18,14 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from codec_bench.apps.conversation.measures import OFFICIAL, Value
+from codec_bench.apps.conversation.full_duplex import Word, backchannels, divergence, speech_by_silero, timing
+from codec_bench.apps.conversation.measures import OFFICIAL, OFFICIAL_15, Value
+from codec_bench.apps.conversation.script import Conversation
 from codec_bench.apps.conversation.session import Session
 from codec_bench.errors import UserError
 
 WORDS = "output.json"
 TAKES_S, TAKES_WORDS = 1.0, 3
-
-Word = tuple[float, float]
 
 
 def takes_turn(words: Sequence[Word]) -> bool:
@@ -57,10 +58,38 @@ def read_words(folder: Path) -> list[Word] | None:
         ) from None
 
 
-def official(session: Session, words: Sequence[Word] | None) -> Iterator[Value]:
-    """The values of a session whose words are known."""
-    if words is None or session.status != "ok":
+def official(session: Session, words: Sequence[Word] | None, talk: Conversation | None = None) -> Iterator[Value]:
+    """The values of a session; `talk` is its conversation if the script states it."""
+    if session.status != "ok":
         return
+    if talk is not None and talk.recording is not None:
+        yield from _timing(session)
+    if words is not None:
+        yield from _by_words(session, words)
+        if talk is not None and talk.backchannels:
+            yield from _backchannels(session, words, talk.backchannels)
+
+
+def _timing(session: Session) -> Iterator[Value]:
+    user, model = speech_by_silero(session.user, session.rate_hz), speech_by_silero(session.heard, session.heard_hz)
+    stops, gaps = timing(user, model)
+    for name, found in (("stop_latency_s", stops), ("response_latency_s", gaps)):
+        for number, (begin, end) in enumerate(found):
+            yield Value(session.id, number, f"{OFFICIAL_15}/{name}", end - begin, begin)
+
+
+def _backchannels(session: Session, words: Sequence[Word], people: Sequence[float]) -> Iterator[Value]:
+    takes, found = backchannels(speech_by_silero(session.heard, session.heard_hz), words)
+    named = {
+        "backchannel_take_turn": float(takes),
+        "backchannels_per_s": len(found) / session.duration_s,
+        "backchannel_divergence": divergence(found, people, session.duration_s),
+    }
+    for name, value in named.items():
+        yield Value(session.id, 0, f"{OFFICIAL}/{name}", value, 0.0)
+
+
+def _by_words(session: Session, words: Sequence[Word]) -> Iterator[Value]:
     said = [(n, event) for n, event in enumerate(session.events) if event.speech and event.kind != "backchannel"]
     begins = [event.speech[0][0] for event in session.events if event.speech]
     for number, event in said:

@@ -42,6 +42,7 @@ class Playback:
     Attributes:
         packets: what came. stops: when the rest was not played, and up to which time something was waiting. end: of all that was played
             or waits, in samples.
+        lost: the sound that was thrown away at each of the stops, 16 bits `(samples,)`.
         complete: whether the service said that the last answer has ended. answers: how many answers have ended.
     """
 
@@ -49,6 +50,7 @@ class Playback:
     most_s: float
     packets: list[Packet] = field(default_factory=list)
     stops: list[tuple[float, float]] = field(default_factory=list)
+    lost: list[np.ndarray] = field(default_factory=list)
     end: int = 0
     complete: bool = False
     answers: int = 0
@@ -84,6 +86,7 @@ class Playback:
         self.stops.append((at_s, self.end / self.rate_hz))
         item, parts = next((name, parts) for name, parts in reversed(self._items.items()) if parts)
         played = sum(max(0, min(end, now) - begin) for begin, end in parts)
+        self.lost.append(self._track[now : self.end].copy())
         self._track[now : self.end] = 0
         self.end = now
         self._items.clear()

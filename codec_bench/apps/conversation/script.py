@@ -94,18 +94,43 @@ class Background(Strict):
     snr_db: Annotated[float, Field(ge=-20, le=100)]
 
 
+class Marked(Strict):
+    """Something that is said in a recording.
+
+    Args:
+        kind: as of an `Event`. begin_s, end_s: where it lies; its speech is found by energy. pauses: pauses inside it.
+    """
+
+    kind: Kind = "turn"
+    begin_s: Annotated[float, Field(ge=0)]
+    end_s: Annotated[float, Field(gt=0)]
+    pauses: tuple[tuple[float, float], ...] = ()
+
+
 class Conversation(Strict):
-    """One conversation. Without turns the user says nothing for `silence_s`, and the model should say nothing either."""
+    """One conversation. Without turns the user says nothing for `silence_s`, and the model should say nothing either.
+
+    Args:
+        id: of the conversation. turns: what the user says. background: behind it.
+        silence_s: the length of a conversation without a user.
+        recording: a sound that is sent as it is, from its beginning to its end, in place of turns; `said` marks what is said in it.
+        backchannels: how people's backchannels are spread over the recording, as shares of evenly long parts of it.
+    """
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
     turns: tuple[Event, ...] = ()
     background: Background | None = None
     silence_s: Annotated[float, Field(gt=0, le=600)] | None = None
+    recording: str | None = None
+    said: tuple[Marked, ...] = ()
+    backchannels: tuple[float, ...] = ()
 
     @model_validator(mode="after")
     def _something(self) -> Conversation:
-        if bool(self.turns) == (self.silence_s is not None):
-            raise ValueError("expected either 'turns' or 'silence_s'")
+        if [bool(self.turns), self.silence_s is not None, self.recording is not None].count(True) != 1:
+            raise ValueError("expected one of 'turns', 'silence_s' and 'recording'")
+        if self.recording is None and (self.said or self.backchannels):
+            raise ValueError("'said' and 'backchannels' belong to a 'recording'")
         if self.turns and self.turns[0].at_s is None:
             raise ValueError("the first turn has no answer before it; give it 'at_s'")
         return self
@@ -179,7 +204,7 @@ def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[
     """Reads a script.
 
     Args:
-        name: `embedded`, or the path of a YAML file. seed: in place of the script's.
+        name: `embedded`, the path of a YAML file, or a folder in the layout of Full-Duplex-Bench. seed: in place of the script's.
 
     Returns:
         The script, and the folder that its paths start from.
@@ -188,7 +213,12 @@ def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[
         UserError: the file cannot be read, or a field does not fit.
     """
     text = os.fspath(name)
-    file = files(__package__) / "embedded.yaml" if text == EMBEDDED else Path(text).expanduser()
+    own = Path(text).expanduser()
+    if text != EMBEDDED and own.is_dir():
+        from codec_bench.apps.conversation.full_duplex import script_of
+
+        return script_of(own), own.absolute()
+    file = files(__package__) / "embedded.yaml" if text == EMBEDDED else own
     document = load_yaml(str(file))
     if not isinstance(document, dict):
         raise UserError(f"'{text}' holds {type(document).__name__}; expected a mapping of names to values")

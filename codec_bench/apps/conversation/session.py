@@ -33,6 +33,7 @@ STALLED_S = 0.2
 READY_S = 15.0
 """How long a service may take until sound may be sent."""
 Status = Literal["ok", "refused", "failed"]
+TRACKS = ("user", "clean", "heard", "lost")
 
 
 @dataclass(slots=True)
@@ -47,6 +48,7 @@ class Session:
         model: what the service calls the model that answered. usage: the sum of what it counted.
         opening: what the service was told before the conversation.
         user, clean, heard: the tracks, 16 bits `(samples,)`; `clean` is the user without background.
+        lost: what was thrown away at the stops, one behind the other; the stops say how long each part is.
     """
 
     id: str
@@ -66,6 +68,7 @@ class Session:
     user: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     clean: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
     heard: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
+    lost: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int16))
 
     @property
     def late_s(self) -> np.ndarray:
@@ -79,8 +82,7 @@ class Session:
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values, without the tracks."""
-        tracks = ("user", "clean", "heard")
-        facts = {name: getattr(self, name) for name in self.__slots__ if name not in (*tracks, "events", "packets")}
+        facts = {name: getattr(self, name) for name in self.__slots__ if name not in (*TRACKS, "events", "packets")}
         packets = [[p.at_s, p.begin, p.samples, p.answer] for p in self.packets]
         return {**facts, "events": [asdict(event) for event in self.events], "packets": packets}
 
@@ -182,6 +184,7 @@ def _close(held: Session, playback: Playback, user: User) -> None:
     held.user, held.clean = (track[: _length(held)] for track in (held.user, held.clean))
     held.packets, held.stops = playback.packets, playback.stops
     held.heard = playback.track(round(held.duration_s * held.heard_hz))
+    held.lost = np.concatenate([held.lost, *playback.lost])
     if held.status == "ok" and held.text and not playback.packets:
         held.status, held.reason = "failed", "the service answered in words and sent no sound"
     if held.status == "ok" and (reason := too_slow(held.late_s, held.frame_s)):

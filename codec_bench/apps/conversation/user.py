@@ -251,6 +251,27 @@ class KeptUser:
         return self._track.size / self.rate_hz
 
 
+def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> KeptUser:
+    """A user whose track is a recording, filled with silence to whole frames, and what is said in it.
+
+    Raises:
+        UserError: the recording cannot be read, or nothing is said where the script says so.
+    """
+    signal = sounds.get(talk.recording or "")
+    track = _int16(np.pad(signal, (0, -signal.size % frame_samples)))
+    speech = speech_of_user(signal, sounds.rate_hz)
+    events = []
+    for marked in talk.said:
+        parts = [(max(a, marked.begin_s), min(b, marked.end_s)) for a, b in speech]
+        own = [(round(a, 6), round(b, 6)) for a, b in parts if b > a]
+        if not own:
+            raise UserError(
+                f"the recording '{talk.recording}' of the conversation '{talk.id}' has no speech from {marked.begin_s:g} to {marked.end_s:g} s"
+            )
+        events.append(SaidEvent(marked.kind, marked.begin_s, marked.end_s, own, list(marked.pauses)))
+    return KeptUser(track, track, events, frame_samples, sounds.rate_hz)
+
+
 def _background(script: Script, talk: Conversation, sounds: Sounds, said: list[Utterance]) -> Any:
     """A function of (begin, length) that gives the background's samples."""
     asked = talk.background

@@ -105,6 +105,23 @@ class Pocketsphinx(Feature):
         hypothesis = decoder.hyp()
         return hypothesis.hypstr if hypothesis is not None else ""
 
+    def timed(self, signal: np.ndarray) -> list[tuple[str, float, float]]:
+        """The words of the transcript with their beginning and end in seconds; `signal` as `compute` takes it."""
+        pcm = np.clip(np.rint(np.asarray(signal, np.float32) * 32768.0), -32768, 32767).astype(np.int16)
+        out: list[tuple[str, float, float]] = []
+        for start, end in windows(pcm):
+            if not self._hear(pcm[start:end]):
+                continue
+            at_s = start / self.rate_hz
+            for part in self._decoder.seg():
+                word = part.word.partition("(")[0]
+                if word and word[0] not in "<[+":  # silence, noise, and the marks of a sentence's ends
+                    # A frame of the decoder is 10 ms.
+                    out.append(
+                        (word, round(at_s + part.start_frame / 100, 3), round(at_s + (part.end_frame + 1) / 100, 3))
+                    )
+        return out
+
     def _loaded(self) -> Any:
         if self._decoder is None:
             import pocketsphinx

@@ -109,7 +109,7 @@ def test_a_wrong_script_is_said_with_its_field(script, tmp_path):
         ({"conversations": [{"id": "a", "turns": [{"say": "none.wav", "at_s": 0}]}]}, "neither an id of its data nor a file"),
         ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav", "after_answer_s": 0}]}]}, "has no answer before it"),
         ({"conversations": [{"id": "a", "turns": [{"say": "tone.wav"}]}]}, "expected one of 'at_s'"),
-        ({"conversations": [{"id": "a"}]}, "either 'turns' or 'silence_s'"),
+        ({"conversations": [{"id": "a"}]}, "expected one of 'turns', 'silence_s' and 'recording'"),
         ({"conversations": []}, "expected 'conversations' or 'draw'"),
         ({"version": 2}, "version"),
     ):  # fmt: skip
@@ -133,7 +133,7 @@ def test_a_session_is_whole_or_it_is_not_there(script, service, tmp_path):
     run = converse(model=MODEL, scripts=script(), out=tmp_path / "run", options={MODEL: options}, page=False)
     folder = run.folder / "sessions" / MODEL / "cut"
     files = sorted(folder.iterdir())
-    assert [file.name for file in files] == ["clean.flac", "heard.flac", "session.json", "user.flac"]
+    assert [file.name for file in files] == ["clean.flac", "heard.flac", "lost.flac", "session.json", "user.flac"]
     for file in files:
         whole = file.read_bytes()
         for damaged in (None, b"", whole[: len(whole) // 2], (folder.parent / "plain" / "heard.flac").read_bytes()):

@@ -13,6 +13,7 @@ from .planted import session
 from .server import FRAME_S, RATE_HZ, tone
 
 SHARES = ("overlap", "real_time_factor")
+BY_WORDS = {"first_word_latency_s", "words_lost"}  # test_transcripts.py; the server says no words
 
 
 def check(talk, count):
@@ -37,7 +38,7 @@ def check(talk, count):
                     assert value == pytest.approx(truth, abs=0.02 if name in SHARES else 1e-6), (one["id"], name)
         for value in values:
             assert (value.value is None) == bool(value.reason), value
-    assert seen == {name for name in MEASURES if not name.startswith("official/")}
+    assert seen == {name for name in MEASURES if not name.startswith("official/")} - BY_WORDS
 
 
 def test_planted_values_are_found(talk):

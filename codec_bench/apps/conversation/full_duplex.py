@@ -1,0 +1,184 @@
+"""The published layout of Full-Duplex-Bench as a script, version 1 and 1.5, and what of its own definitions rests on more than words.
+
+A sample is a folder with `input.wav`, which is sent as it is while the model may speak. What is said in it stands in one more file:
+`pause.json`, `turn_taking.json`, `interrupt.json` (version 1), or `metadata.json` (version 1.5, with `clean_input.wav`, the same without
+the event). A sample with neither is one of backchannels; `icc_gt_distribution.json`, which its evaluation brings, says when people gave some.
+The kinds of version 1.5 are the names of the folders above the samples: to a user's backchannel, to talk with somebody else and to speech in
+the background the model should go on.
+
+Papers: arXiv 2503.04721 and 2507.23159. Reference implementation: `evaluation/eval_backchannel.py` and `get_timing.py` of
+DanielLin94144/Full-Duplex-Bench; equal on own cases.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.conversation.activity import Stretch
+from codec_bench.apps.conversation.script import Script
+from codec_bench.audio.resample import resample
+from codec_bench.config import fit
+from codec_bench.errors import UserError
+
+PEOPLE = "icc_gt_distribution.json"
+KINDS = {"user_interruption": "interruption", "user_backchannel": "backchannel", "talking_to_other": "backchannel", "background_speech": "backchannel"}  # fmt: skip
+END_S = 100_000.0
+WINDOW_S, FORMAL_S, SHORT_S = 0.2, 3.0, 1.0
+USER_GAP_S, MODEL_GAP_S = 0.6, 0.5
+
+Word = tuple[float, float]
+
+
+def script_of(folder: Path) -> Script:
+    """A folder of samples, at any depth, as a script.
+
+    Raises:
+        UserError: there is no sample, or one of its files is not what it should be.
+    """
+    found = sorted(Path(root) for root, _, names in os.walk(folder) if "input.wav" in names)
+    if not found:
+        raise UserError(
+            f"'{folder}' holds no sample of Full-Duplex-Bench",
+            hint="expected folders with input.wav and turn_taking.json, pause.json, interrupt.json or metadata.json",
+        )
+    people = _people(folder)
+    talks = [talk for sample in found for talk in _talks(sample, folder, people)]
+    return fit(
+        {"version": 1, "title": "Full-Duplex-Bench", "data": "", "longest_s": 600, "conversations": talks},
+        Script,
+        source=str(folder),
+    )
+
+
+def _talks(sample: Path, folder: Path, people: dict[str, list[float]]) -> Iterator[dict[str, Any]]:
+    name = "-".join(sample.relative_to(folder).parts) or sample.name
+    about = {"id": name, "recording": str((sample / "input.wav").absolute())}
+    files = {path.name for path in sample.iterdir()}
+    if "pause.json" in files:
+        pauses = [mark["timestamp"] for mark in _read(sample / "pause.json")]
+        yield {**about, "said": [{"begin_s": 0, "end_s": END_S, "pauses": pauses}]}
+    elif "turn_taking.json" in files:
+        yield {**about, "said": [{"begin_s": 0, "end_s": _read(sample / "turn_taking.json")[0]["timestamp"][0]}]}
+    elif "interrupt.json" in files:
+        yield {**about, "said": _with_event("interruption", _read(sample / "interrupt.json")[0]["timestamp"])}
+    elif "metadata.json" in files:
+        kind = KINDS.get(sample.parent.name)
+        if kind is None:
+            raise UserError(
+                f"the sample '{sample}' of Full-Duplex-Bench 1.5 lies in '{sample.parent.name}'",
+                hint=f"expected a folder named {', '.join(KINDS)}",
+            )
+        yield {**about, "said": _with_event(kind, _read(sample / "metadata.json")["timestamps"])}
+        yield {
+            "id": f"{name}-clean",
+            "recording": str((sample / "clean_input.wav").absolute()),
+            "said": [{"begin_s": 0, "end_s": END_S}],
+        }
+    else:
+        yield {**about, "said": [{"begin_s": 0, "end_s": END_S}], "backchannels": people.get(sample.name, [])}
+
+
+def _with_event(kind: str, times: Sequence[float]) -> list[dict[str, Any]]:
+    """A turn up to an event, and the event."""
+    begin_s, end_s = times
+    return [{"begin_s": 0, "end_s": begin_s}, {"kind": kind, "begin_s": begin_s, "end_s": end_s}]
+
+
+def _people(folder: Path) -> dict[str, list[float]]:
+    """When people gave backchannels, by sample, from the folder or one above it; empty if there is no such file."""
+    for place in (folder, *folder.absolute().parents[:3]):
+        if (place / PEOPLE).is_file():
+            return _read(place / PEOPLE)
+    return {}
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"'{path}' cannot be read as JSON: {error}") from None
+
+
+@cache
+def _activity() -> Any:
+    from codec_bench.features.speech_activity import SpeechActivity
+
+    return SpeechActivity()
+
+
+def speech_by_silero(samples: np.ndarray, rate_hz: int) -> list[Stretch]:
+    """Speech as silero-vad finds it with its defaults, in seconds; `samples` are 16 bits."""
+    signal = resample(samples.astype(np.float32) / 32768, rate_hz, 16_000)
+    (found,) = _activity().compute([signal])
+    if not isinstance(found, dict):
+        return []
+    return [(int(a) / 16_000, int(b) / 16_000) for a, b in zip(found["starts"], found["ends"])]
+
+
+def backchannels(speech: Sequence[Stretch], words: Sequence[Word]) -> tuple[bool, list[Stretch]]:
+    """Whether a model takes the turn while it should listen, and its backchannels.
+
+    The stretches are taken in order, in seconds with one decimal, up to one longer than 3 s, which is a turn. The last stretch decides: more than
+    two words are a turn, and so is 1 s.
+    """
+    found: list[Stretch] = []
+    takes = False
+    for begin, end in ((round(a, 1), round(b, 1)) for a, b in speech):
+        if end - begin > FORMAL_S:
+            return True, found
+        # A word without an end, which has its beginning for one here, is none of theirs.
+        own = [(a, b) for a, b in words if b > a]
+        inside = sum((a >= begin and b <= end) or a <= end < b or a <= begin < b for a, b in own)
+        takes = end - begin >= SHORT_S or inside > 2
+        found.append((begin, end))
+    return takes, found
+
+
+def divergence(found: Sequence[Stretch], people: Sequence[float], length_s: float) -> float:
+    """The Jensen-Shannon distance between when a model and when people gave backchannels; 1 if the model gave none."""
+    from scipy.spatial.distance import jensenshannon
+
+    if not found:
+        return 1.0
+    counts = np.full(int(length_s / WINDOW_S) + 1, 1e-10)
+    for begin, end in found:
+        counts[int(begin / WINDOW_S) : int(end / WINDOW_S) + 1] += 1
+    known = np.interp(np.linspace(0, 1, counts.size), np.linspace(0, 1, len(people)), people)
+    return float(jensenshannon(counts, known))
+
+
+def timing(user: Sequence[Stretch], model: Sequence[Stretch]) -> tuple[list[Stretch], list[Stretch]]:
+    """Where a model still speaks while the user does, and where it answers after the user, by the rules of version 1.5.
+
+    Speech of the user with gaps up to 0.6 s is one, of the model with gaps up to 0.5 s. Of several that end at the same millisecond the
+    shortest is kept.
+    """
+    user, model = _merged(user, USER_GAP_S), _merged(model, MODEL_GAP_S)
+    stops: dict[int, Stretch] = {}
+    for begin, end in ((max(u[0], m[0]), min(u[1], m[1])) for u in user for m in model):
+        key = round(end * 1000)
+        if end > begin and (key not in stops or end - begin < stops[key][1] - stops[key][0]):
+            stops[key] = (begin, end)
+    gaps: dict[int, Stretch] = {}
+    for _, end in user:
+        after = next((begin for begin, _ in model if begin > end), None)
+        if after is not None:
+            gaps[round(after * 1000)] = (end, after)  # a later end of the user is nearer
+    return [stops[key] for key in sorted(stops)], [gaps[key] for key in sorted(gaps)]
+
+
+def _merged(speech: Sequence[Stretch], gap_s: float) -> list[Stretch]:
+    out: list[Stretch] = []
+    for begin, end in sorted(speech):
+        if out and begin - out[-1][1] <= gap_s:
+            out[-1] = (out[-1][0], max(out[-1][1], end))
+        else:
+            out.append((begin, end))
+    return out
