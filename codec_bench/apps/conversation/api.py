@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.conversation.distributions import summarise
+from codec_bench.apps.conversation.full_duplex import script_of
 from codec_bench.apps.conversation.in_process import Cascade, InProcess, Streaming
 from codec_bench.apps.conversation.kept import folder_of, read_session, write_session
 from codec_bench.apps.conversation.measures import PROTOCOL, Value, measure, turns_of
@@ -134,7 +135,8 @@ def converse(
         raise UserError("no model was given", hint="--model NAME, such as gpt-realtime-2.1")
     if at_once < 1:
         raise UserError(f"at_once is {at_once}; expected at least 1")
-    script, folder = read_script(scripts, seed)
+    own = Path(scripts).expanduser()
+    script, folder = (script_of(own), own.absolute()) if own.is_dir() else read_script(scripts, seed)
     source = open_source(script.data) if script.data else None
     talks = conversations_of(script, [sample.id for sample in source or ()])[:limit]
     loaded = {}

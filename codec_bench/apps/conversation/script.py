@@ -204,7 +204,7 @@ def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[
     """Reads a script.
 
     Args:
-        name: `embedded`, the path of a YAML file, or a folder in the layout of Full-Duplex-Bench. seed: in place of the script's.
+        name: `embedded`, or the path of a YAML file. seed: in place of the script's.
 
     Returns:
         The script, and the folder that its paths start from.
@@ -213,12 +213,7 @@ def read_script(name: str | os.PathLike[str], seed: int | None = None) -> tuple[
         UserError: the file cannot be read, or a field does not fit.
     """
     text = os.fspath(name)
-    own = Path(text).expanduser()
-    if text != EMBEDDED and own.is_dir():
-        from codec_bench.apps.conversation.full_duplex import script_of
-
-        return script_of(own), own.absolute()
-    file = files(__package__) / "embedded.yaml" if text == EMBEDDED else own
+    file = files(__package__) / "embedded.yaml" if text == EMBEDDED else Path(text).expanduser()
     document = load_yaml(str(file))
     if not isinstance(document, dict):
         raise UserError(f"'{text}' holds {type(document).__name__}; expected a mapping of names to values")
