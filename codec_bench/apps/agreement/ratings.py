@@ -3,8 +3,8 @@
 Columns
     `id` (of the sample), `rater` and `score` must be there. `system` says whose answer or sound was rated. `other` is the
     second system of a preference. `choice` is the chosen option; without it, `score` is. `subset` names a group, by which
-    results are broken down. `benchmark` tells runs with equal ids apart. Other columns are not read, but for two that
-    `codec-bench listen import` writes: `kind`, and `status`, by which rows that are not `used` do not count.
+    results are broken down. `benchmark` tells runs with equal ids apart. Other columns are not read, but for three that
+    `codec-bench listen import` writes: `kind`, `status`, by which rows that are not `used` do not count, and `scale`, of which `overall` counts.
 
 What a score is
     `rating`: a number. `preference`: `A` or the name in `system`, `B` or the name in `other`, or `tie`; also 1, 0 and 0.5, as
@@ -33,7 +33,7 @@ from codec_bench.store.export import without_apostrophe
 Kind = Literal["rating", "preference", "option"]
 KINDS: tuple[Kind, ...] = ("rating", "preference", "option")
 REQUIRED = ("id", "rater", "score")
-COLUMNS = (*REQUIRED, "system", "other", "choice", "subset", "benchmark", "kind", "status")
+COLUMNS = (*REQUIRED, "system", "other", "choice", "subset", "benchmark", "kind", "status", "scale")
 EXAMPLES = 5
 
 EMPTY = "empty cell"
@@ -44,17 +44,20 @@ NO_PREFERENCE = "not a preference"
 TWICE = "rated twice, differently"
 ALIKE = "rated twice, alike"
 NOT_USED = "does not count by its status"
+OTHER_SCALE, OVERALL = "of another scale than overall", "overall"
 UNKNOWN_ID = "unknown id"
 UNKNOWN_SYSTEM = "unknown system"
 UNCLEAR = "id of several runs"
 _KIND_OF: Mapping[str, Kind] = {
     "rating": "rating",
-    "mushra": "rating",
+    **dict.fromkeys(("mushra", "bs1116", "dcr", "ccr", "p835", "p804"), "rating"),
     "preference": "preference",
     "options": "option",
     "option": "option",
 }
-_MUSHRA = (0.0, 100.0)
+_ENDS = {
+    "mushra": (0.0, 100.0), "bs1116": (-4.0, 4.0), "ccr": (-3.0, 3.0), **dict.fromkeys(("dcr", "p835", "p804"), (1.0, 5.0)),
+}  # fmt: skip
 _TIED = ("tie", "tied", "equal", "same", "=", "0.5", "none")
 _FIRST, _SECOND = ("a", "1", "1.0"), ("b", "0", "0.0")
 
@@ -162,7 +165,7 @@ def read_ratings(
         path: the CSV file, in UTF-8, with commas, semicolons or tabs.
         kind: what a score is; None finds it out: the column `kind`, or else preferences if there is a column `other`, ratings
             if any score is a number, and options otherwise.
-        scale: the lowest and the highest rating; None for 0 to 100 where the column `kind` says `mushra`, or else for `otherwise`.
+        scale: the lowest and the highest rating; None for the one of the kind where the column `kind` says one with its own, or else for `otherwise`.
         otherwise: the scale where nothing says one; None for any number.
 
     Raises:
@@ -171,7 +174,7 @@ def read_ratings(
     problems = Problems()
     declared, rows = _rows(Path(path), problems)
     if scale is None:
-        scale = _MUSHRA if declared == "mushra" else otherwise
+        scale = _ENDS.get(declared or "", otherwise)
     found: Kind = kind or (_KIND_OF[declared] if declared else _guessed(rows))
     spelt: dict[str, str] = {}
     valued = [
@@ -190,13 +193,16 @@ def _rows(path: Path, problems: Problems) -> tuple[str | None, list[Row]]:
         if cells["status"].lower() not in ("", "used"):
             problems.add(NOT_USED, f"line {line}: {cells['status']}")
             continue
+        if cells["scale"] not in ("", OVERALL):
+            problems.add(OTHER_SCALE, f"line {line}: {cells['scale']}")
+            continue
         empty = [name for name in ("id", "rater") if not cells[name]]
         if not (cells["score"] or cells["choice"]):
             empty.append("score")
         if empty:
             problems.add(EMPTY, f"line {line}: {' and '.join(empty)}", rater=cells["rater"])
             continue
-        held: dict[str, Any] = {name: cells[name] for name in COLUMNS if name not in ("kind", "status")}
+        held: dict[str, Any] = {name: cells[name] for name in COLUMNS if name not in ("kind", "status", "scale")}
         rows.append(Row(line, **held))
     kinds.discard("")
     unknown = kinds - _KIND_OF.keys()
@@ -208,7 +214,7 @@ def _rows(path: Path, problems: Problems) -> tuple[str | None, list[Row]]:
         )
     if not rows and not problems.all():
         raise UserError(f"'{path}' holds no rating", hint="one line for each rating, below the names of the columns")
-    return "mushra" if kinds == {"mushra"} else next(iter(named), None), rows
+    return next(iter(kinds if len(kinds) == 1 else named), None), rows
 
 
 def _cells(path: Path, problems: Problems) -> Iterator[tuple[int, Mapping[str, str]]]:

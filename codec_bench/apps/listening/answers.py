@@ -1,8 +1,8 @@
 """The files that raters send back, and what is wrong with them.
 
 Conventions
-    A file of the page is JSON: the id of the test, the rater's name, when it was saved, one row for each answer, and a
-    checksum (CRC-32) of all of it. The checksum finds a file that was changed by hand. It is no proof against forgery.
+    A file of the page is JSON: the id of the test, the rater's name with the number that the page drew for the person (files of older
+    pages have none), when it was saved, one row for each answer, and a checksum (CRC-32) of all of it. The checksum finds a file that was changed by hand. It is no proof against forgery.
     What cannot be used becomes a `Problem` with a count. Nothing is left out without one.
 """
 
@@ -26,6 +26,7 @@ UNREADABLE = "unreadable file"
 OTHER_TEST = "file of another test"
 EDITED = "edited file"
 RATER_TWICE = "rater twice"
+SAME_NAME = "people of one name"
 UNKNOWN = "unknown id"
 OUT_OF_RANGE = "value out of range"
 TWICE = "answered twice"
@@ -56,7 +57,7 @@ class Given:
 
     Args:
         trial, stimulus: ids. value: as `kinds` has it, not checked. seconds: that the trial took, or None.
-        first: for a preference the id of the stimulus that was shown as A. texts: what was written, by the name of the field.
+        first: for a preference or comparison the id of the stimulus that was shown as A. texts: what was written, by the name of the field.
     """
 
     trial: str
@@ -74,6 +75,7 @@ class AnswerFile:
     Args:
         name: of the file. rater: who answered. saved: when, in ISO format; empty if the file does not say.
         edited: whether its checksum does not fit. given: the answers, in the order of the file.
+        person: the number that the page drew for who answered; empty if the file has none.
     """
 
     name: str
@@ -81,6 +83,7 @@ class AnswerFile:
     saved: str
     edited: bool
     given: tuple[Given, ...]
+    person: str = ""
 
 
 def read_files(paths: Sequence[Path], key: Key) -> tuple[list[AnswerFile], list[Problem]]:
@@ -154,8 +157,9 @@ def _of_page(path: Path) -> tuple[str, AnswerFile]:
         edited = True
     saved = held.get("saved")
     file = AnswerFile(
-        path.name, " ".join(rater.split()), saved if isinstance(saved, str) else "", edited, tuple(map(_given, rows))
-    )
+        path.name, " ".join(rater.split()), saved if isinstance(saved, str) else "", edited, tuple(map(_given, rows)),
+        str(held.get("person") or "")[:64],
+    )  # fmt: skip
     return str(held.get("sheet") or ""), file
 
 
@@ -166,6 +170,7 @@ def checksum(held: Mapping[str, Any]) -> str:
         for row in held["answers"]
     ]  # fmt: skip
     content = [held.get("sheet"), held.get("kind"), held["rater"], held.get("saved"), held.get("complete"), rows]
+    content += [held["person"]] if held.get("person") else []
     return f"{zlib.crc32(json.dumps(content, ensure_ascii=True, separators=(',', ':')).encode('ascii')):08x}"
 
 

@@ -36,12 +36,18 @@ def export_listening(
     by: str | Sequence[str] | None = None,
     reference: bool | None = None,
     anchors: str | Sequence[str] = ("3.5k", "7k"),
-    scale: str = "0-5",
+    scale: str | None = None,
     audio: Mapping[str, _Path] | None = None,
     longest_s: float | None = None,
     sound_mb: float = 100.0,
     title: str = "Listening test",
     instructions: str | None = None,
+    checks: str | Sequence[str] = (),
+    gold: _Path | None = None,
+    traps: int = 0,
+    session: int | None = None,
+    loudness_lufs: float | None = None,
+    screening: str | Sequence[str] | None = None,
     seed: int = 0,
 ) -> ListeningSheet:
     """Writes a listening or reading test for people: one page without a server, and the key that says which system is which.
@@ -52,8 +58,11 @@ def export_listening(
 
     Args:
         runs: one run or several, or their folders: of codecs, or of one benchmark. Of several, the items that all have.
-        kind: `mushra` (sliders, hidden reference and two anchors), `rating` (one value for each), `preference` (A, B or no
-            difference), `options` (which option an answer means), or `review` (accept, edit or drop questions).
+        kind: `mushra` (sliders, hidden reference and two anchors), `bs1116` (small impairments: which of two is the reference, and the
+            grade of the other), `rating` (one value for each), `dcr` (the difference from a reference), `ccr` (the second of a version and its
+            reference, compared with the first), `cmos` (the same for two systems), `p835` (speech, background and overall), `p804` (five
+            dimensions, speech and overall), `abx` (which of two is X), `preference` (A, B or no difference), `options` (which option an answer
+            means), or `review` (accept, edit or drop questions).
         out: the page, or for webMUSHRA a folder. The key has its name with the ending `.key.json`. None for
             `listening/KIND.html` (`listening/webmushra`) in the first run.
         form: `page`, or `webmushra` for its configuration with the sounds, for tests of the kind `mushra`.
@@ -66,12 +75,19 @@ def export_listening(
         reference: whether the reference can be played beside what is rated. None: yes for `mushra` and `preference`. With a
             reference the values of `rating` are DMOS, without one MOS. The sound of a question is always there.
         anchors: of a MUSHRA test: `3.5k`, `7k` or both; none for none, against ITU-R BS.1534-3.
-        scale: of a rating: `0-5` or `1-5`.
+        scale: of a rating: `0-5` or `1-5`; None for the first.
         audio: folders with the audio of systems that the run did not keep, by system; a file belongs to the sample whose id
             is its stem.
         longest_s: items with a longer reference are left out; None for 12 s in a MUSHRA test and no limit in others.
         sound_mb: the most megabytes of sound in the page; more is an error that says how many items fit.
         title, instructions: what raters read; None for instructions of the kind. A blank line begins a new paragraph.
+        checks: before the test: `qualification`, `hearing`, `headphones`, `environment` (ITU-T P.808).
+        gold: a CSV of gold questions with the columns `audio` and `answer`, or one column of answers for each scale (and `reference` where one is played).
+        traps: how many sounds break off into beeps, whose number is the answer.
+        session: after how many trials a rater is asked to rest; None for never.
+        loudness_lufs: brings all sounds to this loudness (ITU-R BS.1770); None changes no level.
+        screening: the rules by which raters will be left out, named before anybody answers: `constant`, `hasty`, `repeats`, `always-first`, `gold`,
+            `trap`, the names of the checks, `bs1534-3`, `bs1116-3`, or `none`. None for those of the kind. All others only mark raters.
         seed: of all draws. The same call writes the same page.
 
     Returns:
@@ -87,8 +103,10 @@ def export_listening(
         >>> made.systems, made.items, made.trials, made.key.name
         (('g711-ulaw', 'g722'), 4, 4, 'preference.key.json')
     """
-    from codec_bench.apps.listening.kinds import kind_of, scale_of
+    from codec_bench.apps.listening.checks import CHECKS, read_gold
+    from codec_bench.apps.listening.kinds import kind_of, scale_of, scales_of
     from codec_bench.apps.listening.material import UNPROCESSED, collect
+    from codec_bench.apps.listening.screening import rules_of
     from codec_bench.apps.listening.sheet import Plan, write_sheet
     from codec_bench.apps.listening.sound import CUTOFFS_HZ
     from codec_bench.apps.listening.webmushra import write_webmushra
@@ -105,12 +123,29 @@ def export_listening(
         if name not in CUTOFFS_HZ:
             raise UnknownName("anchor", name, CUTOFFS_HZ)
     wanted = names(systems) if systems is not None else []
-    if kind == "mushra" and not wanted:
+    if found.hidden and not wanted:
         wanted = [name for run in opened for name in run.systems if name != UNPROCESSED]
     told = found.instructions if instructions is None else _paragraphs(instructions)
+    ends = scale_of(kind, scale)
+    beside = found.open == "must" or reference is True
+    asked = tuple(names(checks))
+    for name in asked:
+        if name not in CHECKS:
+            raise UnknownName("check of raters", name, CHECKS)
+    is_scaled = found.answer == "number" and not found.labels
+    if (gold is not None or traps) and not is_scaled:
+        raise UserError(
+            f"gold questions and traps are for kinds with a scale for each sound, and this test is of the kind {kind}",
+            hint="take rating, dcr, p835 or p804, or leave --gold and --traps out",
+        )
+    given_gold = []
+    if gold is not None:
+        scales = scales_of(found, ends, beside_reference=beside, answers=False)
+        given_gold = read_gold(Path(gold), found, scales, ends, open=beside)
     plan = Plan(
-        found, scale_of(kind, scale), low if kind == "mushra" else (), reference, items, training, repeats,
+        found, ends, low if kind == "mushra" else (), reference, items, training, repeats,
         MUSHRA_LONGEST_S if longest_s is None and kind == "mushra" else longest_s, sound_mb, title, told, seed,
+        asked, tuple(given_gold), traps, session, loudness_lufs, None if screening is None else rules_of(names(screening)),
     )  # fmt: skip
     _check(plan)
     material = collect(
@@ -127,12 +162,20 @@ def _paragraphs(text: str) -> tuple[str, ...]:
 
 
 def _check(plan: Plan) -> None:
-    if plan.kind.name == "mushra" and plan.reference is False:
+    if plan.kind.open == "must" and plan.reference is False:
         raise UserError(
-            "a MUSHRA test compares with a reference", hint="take the kind rating, or leave --without-reference out"
+            f"a test of the kind {plan.kind.name} compares with a reference",
+            hint="take the kind rating, or leave --without-reference out",
         )
+    if plan.kind.open == "no" and plan.reference is True:
+        raise UserError(
+            f"a test of the kind {plan.kind.name} plays no open reference", hint="leave --with-reference out"
+        )
+    if plan.loudness_lufs is not None and not -70 < plan.loudness_lufs <= 0:
+        raise UserError(f"the loudness is {plan.loudness_lufs:g} LUFS; expected more than -70 and at most 0")
     for what, count, least in (
-        ("items", plan.items, 1), ("training", plan.training, 0), ("repeats", plan.repeats, 0), ("sound_mb", plan.sound_mb, 0.01),
+        ("items", plan.items, 1), ("training", plan.training, 0), ("repeats", plan.repeats, 0), ("traps", plan.traps, 0),
+        ("session", 1 if plan.session is None else plan.session, 1), ("sound_mb", plan.sound_mb, 0.01),
         ("longest_s", plan.longest_s if plan.longest_s is not None else 1, 0.01),
     ):  # fmt: skip
         if not count >= least:
@@ -144,7 +187,7 @@ def import_listening(
     *,
     key: _Path | None = None,
     run: Run | _Path | None = None,
-    screening: str = "bs1534-3",
+    screening: str | Sequence[str] | None = None,
     keep: str | Sequence[str] = (),
     csv: _Path | None = None,
 ) -> ListeningOutcome:
@@ -157,7 +200,8 @@ def import_listening(
         files: files that the page saved, or results of webMUSHRA (`mushra.csv`).
         key: the key of the test. None to look for it in `run`.
         run: a run, or its folder, into which the page was written.
-        screening: which raters of a MUSHRA test are left out: `bs1534-3`, or `none`.
+        screening: the rules by which raters are left out, or `none`. None for those that were named when the test was written. All rules
+            mark raters either way, and other rules than those named before are said to have been named afterwards.
         keep: what counts all the same: `edited` for the answers of files that were changed, `screened` for raters that
             post-screening would leave out. What is left out is listed either way.
         csv: a file for the ratings, one row for each answer; None writes none.
@@ -188,8 +232,10 @@ def import_listening(
     """
     from codec_bench.apps.listening.answers import read_files, sheets_of
     from codec_bench.apps.listening.key import find_key, read_key
+    from codec_bench.apps.listening.kinds import kind_of
     from codec_bench.apps.listening.outcome import outcome_of
-    from codec_bench.apps.listening.ratings import COLUMNS, counted, rule_without_effect, screen, screened, unblind
+    from codec_bench.apps.listening.ratings import COLUMNS, screened, unblind
+    from codec_bench.apps.listening.screening import rules_of, screen
     from codec_bench.store.export import opened, write_csv
 
     paths = [Path(files)] if isinstance(files, str | os.PathLike) else [Path(file) for file in files]
@@ -208,11 +254,15 @@ def import_listening(
         told = "; ".join(f"{one.file}: {one.detail}" for one in problems[:3]) or "no file was given"
         raise UserError(f"none of the files holds answers to the test {held.sheet} ({told})")
     rows, wrong = unblind(read, held, kept)
-    found = screen(counted(rows), screening if held.kind == "mushra" else "none")
-    void = rule_without_effect(counted(rows)) if found else None
+    before = kind_of(held.kind).screening if held.screening is None else held.screening
+    rules = before if screening is None else rules_of(names(screening))
+    found = screen(rows, held, rules)
     if "screened" not in kept:
-        rows = screened(rows, {one.rater: one for one in found if one.reasons})
-    outcome = outcome_of(held, rows, [*problems, *wrong], found, screening, void)
+        rows = screened(rows, {one.rater for one in found if one.marked and one.rule in rules})
+    outcome = outcome_of(held, rows, [*problems, *wrong], found, rules)
+    if set(rules) != set(before):
+        late = f"the test was written with the screening {', '.join(before) or 'none'}; {', '.join(rules) or 'none'} was named afterwards"
+        outcome = replace(outcome, notes=(late, *outcome.notes))
     if csv is None:
         return outcome
     with opened(Path(csv)) as file:

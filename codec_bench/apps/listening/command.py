@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,7 +25,7 @@ listen_app = command_group("listen", "Listening and reading tests for people: wr
 @listen_app.command("export")
 def export(
     runs: Annotated[list[Path], typer.Argument(help="One run folder or several: of codecs, or of one benchmark.")],
-    kind: Annotated[str, typer.Option("--kind", help="mushra, rating, preference, options or review.")] = "mushra",
+    kind: Annotated[str, typer.Option("--kind", help="mushra, bs1116, rating, dcr, ccr, cmos, p835, p804, abx, preference, options or review.")] = "mushra",
     out: Annotated[Path | None, typer.Option("--out", help="The page, or a folder for webMUSHRA. The key gets its name with .key.json. Default: listening/KIND.html in the first run.")] = None,
     form: Annotated[str, typer.Option("--format", help="page, or webmushra for a configuration with its sounds.")] = "page",
     systems: Annotated[str | None, typer.Option("--systems", help="Only these, with commas. Default: all.")] = None,
@@ -34,12 +35,18 @@ def export(
     by: By = None,
     reference: Annotated[bool | None, typer.Option("--with-reference/--without-reference", help="Whether the reference can be played. Default: for mushra and preference.")] = None,
     anchors: Annotated[str, typer.Option("--anchors", help="Anchors of a MUSHRA test: 3.5k, 7k, both with a comma, or nothing.")] = "3.5k,7k",
-    scale: Annotated[str, typer.Option("--scale", help="Scale of a rating: 0-5 or 1-5.")] = "0-5",
+    scale: Annotated[str | None, typer.Option("--scale", help="Scale of a rating: 0-5 (the default) or 1-5.")] = None,
     audio: Annotated[list[str] | None, typer.Option("--audio", help="SYSTEM=FOLDER: the audio of a system that the run did not keep.")] = None,
     longest_s: Annotated[float | None, typer.Option("--longest-s", help="Leave out items with a longer reference. Default: 12 for mushra, else no limit.")] = None,
     sound_mb: Annotated[float, typer.Option("--sound-mb", help="The most megabytes of sound in the page.")] = 100.0,
     title: Annotated[str, typer.Option("--title", help="What raters see above the instructions.")] = "Listening test",
     instructions: Annotated[Path | None, typer.Option("--instructions", help="A text file in place of the kind's own instructions.")] = None,
+    checks: Annotated[str, typer.Option("--checks", help="Before the test: qualification, hearing, headphones, environment, with commas.")] = "",
+    gold: Annotated[Path | None, typer.Option("--gold", help="A CSV of gold questions: audio, and answer or a column for each scale.")] = None,
+    traps: Annotated[int, typer.Option("--traps", help="How many sounds break off into beeps, whose number is the answer.")] = 0,
+    session: Annotated[int | None, typer.Option("--session", help="After how many trials a rater is asked to rest. Default: never.")] = None,
+    loudness_lufs: Annotated[float | None, typer.Option("--loudness-lufs", help="Bring all sounds to this loudness (ITU-R BS.1770). Default: no level is changed.")] = None,
+    screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters will be left out, named before they answer; none for none. Default: those of the kind.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw of items and of the orders.")] = 0,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -50,7 +57,8 @@ def export(
     made = export_listening(
         runs=runs, kind=kind, out=out, form=form, systems=systems, items=items, training=training, repeats=repeats,
         by=columns(by), reference=reference, anchors=anchors, scale=scale, audio=_folders(audio or []), longest_s=longest_s,
-        sound_mb=sound_mb, title=title, instructions=_text(instructions), seed=seed,
+        sound_mb=sound_mb, title=title, instructions=_text(instructions), checks=checks, gold=gold, traps=traps,
+        session=session, loudness_lufs=loudness_lufs, screening=screening, seed=seed,
     )  # fmt: skip
     told = f"{made.trials - made.training:,} trials about {made.items:,} items"
     told += f", with {made.repeats:,} shown a second time" if made.repeats else ""
@@ -91,7 +99,7 @@ def import_(
     key: Annotated[Path | None, typer.Option("--key", help="The key of the test.")] = None,
     run: Annotated[Path | None, typer.Option("--run", help="The run folder that the page was written into, in place of --key.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="A CSV for the ratings. Default: ratings.csv beside the first file.")] = None,
-    screening: Annotated[str, typer.Option("--screening", help="Which raters of a MUSHRA test are left out: bs1534-3 or none.")] = "bs1534-3",
+    screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters are left out, or none. Default: those named when the test was written.")] = None,
     keep: Annotated[str, typer.Option("--keep", help="What counts all the same: edited, screened, or both with a comma.")] = "",
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -117,27 +125,29 @@ def _print(found: ListeningOutcome) -> None:
     from codec_bench.terminal.output import console, table
 
     out = console()
-    pairwise = found.kind == "preference"
-    heads = ["system", *(["other"] if pairwise else []), found.measure, "95 %", "over raters", "over items", "ratings", "raters", "items"]  # fmt: skip
+    pairwise, several = any(one.other for one in found.systems), any(one.scale for one in found.systems)
+    first = [*(["scale"] if several else []), "system", *(["other"] if pairwise else [])]
+    heads = [*first, found.measure, "95 %", "over raters", "over items", "ratings", "raters", "items"]  # fmt: skip
     extra = _extra(found)
     rows = [
-        [one.system, *([one.other] if pairwise else []), *_numbers(one, found), one.n, one.raters, one.items, *(cell(one) for _, cell in extra)]
+        [*([one.scale] if several else []), one.system, *([one.other] if pairwise else []), *_numbers(one, found), one.n, one.raters, one.items, *(cell(one) for _, cell in extra)]
         for one in found.systems
     ]  # fmt: skip
     heads += [name for name, _ in extra]
-    out.print(table(heads, rows, numeric=heads[2 if pairwise else 1 :]))
+    out.print(table(heads, rows, numeric=heads[len(first) :]))
     if found.pairs:
-        names = ("A", "B", "A − B", "95 %", "p", "p (Holm)", "pairs")
-        out.print(table(names, [_pair(pair) for pair in found.pairs], numeric=names[2:]))
+        names = (*(["scale"] if several else []), "A", "B", "A − B", "95 %", "p", "p (Holm)", "pairs")
+        pairs = [(*([pair.scale] if several else []), *_pair(pair)) for pair in found.pairs]
+        out.print(table(names, pairs, numeric=names[-5:]))
     if found.strengths is not None and found.strengths.systems:
         of_strength, strong = strength_rows(found.strengths)
         out.print(table(of_strength, strong, numeric=of_strength[1:]))
     if found.first_preferred is not None:
         value, over, *_ = _numbers(found.first_preferred, found)
         out.print(f"shown as A and preferred: {value} {over} of {found.first_preferred.n} choices without ties")
-    names = ("rater", "answered", "of", "minutes", "repeated", "repeats apart by", "left out because")
+    names = ("rater", "answered", "of", "minutes", "repeated", "repeats apart by", "left out because", "marked because")
     told = [
-        (one.rater, one.answered, one.asked, f"{one.minutes:.1f}", one.repeats or "", _number(one.repeat_difference, 2), "; ".join(one.left_out))
+        (one.rater, one.answered, one.asked, f"{one.minutes:.1f}", one.repeats or "", _number(one.repeat_difference, 2), "; ".join(one.left_out), "; ".join(one.marked))
         for one in found.raters
     ]  # fmt: skip
     out.print(table(names, told, numeric=names[1:6]))
@@ -150,13 +160,19 @@ def _print(found: ListeningOutcome) -> None:
 
 def _extra(found: ListeningOutcome) -> list[tuple[str, Any]]:
     """Further columns of the values, where they say something."""
+    from codec_bench.apps.listening.kinds import kind_of
+
     made: list[tuple[str, Any]] = []
     if found.kind == "mushra":
         made.append(("rated below the hidden reference by", lambda one: _number(one.below_reference, 1)))
-    if found.kind == "preference":
-        made.append(("wins, losses, ties", lambda one: ", ".join(str(n) for n in (one.choices or {}).values())))
+    kind = kind_of(found.kind)
+    if kind.answer == "choice":
+        which = "right, wrong" if kind.exact else "wins, losses, ties"
+        made.append((which, lambda one: ", ".join(str(n) for n in (one.choices or {}).values())))
+    if kind.has_sides or kind.difference:
+        p = "exact p" if kind.exact else "p"
         made += [
-            ("p", lambda one: _number(one.test.p if one.test else None, 4)),
+            (p, lambda one: _number(one.exact_p if kind.exact else one.test.p if one.test else None, 4)),
             ("p (Holm)", lambda one: _number(one.p_holm, 4)),
         ]
     if found.kind == "review":
@@ -167,7 +183,9 @@ def _extra(found: ListeningOutcome) -> list[tuple[str, Any]]:
 
 
 def _numbers(one: SystemValue, found: ListeningOutcome) -> tuple[str, ...]:
-    places = 1 if found.kind == "mushra" else 2 if found.kind == "rating" else 3
+    from codec_bench.apps.listening.kinds import kind_of
+
+    places = kind_of(found.kind).places
     intervals = (one.interval, one.over_raters, one.over_items)
     return _number(one.value, places), *(_ends(interval.ends, places) for interval in intervals)
 
@@ -202,12 +220,11 @@ def _notes(found: ListeningOutcome) -> list[str]:
     notes += [pair.test.note for pair in found.pairs]
     notes += [found.strengths.note] if found.strengths is not None else []
     told = list(dict.fromkeys(note for note in notes if note))
-    if found.kind == "mushra":
-        out = sum(bool(one.reasons) for one in found.screened)
-        told.append(
-            f"found by post-screening {found.screening}: {out} of {len(found.screened)} raters"
-            if found.screened
-            else "post-screening: none"
-        )
-        told += [found.screening_note] if found.screening_note else []
-    return told
+    rules = ", ".join(found.screening) or "none"
+    told.append(
+        f"left out by the screening {rules}: {sum(bool(one.left_out) for one in found.raters)} of {len(found.raters)} raters"
+    )
+    marks = Counter(one.rule for one in found.screened if one.marked)
+    tested = Counter(one.rule for one in found.screened if one.marked is not None)
+    told += [f"rule {rule}: marks {marks[rule]} raters of {len(found.raters)}" for rule in tested]
+    return told + list(found.notes)

@@ -20,7 +20,7 @@ from codec_bench.store.files import read_json, write_json
 SUFFIX = ".key.json"
 FORMAT, VERSION = "codec-bench listening key", 1
 REFERENCE = "(reference)"
-SYSTEM_ROLE, REFERENCE_ROLE, ANCHOR_ROLE = "system", "reference", "anchor"
+SYSTEM_ROLE, REFERENCE_ROLE, ANCHOR_ROLE, UNKNOWN_ROLE = "system", "reference", "anchor", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Stimulus:
     """One thing to judge.
 
     Args:
-        id: as the page and the answers name it. role: `system`, `reference` or `anchor`.
-        system: the name of the system; `(reference)` for the hidden reference, such as `(7k anchor)` for an anchor.
+        id: as the page and the answers name it. role: `system`, `reference`, `anchor`, or `unknown` for X of an ABX trial.
+        system: the name of the system; `(reference)` for the hidden reference, such as `(7k anchor)` for an anchor. Of X, what it is.
     """
 
     id: str
@@ -44,7 +44,9 @@ class Trial:
     Args:
         id: as the page and the answers name it. item: the id of the sample. speaker: of the sample, or None.
         stimuli: in the order of their ids. training: whether it does not count. repeat_of: the trial that it repeats.
-        choices: the options. right: the numbers of the right ones.
+        choices: the options. right: the numbers of the right ones; for a gold question or a trap the right answer on each scale, None for any.
+        check: which check of the rater it belongs to, such as `headphones` or `gold`; empty for what is rated.
+        seconds: how long its shortest sound lasts, which a rater has heard at least; None without sounds.
     """
 
     id: str
@@ -54,7 +56,9 @@ class Trial:
     training: bool = False
     repeat_of: str | None = None
     choices: tuple[str, ...] = ()
-    right: tuple[int, ...] = ()
+    right: tuple[int | None, ...] = ()
+    check: str = ""
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,8 @@ class Key:
         answers: whether it is about the answers or questions of a benchmark.
         systems: in their order. runs: the folders that they come from. seed: of the draw.
         trials: all of them. page_sha256: of the page; empty for webMUSHRA, which has several files.
+        screening: the rules by which raters are to be left out, as they were named when the test was written; None for those of the kind.
+        loudness_lufs: to which loudness all sounds were brought; None if no level was changed.
     """
 
     sheet: str
@@ -79,11 +85,13 @@ class Key:
     seed: int
     trials: tuple[Trial, ...]
     page_sha256: str = ""
+    screening: tuple[str, ...] | None = None
+    loudness_lufs: float | None = None
 
     @property
     def counted(self) -> tuple[Trial, ...]:
-        """The trials that count: neither practice nor repeats."""
-        return tuple(trial for trial in self.trials if not trial.training and trial.repeat_of is None)
+        """The trials that count: neither practice, nor repeats, nor checks of the rater."""
+        return tuple(t for t in self.trials if not (t.training or t.check) and t.repeat_of is None)
 
 
 def anchor_name(name: str) -> str:
@@ -121,7 +129,7 @@ def read_key(path: Path) -> Key:
     if held.pop("sha256", None) != hashlib.sha256(_text(held)).hexdigest():
         raise UserError(f"{what} was changed: its checksum does not fit", hint="the same listen export writes it again")
     try:
-        given = {field.name: held[field.name] for field in fields(Key)}
+        given = {field.name: held[field.name] for field in fields(Key) if field.name in held}
         given.update({name: tuple(value) for name, value in given.items() if isinstance(value, list)})
         return Key(**{**given, "trials": tuple(map(_trial, held["trials"]))})
     except (KeyError, TypeError) as error:

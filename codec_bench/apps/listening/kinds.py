@@ -1,12 +1,15 @@
-"""The kinds of listening test: what a rater is asked, what is written above the trials, and which values an answer may have.
+"""The kinds of listening test, one row each: what a rater sees and answers, on which scales, against what, and how it is scored.
 
 Conventions
-    An answer of the kinds `mushra` and `rating` is a whole number for one stimulus. An answer of `preference` is the id of
-    the preferred stimulus, or `TIE`. An answer of `options` is the number of an option, from 0, or `NONE`. An answer of
-    `review` is one of `DECISIONS`.
-    The scale of `mushra` is the continuous quality scale of ITU-R BS.1534-3: 0 to 100 in five equal intervals. The words
-    of `rating` are those of ITU-T P.800, annex B (quality) and annex D (degradation). 0 is for what cannot be rated higher
-    than "nothing of it is there"; a test after P.800 takes the scale 1 to 5.
+    How an item forms trials (`trial`): `all` systems in one trial, `each` system in one, `pairs` of systems, or `none`.
+    What is answered (`answer`): a `number` for each stimulus and scale; a `comparison`, the number that says how the second of two compares
+    with the first; a `choice`, the id of a stimulus, or `TIE` where the kind has one; an `option`, its number from 0, or `NONE`; a
+    `decision`, one of `DECISIONS`.
+    Several scales are answered one by one: the answer to a scale names its stimulus as `STIMULUS/SCALE`.
+    The scale of `mushra` is the continuous quality scale of ITU-R BS.1534-3: 0 to 100 in five equal intervals. The words of `rating` and `dcr`
+    are those of ITU-T P.800, annex B (quality) and annex D (degradation), those of `ccr` of annex E, those of `p835` of ITU-T P.835, and
+    those of `bs1116` of ITU-R BS.1116-3. 0 is for what cannot be rated higher than "nothing of it is there"; a test after P.800 takes
+    the scale 1 to 5.
 """
 
 from __future__ import annotations
@@ -20,24 +23,45 @@ TIE = "tie"
 NONE = "none"
 DECISIONS = ("accept", "edit", "drop")
 SCALES = {"0-5": (0, 5), "1-5": (1, 5)}
-MUSHRA_SCALE = (0, 100)
-_QUALITY = {5: "Excellent", 4: "Good", 3: "Fair", 2: "Poor", 1: "Bad", 0: "Nothing usable"}
-_DEGRADATION = {
-    5: "Inaudible",
-    4: "Audible but not annoying",
-    3: "Slightly annoying",
-    2: "Annoying",
-    1: "Very annoying",
-    0: "Nothing usable",
-}
-_ANSWER = {
-    5: "Right and complete",
-    4: "Right, with small flaws",
-    3: "Mostly right",
-    2: "Mostly wrong",
-    1: "Wrong",
-    0: "No answer",
-}
+Words = tuple[tuple[int, str], ...]
+
+
+def _words(highest: int, *words: str) -> Words:
+    return tuple((highest - n, word) for n, word in enumerate(words))
+
+
+_QUALITY = _words(5, "Excellent", "Good", "Fair", "Poor", "Bad", "Nothing usable")
+_DEGRADATION = _words(
+    5, "Inaudible", "Audible but not annoying", "Slightly annoying", "Annoying", "Very annoying", "Nothing usable"
+)
+_ANSWER = _words(
+    5, "Right and complete", "Right, with small flaws", "Mostly right", "Mostly wrong", "Wrong", "No answer"
+)
+_COMPARED = _words(
+    3, "Much better", "Better", "Slightly better", "About the same", "Slightly worse", "Worse", "Much worse"
+)
+_FIVE = ("Excellent", "Good", "Fair", "Poor", "Bad")
+_IMPAIRED = (
+    "Imperceptible", "Perceptible, but not annoying", "Slightly annoying", "Annoying", "Very annoying",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One scale of a kind.
+
+    Args:
+        name: as the ratings call it; empty for the only one. question: what is asked. words: of its values, the highest first.
+    """
+
+    name: str
+    question: str
+    words: Words
+
+
+def _ends(name: str, question: str, high: str, low: str) -> Scale:
+    """A scale of five values of which only the ends have words."""
+    return Scale(name, question, ((5, high), (4, ""), (3, ""), (2, ""), (1, low)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +72,12 @@ class Kind:
         name: its name. measures: what its value over all answers is called, by whether a reference is played openly.
         question: what is asked in every trial about sounds, and about the answers of a model.
         instructions: what a rater reads before the first trial, one paragraph each.
+        trial, answer: as above. ends: the lowest and the highest number; None for what the option `scale` says. step: of numbers.
+        scales: further than one scale. labels: of the five intervals of a slider, from the lowest.
+        open: whether the reference is played openly: `must`, `no`, `default` (unless it is switched off), or `may` (if it is switched on).
+        heard: whether the open reference must be heard before an answer. hidden: whether the reference is among the stimuli.
+        unknown: whether a third stimulus is one of the two others. difference: whether a score is less that of the hidden reference.
+        exact: whether answers by chance are right half of the time. screening: the rules by which raters are left out unless others are named.
         needs_answers: whether it asks about the answers or the questions of a benchmark, so that a run of codecs has none.
     """
 
@@ -55,12 +85,66 @@ class Kind:
     measures: tuple[str, str]
     question: tuple[str, str]
     instructions: tuple[str, ...]
+    trial: str = "each"
+    answer: str = "number"
+    ends: tuple[int, int] | None = (0, 0)
+    step: float = 1
+    scales: tuple[Scale, ...] = ()
+    labels: tuple[str, ...] = ()
+    open: str = "may"
+    heard: bool = False
+    hidden: bool = False
+    unknown: bool = False
+    difference: bool = False
+    exact: bool = False
+    screening: tuple[str, ...] = ()
     needs_answers: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a trial has one answer, which belongs to no single stimulus."""
+        return self.answer in ("comparison", "choice", "decision")
+
+    @property
+    def has_sides(self) -> bool:
+        """Whether two stimuli stand beside each other, one of them first."""
+        return self.answer in ("comparison", "choice")
+
+    @property
+    def is_share(self) -> bool:
+        """Whether a score is between 0 and 1."""
+        return self.answer in ("choice", "option")
+
+    @property
+    def sounds_only(self) -> bool:
+        """Whether it compares with a reference that the answers of a benchmark do not have."""
+        return self.hidden or self.heard
+
+    def bounds(self, scale: tuple[int, int]) -> tuple[float, float]:
+        """What a score can be at least and at most; `scale` is that of an answer."""
+        width = scale[1] - scale[0]
+        return (0, 1) if self.is_share else (-width, width) if self.difference else scale
+
+    @property
+    def places(self) -> int:
+        """With how many digits its values are told."""
+        return 3 if self.is_share else 1 if self.ends == (0, 100) else 2
 
 
 _QUIET = (
     "Use headphones in a quiet room. Set a comfortable level with the first sounds, and do not change it afterwards."
 )
+_FREELY = "Change between the sounds as often as you like."
+_SPEECH = "Each trial has one sound. Listen to all of it, and then judge it on every scale below. You can hear it again as often as you like."
+_OVERALL = Scale("overall", "How good is it overall, for everyday talk?", _QUALITY[:5])
+_SIGNAL = Scale(
+    "signal", "Attend only to the speech. How is it?",
+    _words(5, "Not distorted", "Slightly distorted", "Somewhat distorted", "Fairly distorted", "Very distorted"),
+)  # fmt: skip
+_BACKGROUND = Scale(
+    "background", "Attend only to the background. How is it?",
+    _words(5, "Not noticeable", "Slightly noticeable", "Noticeable but not intrusive", "Somewhat intrusive", "Very intrusive"),
+)  # fmt: skip
 _KINDS = {
     kind.name: kind
     for kind in (
@@ -75,6 +159,19 @@ _KINDS = {
                 "Change between the versions and the reference as often as you like. A slider moves only while its version is the one that you hear.",
                 _QUIET,
             ),
+            trial="all", ends=(0, 100), labels=_FIVE[::-1], open="must", hidden=True, screening=("constant", "bs1534-3"),
+        ),
+        Kind(
+            "bs1116",
+            ("difference grade", "difference grade"),
+            ("How do you hear the difference of each version from the reference?",) * 2,
+            (
+                "Each trial has a reference and two versions of it. One of the versions is the reference itself, and the other may differ a little.",
+                "Find out which one is the reference and give it 5.0. Grade the other one. At least one of the two must have 5.0.",
+                f"{_FREELY} A slider moves only while its version is the one that you hear.",
+                _QUIET,
+            ),
+            ends=(1, 5), step=0.1, labels=_IMPAIRED[::-1], open="must", hidden=True, difference=True, screening=("bs1116-3",),
         ),
         Kind(
             "rating",
@@ -84,6 +181,62 @@ _KINDS = {
                 "Each trial has one thing to rate. Choose the words that fit it best, and judge each trial for itself.",
                 _QUIET,
             ),
+            ends=None,
+        ),
+        Kind(
+            "dcr",
+            ("DMOS", "DMOS"),
+            ("How do you hear the difference from the reference?",) * 2,
+            (
+                "Each trial has a reference and a version of it. Hear the reference first and then the version, and say how you hear the difference.",
+                _QUIET,
+            ),
+            ends=(1, 5), open="must", heard=True,
+        ),
+        Kind(
+            "ccr",
+            ("CMOS", "CMOS"),
+            ("How is the second, compared with the first?",) * 2,
+            ("Each trial has two sounds. Hear the first and then the second, and say how the second compares with the first.", _QUIET),
+            answer="comparison", ends=(-3, 3), open="no", hidden=True,
+        ),
+        Kind(
+            "cmos",
+            ("CMOS", "CMOS"),
+            ("How is the second, compared with the first?", "How is the second answer, compared with the first?"),
+            ("Each trial has two versions, first and second. Say how the second compares with the first.", _QUIET),
+            trial="pairs", answer="comparison", ends=(-3, 3), open="default",
+        ),
+        Kind(
+            "p835",
+            ("MOS", "MOS"),
+            ("How is what you hear?",) * 2,
+            (_SPEECH, "The speech, the background and the whole are three questions: a clean voice can stand before a loud background.", _QUIET),
+            ends=(1, 5), scales=(_SIGNAL, _BACKGROUND, _OVERALL), open="no",
+        ),
+        Kind(
+            "p804",
+            ("MOS", "MOS"),
+            ("How is what you hear?",) * 2,
+            (_SPEECH, _QUIET),
+            ends=(1, 5),
+            scales=(
+                _ends("noisiness", "Is there noise?", "Not noisy", "Very noisy"),
+                _ends("coloration", "Does the sound of the voice seem changed, such as dull, thin or metallic?", "Natural", "Very changed"),
+                _ends("discontinuity", "Is it interrupted?", "Without a break", "Many breaks"),
+                _ends("loudness", "Is it as loud as it should be?", "Just right", "Far too loud or too soft"),
+                _ends("reverberation", "Does it sound as in a large hall?", "No hall", "Very much hall"),
+                _SIGNAL,
+                _OVERALL,
+            ),
+            open="no",
+        ),
+        Kind(
+            "abx",
+            ("share found", "share found"),
+            ("Which one is X?",) * 2,
+            ("Each trial has three sounds. A and B differ, and X is one of the two. Say which. Guess if you hear no difference.", _FREELY, _QUIET),
+            answer="choice", open="no", hidden=True, unknown=True, exact=True,
         ),
         Kind(
             "preference",
@@ -93,6 +246,7 @@ _KINDS = {
                 "Each trial has two versions, A and B. Say which one is better, or that there is no difference to you.",
                 _QUIET,
             ),
+            trial="pairs", answer="choice", open="default",
         ),
         Kind(
             "options",
@@ -103,7 +257,7 @@ _KINDS = {
                 "the answer says. Do not ask yourself whether the answer is right.",
                 "If the answer chooses none of the options, or several of them, choose “none of them”.",
             ),
-            needs_answers=True,
+            answer="option", needs_answers=True,
         ),
         Kind(
             "review",
@@ -113,19 +267,17 @@ _KINDS = {
                 "Each trial has a question of a benchmark with its expected answer. Accept it, edit its words, or drop it and say why.",
                 "Drop a question that cannot be answered from its sound, that has no right answer, or more than one.",
             ),
-            needs_answers=True,
+            trial="none", answer="decision", needs_answers=True,
         ),
     )
-}
+}  # fmt: skip
 KINDS = tuple(_KINDS)
-
-
 _DEGRADED = "How do you hear the difference from the reference?"
 
 
 def question_of(kind: Kind, *, beside_reference: bool, answers: bool) -> str:
     """What is asked in every trial."""
-    return _DEGRADED if kind.name == "rating" and beside_reference else kind.question[answers]
+    return _DEGRADED if kind.ends is None and beside_reference else kind.question[answers]
 
 
 def kind_of(name: str) -> Kind:
@@ -139,35 +291,58 @@ def kind_of(name: str) -> Kind:
     return _KINDS[name]
 
 
-def scale_of(kind: str, scale: str) -> tuple[int, int]:
-    """The lowest and the highest value of an answer; (0, 0) for a kind whose answers are no numbers.
+def scale_of(kind: str, scale: str | None) -> tuple[int, int]:
+    """The lowest and the highest number of an answer; (0, 0) for a kind whose answers are no numbers.
+
+    Args:
+        scale: of the kind `rating`: `0-5`, `1-5`, or None for the first.
 
     Raises:
-        UserError: there is no such scale.
+        UserError: there is no such scale, or the kind has another one.
     """
-    if scale not in SCALES:
+    if scale is not None and scale not in SCALES:
         raise UserError(f"the scale is '{scale}'; expected {' or '.join(SCALES)}")
-    return MUSHRA_SCALE if kind == "mushra" else SCALES[scale] if kind == "rating" else (0, 0)
+    ends = kind_of(kind).ends
+    if ends is None:
+        return SCALES[scale or "0-5"]
+    if scale is not None and ends != SCALES[scale]:
+        has = f"has the scale {ends[0]} to {ends[1]}" if ends != (0, 0) else "has no scale of numbers"
+        raise UserError(f"the scale is '{scale}', and a test of the kind {kind} {has}", hint="leave --scale out")
+    return ends
 
 
-def scale_words(kind: str, scale: tuple[int, int], *, beside_reference: bool, answers: bool) -> list[tuple[int, str]]:
-    """The values of a rating scale with their words, the highest first; empty for other kinds."""
-    if kind != "rating":
-        return []
-    words = _ANSWER if answers else _DEGRADATION if beside_reference else _QUALITY
-    return [(value, word) for value, word in words.items() if scale[0] <= value <= scale[1]]
+def scales_of(kind: Kind, scale: tuple[int, int], *, beside_reference: bool, answers: bool) -> tuple[Scale, ...]:
+    """The scales with words that a trial asks for, in the order of their columns; none for sliders, options and decisions."""
+    if kind.scales:
+        return kind.scales
+    words = {
+        "comparison": _COMPARED,
+        "number": () if kind.labels else _ANSWER if answers else _DEGRADATION if beside_reference else _QUALITY,
+    }.get(kind.answer, ())
+    kept = tuple((value, word) for value, word in words if scale[0] <= value <= scale[1])
+    question = question_of(kind, beside_reference=beside_reference, answers=answers)
+    return (Scale("", question, kept),) if kept else ()
 
 
 def is_valid(value: Any, kind: str, scale: tuple[int, int], stimuli: tuple[str, ...], options: int) -> bool:
     """Whether a value is one that an answer of this kind may have.
 
     Args:
-        stimuli: the ids of the stimuli of the trial. options: how many options it has.
+        stimuli: the ids of the stimuli that can be chosen. options: how many options the trial has.
     """
-    if kind in ("mushra", "rating"):
-        return isinstance(value, int) and not isinstance(value, bool) and scale[0] <= value <= scale[1]
-    if kind == "preference":
-        return value == TIE or (isinstance(value, str) and value in stimuli)
-    if kind == "options":
-        return value == NONE or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value < options)
+    found = kind_of(kind)
+    if found.answer in ("number", "comparison"):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return (
+            is_number and scale[0] <= value <= scale[1] and abs(value / found.step - round(value / found.step)) < 1e-6
+        )
+    if found.answer == "choice":
+        return (value == TIE and not found.exact) or (isinstance(value, str) and value in stimuli)
+    if found.answer == "option":
+        return value == NONE or is_option(value, options)
     return value in DECISIONS
+
+
+def is_option(value: Any, options: int) -> bool:
+    """Whether a value is the number of one of several options."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < options

@@ -23,6 +23,7 @@ from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import Any
 
+from codec_bench.apps.listening.kinds import kind_of
 from codec_bench.benchmark.reading.choices import choices_of, without_label
 from codec_bench.data import Source, match_estimates
 from codec_bench.errors import UnknownName, UserError
@@ -279,12 +280,17 @@ class Drawn:
     Args:
         item: what it is about. systems: whose work it shows. training: whether it is for practice and does not count.
         repeat_of: the place of the trial that it repeats, among the drawn trials; None for the others.
+        check, choices, right: of a check of the rater, as the key has them. ask: what such a check asks; empty where it looks like all others.
     """
 
     item: Item
     systems: tuple[str, ...]
     training: bool = False
     repeat_of: int | None = None
+    check: str = ""
+    choices: tuple[str, ...] = ()
+    right: tuple[int | None, ...] = ()
+    ask: str = ""
 
 
 def draw_order(items: Sequence[Item], seed: int) -> list[Item]:
@@ -302,30 +308,35 @@ def draw_order(items: Sequence[Item], seed: int) -> list[Item]:
 
 def trials_of(kind: str, systems: Sequence[str]) -> list[tuple[str, ...]]:
     """The systems of each trial that one item forms."""
-    if kind == "review":
-        return [()]
-    if kind == "mushra":
-        return [tuple(systems)]
-    if kind == "preference":
-        return list(combinations(systems, 2))
-    return [(system,) for system in systems]
+    form = kind_of(kind).trial
+    if form in ("none", "all"):
+        return [tuple(systems) if form == "all" else ()]
+    return list(combinations(systems, 2)) if form == "pairs" else [(system,) for system in systems]
 
 
 def arrange(
-    kind: str, systems: Sequence[str], items: Sequence[Item], training: int, repeats: int, seed: int
+    kind: str,
+    systems: Sequence[str],
+    items: Sequence[Item],
+    training: int,
+    repeats: int,
+    seed: int,
+    checks: Sequence[Drawn] = (),
 ) -> list[Drawn]:
-    """The trials of a test in the order of their ids: practice first, then all others and the repeated ones, shuffled.
+    """The trials of a test in the order of their ids: checks and practice first, then all others and the repeated ones, shuffled.
 
     Args:
         items: in the order in which they were taken; the first `training` of them are for practice, one trial each.
-        repeats: how many trials are shown a second time, at most all.
+        repeats: how many trials are shown a second time, at most all. checks: of the rater; those that look like all others stand among them.
     """
     rng = random.Random(f"{seed} trials")
     every = trials_of(kind, systems)
-    practice = [Drawn(item, rng.choice(every), training=True) for item in items[:training]]
+    practice = [one for one in checks if one.ask]
+    practice += [Drawn(item, rng.choice(every), training=True) for item in items[:training]]
     counted = [Drawn(item, shown) for item in items[training:] for shown in every]
     rng.shuffle(counted)
     again = rng.sample(range(len(counted)), min(repeats, len(counted)))
+    counted += [one for one in checks if not one.ask]
     places = list(range(len(counted))) + [~place for place in again]
     rng.shuffle(places)
     at = {place: len(practice) + n for n, place in enumerate(places) if place >= 0}

@@ -23,15 +23,15 @@ from typing import Any
 
 from codec_bench.apps.listening.answers import Problem
 from codec_bench.apps.listening.key import REFERENCE, Key
-from codec_bench.apps.listening.kinds import kind_of
-from codec_bench.apps.listening.ratings import REPEAT, USED, Rating, Screened, counted
+from codec_bench.apps.listening.kinds import Kind, kind_of
+from codec_bench.apps.listening.ratings import USED, Rating, asked, counted
+from codec_bench.apps.listening.screening import Finding, apart, unapplied
 from codec_bench.errors import UserError
 from codec_bench.stats.crossed import crossed_interval, crossed_test
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
 from codec_bench.stats.paired import PairedTest, holm
 from codec_bench.stats.pairs import Duel, Strengths, strengths
 
-_SHARES = ("preference", "options")
 POSITION = "shown as A"
 
 
@@ -40,13 +40,14 @@ class SystemValue:
     """What the raters said of one system, or of the first of two (`other` is the second, for a preference).
 
     Args:
-        system, other: names. value: the mean of the scores that count; None if there is none.
+        scale: its name, of a kind with several; else empty. system, other: names. value: the mean of the scores that count; None if there is none.
         interval: over raters and items. over_raters: over the raters. over_items: over the speakers, or items of unknown speaker.
         n: how many ratings count. raters, items: from how many raters, about how many items.
         uncounted: the mean over all valid ratings, also of those who were left out; None if nobody was.
         below_reference: for MUSHRA the mean difference from the hidden reference of the same trial, or None.
         choices: how often each answer was given: the decisions, the options, or wins and ties.
-        test: for a preference whether it differs from an even one. p_holm: p adjusted for all pairs.
+        test: for a preference, comparison or difference grade, whether it differs from none. p_holm: p adjusted for all pairs or systems.
+        exact_p: for `abx` the one-sided p of the exact binomial test, by which guesses are right half of the time.
     """
 
     system: str
@@ -63,6 +64,8 @@ class SystemValue:
     choices: dict[str, int] | None = None
     test: PairedTest | None = None
     p_holm: float | None = None
+    scale: str = ""
+    exact_p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,7 @@ class SystemPair:
     n: int
     test: PairedTest
     p_holm: float | None = None
+    scale: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class RaterFacts:
         rater: the name. answered, asked: answers that are valid, of those that were asked, without practice and repeats.
         minutes: that all trials took. repeats: how many ratings were given twice.
         repeat_difference: the mean absolute difference of those; None without any.
-        left_out: why the rater does not count; empty for who does.
+        left_out: why the rater does not count; empty for who does. marked: what rules found that were not named to leave raters out.
     """
 
     rater: str
@@ -94,6 +98,7 @@ class RaterFacts:
     repeats: int
     repeat_difference: float | None
     left_out: tuple[str, ...]
+    marked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +108,8 @@ class ListeningOutcome:
     Args:
         sheet: the id of the test. kind: of the test. measure: what the values are, such as `DMOS`. scale: of an answer.
         systems: the values. pairs: comparisons of systems; empty for a preference, whose values are comparisons already.
-        raters: one entry for each. screening: the rule, and what it found of each rater.
-        screening_note: that a part of the rule does not apply to some items, or None.
+        raters: one entry for each. screening: the rules by which raters are left out.
+        screened: what every rule found of every rater. notes: which rules could not be applied, and which were named too late.
         first_preferred: for a preference how often the side that was shown as A was preferred, without ties.
         problems: what is wrong with files and answers. ratings: every answer, with what became of it.
         csv: where the ratings were written, or None.
@@ -118,13 +123,13 @@ class ListeningOutcome:
     systems: Sequence[SystemValue]
     pairs: Sequence[SystemPair]
     raters: Sequence[RaterFacts]
-    screening: str
-    screened: Sequence[Screened]
+    screening: tuple[str, ...]
+    screened: Sequence[Finding]
     first_preferred: SystemValue | None
     problems: Sequence[Problem]
     ratings: Sequence[Rating]
     csv: Path | None = None
-    screening_note: str | None = None
+    notes: tuple[str, ...] = ()
     strengths: Strengths | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,35 +144,36 @@ def outcome_of(
     key: Key,
     rows: Sequence[Rating],
     problems: Sequence[Problem],
-    found: Sequence[Screened],
-    rule: str,
-    void: str | None = None,
+    found: Sequence[Finding],
+    rules: tuple[str, ...],
 ) -> ListeningOutcome:
     """What a test says.
 
     Args:
-        rows: all ratings, those of raters who were left out marked. found: what post-screening says. rule: its name.
-        void: the sentence that a part of the rule does not apply to some items, or None.
+        rows: all ratings, those of raters who were left out marked. found: what rules say. rules: which of them leave raters out.
     """
     kind = kind_of(key.kind)
-    groups: dict[tuple[str, str], list[Rating]] = defaultdict(list)
+    groups: dict[tuple[str, str, str], list[Rating]] = defaultdict(list)
     for row in rows:
-        if row.value is not None or (key.kind == "review" and row.status == USED):
-            groups[row.system, row.other].append(row)
+        if row.status in ("check", "reference"):
+            continue
+        if row.value is not None or (kind.answer == "decision" and row.status == USED):
+            groups[row.system, row.other, row.scale].append(row)
     reference = {(row.rater, row.trial): row.score for row in counted(rows) if row.system == REFERENCE}
     order = {name: n for n, name in enumerate(key.systems)}
-    names = sorted(groups, key=lambda pair: [order.get(name, len(order)) for name in pair])
+    of_scale = {scale.name: n for n, scale in enumerate(kind.scales)}
+    names = sorted(groups, key=lambda of: (of_scale.get(of[2], 0), *[order.get(name, len(order)) for name in of[:2]]))
     values = [
-        replace(_value(key, pair, groups[pair]), below_reference=_below(pair[0], groups[pair], reference))
-        for pair in names
+        replace(_value(key, kind, of, groups[of]), below_reference=_below(kind, of[0], groups[of], reference))
+        for of in names
     ]
-    if key.kind == "preference":
-        adjusted = holm([one.test.p if one.test else None for one in values])
+    if kind.has_sides or kind.difference:
+        adjusted = holm([one.exact_p if kind.exact else one.test.p if one.test else None for one in values])
         values = [replace(one, p_holm=p) for one, p in zip(values, adjusted)]
     return ListeningOutcome(
-        key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, counted(rows)),
-        _raters(key, rows, found), rule if key.kind == "mushra" else "none", found, _first(key, counted(rows)), problems, rows,
-        screening_note=void, strengths=_strengths(key, counted(rows)),
+        key.sheet, key.kind, kind.measures[key.beside_reference], key.scale, values, _pairs(key, kind, counted(rows)),
+        _raters(key, rows, found, rules), rules, found, _first(key, kind, counted(rows)), problems, rows,
+        notes=tuple(unapplied(found)), strengths=_strengths(key, counted(rows)),
     )  # fmt: skip
 
 
@@ -183,7 +189,7 @@ def _strengths(key: Key, used: Sequence[Rating]) -> Strengths | None:
         return Strengths((), 0.0, len(duels), len({duel.unit for duel in duels}), error.message)
 
 
-def _value(key: Key, names: tuple[str, str], rows: Sequence[Rating]) -> SystemValue:
+def _value(key: Key, kind: Kind, of: tuple[str, str, str], rows: Sequence[Rating]) -> SystemValue:
     used = counted(rows)
     scored = [row for row in used if row.score is not None]
     scores = [row.score for row in scored if row.score is not None]
@@ -191,13 +197,23 @@ def _value(key: Key, names: tuple[str, str], rows: Sequence[Rating]) -> SystemVa
     left_out = len([row for row in rows if row.status in ("screened", "edited")])
     valid = [row.value for row in rows if row.value is not None and row.status in (USED, "screened", "edited")]
     test = None
-    if key.kind == "preference" and scores:
-        test = crossed_test([2 * score - 1 for score in scores], raters, _sounds(scored))
+    if scores and not kind.exact and (kind.has_sides or kind.difference):
+        even = [2 * score - 1 for score in scores] if kind.is_share else scores
+        test = crossed_test(even, raters, _sounds(scored))
     return SystemValue(
-        *names, fmean(scores) if scores else None, *_intervals(key, scores, raters, _sounds(scored)),
-        len(scores) if key.kind != "review" else len(used), len({row.rater for row in used}), len({row.id for row in used}),
-        fmean(valid) if left_out and valid else None, None, _choices(key.kind, names, used), test,
+        *of[:2], fmean(scores) if scores else None, *_intervals(key, kind, scores, raters, _sounds(scored)),
+        len(scores) if kind.answer != "decision" else len(used), len({row.rater for row in used}), len({row.id for row in used}),
+        fmean(valid) if left_out and valid else None, None, _choices(kind, of, used), test,
+        scale=of[2], exact_p=_exact(scores) if kind.exact and scores else None,
     )  # fmt: skip
+
+
+def _exact(scores: Sequence[float]) -> float:
+    """How often guesses would be right as often as these, or more often (the binomial distribution with 1/2)."""
+    from scipy.special import bdtrc
+
+    right = round(sum(scores))
+    return float(bdtrc(right - 1, len(scores), 0.5)) if right else 1.0
 
 
 def _sounds(rows: Sequence[Rating]) -> list[str]:
@@ -206,15 +222,16 @@ def _sounds(rows: Sequence[Rating]) -> list[str]:
 
 
 def _intervals(
-    key: Key, scores: Sequence[float], raters: Sequence[str], sounds: Sequence[str]
+    key: Key, kind: Kind, scores: Sequence[float], raters: Sequence[str], sounds: Sequence[str]
 ) -> tuple[Interval, Interval, Interval]:
     """The intervals of a mean: over raters and items, over raters, and over speakers or items."""
     made = [
-        _over(key, scores, clusters, what) for clusters, what in ((raters, "raters"), (sounds, "speakers or items"))
+        _over(key, kind, scores, clusters, what)
+        for clusters, what in ((raters, "raters"), (sounds, "speakers or items"))
     ]
     both = crossed_interval(scores, raters, sounds) if scores else made[0]
-    lowest, highest = (0, 1) if key.kind in _SHARES else key.scale
-    if key.kind in _SHARES and both.low is not None and both.high is not None:
+    lowest, highest = kind.bounds(key.scale)
+    if kind.is_share and both.low is not None and both.high is not None:
         # Near 0 and 1 Student's t is too short for a share, and the other two allow for that.
         lows = [one.low for one in (both, *made) if one.low is not None]
         both = replace(both, low=min(lows), high=max(one.high for one in (both, *made) if one.high is not None))
@@ -227,93 +244,90 @@ def _intervals(
     return cut[0], cut[1], cut[2]
 
 
-def _over(key: Key, scores: Sequence[float], clusters: Sequence[str], what: str) -> Interval:
-    bounds = (0, 1) if key.kind in _SHARES else key.scale
+def _over(key: Key, kind: Kind, scores: Sequence[float], clusters: Sequence[str], what: str) -> Interval:
     codes = unit_codes(clusters, len(scores))
-    made = interval_of(ratios, item_table(scores), codes, share=key.kind in _SHARES, bounds=bounds)
+    made = interval_of(ratios, item_table(scores), codes, share=kind.is_share, bounds=kind.bounds(key.scale))
     if made.ends is None and len(scores) and made.units < FEWEST_UNITS:
         told = f"there are {made.units} {what}; an interval needs at least {FEWEST_UNITS}"
         return replace(made, note=told)
     return made
 
 
-def _choices(kind: str, names: tuple[str, str], used: Sequence[Rating]) -> dict[str, int] | None:
-    if kind == "preference":
-        wins = Counter(row.score for row in used)
-        return {names[0]: wins[1.0], names[1]: wins[0.0], "no difference": wins[0.5]}
-    return dict(Counter(row.choice for row in used).most_common()) if kind in ("options", "review") else None
+def _choices(kind: Kind, names: Sequence[str], used: Sequence[Rating]) -> dict[str, int] | None:
+    if kind.answer == "choice":
+        times = Counter(row.score for row in used)
+        if kind.exact:
+            return {"right": times[1.0], "wrong": times[0.0]}
+        return {names[0]: times[1.0], names[1]: times[0.0], "no difference": times[0.5]}
+    answered = Counter(row.choice for row in used).most_common()
+    return dict(answered) if kind.answer in ("option", "decision") else None
 
 
-def _below(system: str, rows: Sequence[Rating], reference: Mapping[tuple[str, str], float | None]) -> float | None:
+def _below(
+    kind: Kind, system: str, rows: Sequence[Rating], reference: Mapping[tuple[str, str], float | None]
+) -> float | None:
     """The mean of a system's scores minus those of the hidden reference in the same trial of the same rater."""
-    if system == REFERENCE:
+    if system == REFERENCE or kind.trial != "all":
         return None
     both = [(row.score, reference.get((row.rater, row.trial))) for row in counted(rows)]
     apart = [own - hidden for own, hidden in both if own is not None and hidden is not None]
     return fmean(apart) if apart else None
 
 
-def _pairs(key: Key, used: Sequence[Rating]) -> list[SystemPair]:
-    """The comparisons of all pairs of systems, without anchors and reference."""
-    if key.kind not in ("mushra", "rating", "options"):
+def _pairs(key: Key, kind: Kind, used: Sequence[Rating]) -> list[SystemPair]:
+    """The comparisons of all pairs of systems on each scale, without anchors and reference."""
+    if kind.trial not in ("all", "each"):
         return []
-    held: dict[str, dict[tuple[str, str], float]] = defaultdict(dict)
+    held: dict[tuple[str, str], dict[tuple[str, str], float]] = defaultdict(dict)
     sounds = {row.id: sound for row, sound in zip(used, _sounds(used))}
     for row in used:
         if row.system in key.systems and row.score is not None:
-            held[row.system][row.rater, row.id] = row.score
+            held[row.scale, row.system][row.rater, row.id] = row.score
     made = []
-    for a, b in combinations([name for name in key.systems if name in held], 2):
-        both = sorted(held[a].keys() & held[b].keys())
-        if both:
-            differences = [held[a][which] - held[b][which] for which in both]
-            raters, heard = [rater for rater, _ in both], [sounds[id] for _, id in both]
-            made.append(SystemPair(a, b, len(both), crossed_test(differences, raters, heard)))
+    for scale in [one.name for one in kind.scales] or [""]:
+        for a, b in combinations([name for name in key.systems if (scale, name) in held], 2):
+            of_a, of_b = held[scale, a], held[scale, b]
+            both = sorted(of_a.keys() & of_b.keys())
+            if both:
+                differences = [of_a[which] - of_b[which] for which in both]
+                raters, heard = [rater for rater, _ in both], [sounds[id] for _, id in both]
+                made.append(SystemPair(a, b, len(both), crossed_test(differences, raters, heard), scale=scale))
     adjusted = holm([pair.test.p for pair in made])
     return [replace(pair, p_holm=p) for pair, p in zip(made, adjusted)]
 
 
-def _raters(key: Key, rows: Sequence[Rating], found: Sequence[Screened]) -> list[RaterFacts]:
-    asked = sum(len(trial.stimuli) if key.kind in ("mushra", "rating", "options") else 1 for trial in key.counted)
-    reasons = {one.rater: one.reasons for one in found}
+def _raters(key: Key, rows: Sequence[Rating], found: Sequence[Finding], rules: Sequence[str]) -> list[RaterFacts]:
+    count = sum(len(asked(trial, key)) for trial in key.counted)
+    told: dict[tuple[str, bool], list[str]] = defaultdict(list)
+    for one in found:
+        if one.marked:
+            told[one.rater, one.rule in rules].append(f"{one.rule}: {one.told}")
     facts = []
     for rater in dict.fromkeys(row.rater for row in rows):
         own = [row for row in rows if row.rater == rater]
-        valid = [row for row in own if row.status in (USED, "screened", "edited")]
+        valid = [row for row in own if row.status in (USED, "reference", "screened", "edited")]
         took = {
             (row.file, row.trial): row.seconds for row in own if row.seconds is not None and row.status != "superseded"
         }
-        apart = _apart(key, own)
+        twice = apart(key, own)
         edited = ("the file was changed by hand",) if any(row.status == "edited" for row in own) else ()
         facts.append(
             RaterFacts(
-                rater, len(valid), asked, math.fsum(took.values()) / 60, len(apart), fmean(apart) if apart else None,
-                (*reasons.get(rater, ()), *edited),
+                rater, len(valid), count, math.fsum(took.values()) / 60, len(twice), fmean(twice) if twice else None,
+                (*told[rater, True], *edited), tuple(told[rater, False]),
             )
         )  # fmt: skip
     return facts
 
 
-def _apart(key: Key, own: Sequence[Rating]) -> list[float]:
-    """The absolute differences of what one rater said twice about the same."""
-    repeated = {trial.id: trial.repeat_of for trial in key.trials}
-    first = {(row.trial, row.system): row.value for row in own if row.status in (USED, "screened", "edited")}
-    found = []
-    for row in own:
-        before = first.get((repeated[row.trial] or "", row.system))
-        if row.status == REPEAT and row.value is not None and before is not None:
-            found.append(abs(row.value - before))
-    return found
-
-
-def _first(key: Key, used: Sequence[Rating]) -> SystemValue | None:
+def _first(key: Key, kind: Kind, used: Sequence[Rating]) -> SystemValue | None:
     """How often the side that was shown as A was preferred."""
     told = [
         (row, row.score == float(row.is_first)) for row in used if row.is_first is not None and row.score in (0.0, 1.0)
     ]
-    if key.kind != "preference" or not told:
+    if kind.answer != "choice" or kind.exact or not told:
         return None
     scores, raters = [float(is_a) for _, is_a in told], [row.rater for row, _ in told]
     return SystemValue(
-        POSITION, "", fmean(scores), *_intervals(key, scores, raters, _sounds([row for row, _ in told])), len(scores), len(set(raters)), len({row.id for row, _ in told}),
+        POSITION, "", fmean(scores), *_intervals(key, kind, scores, raters, _sounds([row for row, _ in told])), len(scores), len(set(raters)), len({row.id for row, _ in told}),
     )  # fmt: skip

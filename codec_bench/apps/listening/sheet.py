@@ -9,18 +9,28 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from codec_bench.apps.listening.checks import (
+    BEEPS,
+    GOLD,
+    HEARD,
+    TRAP,
+    Gold,
+    beeping,
+    make_checks,
+)
 from codec_bench.apps.listening.key import (
     ANCHOR_ROLE,
     REFERENCE,
     REFERENCE_ROLE,
     SUFFIX,
     SYSTEM_ROLE,
+    UNKNOWN_ROLE,
     Key,
     Stimulus,
     Trial,
@@ -28,7 +38,7 @@ from codec_bench.apps.listening.key import (
     sheet_id,
     write_key,
 )
-from codec_bench.apps.listening.kinds import Kind, question_of, scale_words
+from codec_bench.apps.listening.kinds import Kind, question_of, scales_of
 from codec_bench.apps.listening.material import Drawn, Item, Material, arrange, draw_order, trials_of
 from codec_bench.apps.listening.page import write_sheet_page
 from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, alike, anchor, equal_files
@@ -52,6 +62,9 @@ class Plan:
         items, training, repeats: how many items count, how many are for practice, how many trials are shown twice.
         longest_s: of a reference. sound_mb: the most megabytes that the sound may take in the page.
         title, instructions: what a rater reads. seed: of every draw.
+        checks: names in `checks.CHECKS`. gold: gold questions. traps: how many sounds break off into beeps.
+        session: after how many trials a rater is asked to rest. loudness_lufs: to which all sounds are brought; None for the levels that they have.
+        screening: the rules by which raters are to be left out; None for those of the kind.
     """
 
     kind: Kind
@@ -66,6 +79,12 @@ class Plan:
     title: str
     instructions: tuple[str, ...]
     seed: int
+    checks: tuple[str, ...] = ()
+    gold: tuple[Gold, ...] = ()
+    traps: int = 0
+    session: int | None = None
+    loudness_lufs: float | None = None
+    screening: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +123,11 @@ class ListeningSheet:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The trials of a test, and the files of the sounds of each item by what they are."""
+    """The trials of a test, and the files of the sounds of each item by what they are, with their lengths."""
 
     trials: Sequence[Drawn]
     files: Mapping[str, Mapping[str, bytes]]
+    seconds: Mapping[str, Mapping[str, float]]
     left_out: Counter[str]
     notes: tuple[str, ...]
 
@@ -124,7 +144,14 @@ def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None 
     _check_systems(material, plan)
     left_out = Counter(material.left_out)
     files: dict[str, Mapping[str, bytes]] = {}
+    seconds: dict[str, Mapping[str, float]] = {}
+
+    def add(id: str, sounds: Mapping[str, Audio]) -> None:
+        files[id] = encode(sounds)
+        seconds[id] = {name: sound.num_samples / sound.sample_rate_hz for name, sound in sounds.items()}
+
     taken: list[Item] = []
+    first: dict[str, Audio] = {}
     troubles: list[str] = []
     size = 0.0
     shown = len(trials_of(plan.kind.name, material.systems))
@@ -138,12 +165,14 @@ def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None 
             left_out[why] += 1
             continue
         try:
-            files[item.id] = encode(_sounds(item, plan, reference, material, rate_hz))
+            sounds = _sounds(item, plan, reference, material, rate_hz)
+            add(item.id, sounds)
         except AudioError as error:
             left_out["its sound cannot be used"] += 1
             troubles.append(error.message)
             continue
         taken.append(item)
+        first = first or sounds
         # A practice item is shown in one trial, and so about as often as one of the items that count.
         size += again * _page_bytes(files[item.id], plan, material)
         if size > plan.sound_mb * 1e6:
@@ -160,21 +189,57 @@ def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None 
         notes.append(
             f"{plan.items + plan.training:,} items were asked for, and {len(taken):,} can be taken: {training:,} for practice"
         )
-    trials = arrange(plan.kind.name, material.systems, taken, training, plan.repeats, plan.seed)
-    return Taken(trials, files, left_out, tuple(notes))
+    checks = []
+    for drawn, heard in _checks(plan, material, taken[training:], first, rate_hz):
+        add(drawn.item.id, heard)
+        checks.append(drawn)
+    trials = arrange(plan.kind.name, material.systems, taken, training, plan.repeats, plan.seed, checks)
+    return Taken(trials, files, seconds, left_out, tuple(notes))
+
+
+def _checks(
+    plan: Plan, material: Material, items: Sequence[Item], first: Mapping[str, Audio], rate_hz: int | None
+) -> Iterator[tuple[Drawn, Mapping[str, Audio]]]:
+    """The checks of a rater, with their sounds: questions before the test, gold questions and traps.
+
+    Args:
+        items: that count. first: the sounds of the first item.
+    """
+    if plan.checks:
+        if not first:
+            raise UserError("the checks of a rater are for tests with sounds", hint="leave --checks out")
+        yield from make_checks(plan.checks, next(iter(first.values())), plan.seed)
+    rng = Random(f"{plan.seed} traps")
+    count = max(len(plan.kind.scales), 1)
+    for number, gold in enumerate(plan.gold, 1):
+        paths = {HEARD: gold.audio} | ({REFERENCE: gold.reference} if gold.reference is not None else {})
+        sounds = alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
+        yield Drawn(Item(f"gold {number}", None, (), None, {}), (HEARD,), check=GOLD, right=gold.right), sounds
+    for number in range(plan.traps):
+        item, value = items[number % len(items)], rng.randint(max(plan.scale[0], 1), plan.scale[1])
+        sounds = _sounds(item, plan, material.reference(item), material, rate_hz)
+        heard = beeping(sounds[rng.choice(material.systems)], value)
+        kept = {name: sound for name, sound in sounds.items() if name == REFERENCE}
+        drawn = Drawn(Item(f"trap {number + 1}", None, (), None, {}), (HEARD,), check=TRAP, right=(value,) * count)
+        yield drawn, {HEARD: heard, **kept}
 
 
 def _check_systems(material: Material, plan: Plan) -> None:
-    kind, count = plan.kind.name, len(material.systems)
-    if kind == "preference" and count < 2:
-        raise UserError(f"a preference needs two systems; there is {count}", hint="name two with --systems A,B")
-    if kind == "mushra" and material.answers:
+    kind, count = plan.kind, len(material.systems)
+    if kind.trial == "pairs" and count < 2:
+        raise UserError(f"a {kind.measures[0]} needs two systems; there is {count}", hint="name two with --systems A,B")
+    if (kind.sounds_only or plan.gold or plan.traps or plan.loudness_lufs is not None) and material.answers:
+        what = (
+            f"a test of the kind {kind.name} compares"
+            if kind.sounds_only
+            else "gold questions, traps and levels are of"
+        )
         raise UserError(
-            "a MUSHRA test compares sounds with a reference, which the answers of a benchmark do not have",
+            f"{what} sounds with a reference, which the answers of a benchmark do not have",
             hint="take the kind rating or preference",
         )
     signals = count + 1 + len(plan.anchors)
-    if kind == "mushra" and signals > MOST_SIGNALS:
+    if kind.trial == "all" and signals > MOST_SIGNALS:
         raise UserError(
             f"a trial would have {signals} signals; ITU-R BS.1534-3 recommends at most {MOST_SIGNALS}",
             hint=f"choose up to {MOST_SIGNALS - 1 - len(plan.anchors)} systems with --systems",
@@ -185,10 +250,10 @@ def _unfit(item: Item, plan: Plan, reference: Path | None, material: Material) -
     """Why an item cannot be taken, or None."""
     if plan.longest_s is not None and item.duration_s is not None and item.duration_s > plan.longest_s:
         return f"longer than {plan.longest_s:g} s"
-    needs = plan.kind.name == "mushra" or (plan.reference is True and not material.answers)
+    needs = plan.kind.hidden or plan.kind.open == "must" or (plan.reference is True and not material.answers)
     if needs and reference is None:
         return "there is no reference audio"
-    if plan.kind.name == "options" and not item.choices:
+    if plan.kind.answer == "option" and not item.choices:
         return "the question has no options"
     return None
 
@@ -197,7 +262,7 @@ def _is_open(plan: Plan, material: Material) -> bool:
     """Whether a reference, or the sound of a question, is played openly where there is one."""
     if material.answers:
         return True
-    return plan.kind.name in ("mushra", "preference") if plan.reference is None else plan.reference
+    return plan.kind.open in ("must", "default") if plan.reference is None else plan.reference
 
 
 def _sounds(
@@ -205,12 +270,12 @@ def _sounds(
 ) -> dict[str, Audio]:
     """The sounds of an item by what they are: systems, the reference and its anchors, or the sound of the question."""
     paths = {name: made.audio for name, made in item.made.items() if made.audio is not None}
-    if reference is None or not _is_open(plan, material):
-        return alike(paths, rate_hz=rate_hz)
+    if reference is None or not (plan.kind.hidden or _is_open(plan, material)):
+        return alike(paths, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
     if material.answers:  # a question is another sound than its answers
         return {**alike(paths, rate_hz=rate_hz), **alike({_QUESTION: reference}, rate_hz=rate_hz)}
-    sounds = alike({REFERENCE: reference, **paths}, rate_hz=rate_hz)
-    if plan.kind.name == "mushra":
+    sounds = alike({REFERENCE: reference, **paths}, rate_hz=rate_hz, loudness_lufs=plan.loudness_lufs)
+    if plan.kind.hidden:
         if len({sound.num_samples for sound in sounds.values()}) > 1:
             raise AudioError(
                 f"the sounds of '{item.id}' differ in length by half a second or more; expected versions of one sound"
@@ -222,13 +287,11 @@ def _sounds(
 def _page_bytes(files: Mapping[str, bytes], plan: Plan, material: Material) -> int:
     """How many bytes of the page the sounds of an item take, in all of its trials."""
     base64 = {name: 4 * -(-len(held) // 3) for name, held in files.items()}
-    alone = base64.get(REFERENCE, 0) + base64.get(_QUESTION, 0)
-    total = 0
-    for systems in trials_of(plan.kind.name, material.systems):
-        total += alone + sum(base64.get(name, 0) for name in systems)
-    if plan.kind.name == "mushra":
-        total += base64[REFERENCE] + sum(base64[anchor_name(name)] for name in plan.anchors)
-    return total
+    # The open reference, the hidden one, and X, whose file is as large as theirs.
+    alone = base64.get(REFERENCE, 0) * (_is_open(plan, material) + plan.kind.hidden + plan.kind.unknown)
+    alone += base64.get(_QUESTION, 0) + sum(base64[anchor_name(name)] for name in plan.anchors)
+    trials = trials_of(plan.kind.name, material.systems)
+    return sum(alone + sum(base64.get(name, 0) for name in systems) for systems in trials)
 
 
 def _too_large(count: int, plan: Plan) -> None:
@@ -241,8 +304,9 @@ def _too_large(count: int, plan: Plan) -> None:
     )
 
 
-def name_trials(trials: Sequence[Drawn], material: Material, plan: Plan) -> tuple[Trial, ...]:
+def name_trials(taken: Taken, plan: Plan) -> tuple[Trial, ...]:
     """The trials as the key has them, with the ids that the page has."""
+    trials, seconds = taken.trials, taken.seconds
     rng = Random(f"{plan.seed} stimuli")
     named = []
     number = 0
@@ -250,17 +314,20 @@ def name_trials(trials: Sequence[Drawn], material: Material, plan: Plan) -> tupl
     ids = [f"t{n + 1:0{width}d}" for n in range(len(trials))]
     for id, drawn in zip(ids, trials):
         what = [(SYSTEM_ROLE, name) for name in drawn.systems]
-        if plan.kind.name == "mushra":
+        if plan.kind.hidden and not drawn.check:
             what += [(REFERENCE_ROLE, REFERENCE), *((ANCHOR_ROLE, anchor_name(name)) for name in plan.anchors)]
-        rng.shuffle(what)
+        if not drawn.ask:
+            rng.shuffle(what)
+        if plan.kind.unknown and not drawn.check:
+            what.append((UNKNOWN_ROLE, rng.choice(what)[1]))
         stimuli = tuple(Stimulus(f"s{number + n + 1:04d}", *one) for n, one in enumerate(what))
         number += len(stimuli)
-        item = drawn.item
+        item, long = drawn.item, seconds.get(drawn.item.id, {})
+        choices, right = (item.choices, item.right) if plan.kind.answer == "option" else (drawn.choices, drawn.right)
         named.append(
             Trial(
-                id, item.id, item.speaker, stimuli, drawn.training,
-                None if drawn.repeat_of is None else ids[drawn.repeat_of],
-                *((item.choices, item.right) if plan.kind.name == "options" else ((), ())),
+                id, item.id, item.speaker, stimuli, drawn.training, None if drawn.repeat_of is None else ids[drawn.repeat_of],
+                choices, right, drawn.check, min((long[one.system] for one in stimuli if one.system in long), default=None),
             )
         )  # fmt: skip
     return tuple(named)
@@ -268,11 +335,12 @@ def name_trials(trials: Sequence[Drawn], material: Material, plan: Plan) -> tupl
 
 def make_key(material: Material, plan: Plan, trials: tuple[Trial, ...]) -> Key:
     """The key of a test, without the hash of its page."""
-    beside = plan.kind.name == "mushra" or (plan.reference is True and not material.answers)
+    beside = plan.kind.open == "must" or (plan.reference is True and not material.answers)
     runs = tuple(str(run.folder) for run in material.runs)
     key = Key(
-        "", plan.kind.name, plan.scale, beside, material.answers, tuple(material.systems), runs, plan.seed, trials
-    )
+        "", plan.kind.name, plan.scale, beside, material.answers, tuple(material.systems), runs, plan.seed, trials,
+        screening=plan.screening, loudness_lufs=plan.loudness_lufs,
+    )  # fmt: skip
     return replace(key, sheet=sheet_id(asdict(key)))
 
 
@@ -286,14 +354,24 @@ def write_sheet(material: Material, plan: Plan, page: Path) -> ListeningSheet:
         UserError: no item can be taken, the sounds are larger than the plan allows, or a file cannot be written.
     """
     taken = take(material, plan, equal_files)
-    key = make_key(material, plan, name_trials(taken.trials, material, plan))
+    key = make_key(material, plan, name_trials(taken, plan))
     clips: list[bytes] = []
+    kind, facts = plan.kind, {"beside_reference": key.beside_reference, "answers": material.answers}
+    told = [*plan.instructions, *([BEEPS] if plan.traps else [])]
+    told += (
+        [f"All sounds were brought to a loudness of {plan.loudness_lufs:g} LUFS (ITU-R BS.1770)."]
+        if plan.loudness_lufs is not None
+        else []
+    )
     data = {
-        "sheet": key.sheet, "kind": plan.kind.name, "title": plan.title, "instructions": list(plan.instructions),
-        "question": question_of(plan.kind, beside_reference=key.beside_reference, answers=material.answers), "scale": list(plan.scale),
-        "words": scale_words(plan.kind.name, plan.scale, beside_reference=key.beside_reference, answers=material.answers),
-        "open": "Question" if material.answers else "Reference",
-        "trials": [_shown(trial, drawn.item, taken.files[drawn.item.id], material, clips) for trial, drawn in zip(key.trials, taken.trials)],
+        "sheet": key.sheet, "kind": kind.name, "form": "sliders" if kind.labels else kind.answer, "title": plan.title, "instructions": told,
+        "question": question_of(kind, **facts), "scale": list(plan.scale), "step": kind.step, "labels": list(kind.labels),
+        "scales": [asdict(scale) for scale in scales_of(kind, plan.scale, **facts)],
+        "open": "Question" if material.answers else "Reference", "heard": kind.heard, "session": plan.session,
+        "trials": [
+            _shown(trial, drawn, taken.files.get(drawn.item.id, {}), material, clips, is_open=_is_open(plan, material))
+            for trial, drawn in zip(key.trials, taken.trials)
+        ],
     }  # fmt: skip
     sound_mb = sum(4 * -(-len(clip) // 3) for clip in clips) / 1e6
     try:
@@ -318,9 +396,10 @@ def written_sheet(page: Path, place: Path, key: Key, taken: Taken, sound: tuple[
 
 
 def _shown(
-    trial: Trial, item: Item, files: Mapping[str, bytes], material: Material, clips: list[bytes]
+    trial: Trial, drawn: Drawn, files: Mapping[str, bytes], material: Material, clips: list[bytes], *, is_open: bool
 ) -> dict[str, Any]:
-    """A trial as the page has it; its sounds are added to the clips."""
+    """A trial as the page has it; its sounds are added to the clips. That it is a check is said only where it asks something else."""
+    item = drawn.item
 
     def clip(name: str) -> int | None:
         if name not in files:
@@ -328,7 +407,7 @@ def _shown(
         clips.append(files[name])
         return len(clips) - 1
 
-    tells_all = material.answers and not trial.choices
+    tells_all = material.answers and not trial.choices and not trial.check
     expected = [("Expected answer", " / ".join(item.expected))] if item.expected and tells_all else []
     options = [("Options", "\n".join(item.choices))] if item.choices and tells_all else []
     texts = [*item.texts, *options, *expected]
@@ -336,9 +415,11 @@ def _shown(
     return {
         "id": trial.id,
         "training": trial.training,
+        "check": drawn.ask,
         "texts": texts if has_stimuli else [],
         "edit": [] if has_stimuli else texts,
-        "open": clip(_QUESTION if material.answers else REFERENCE),
+        "open": clip(_QUESTION if material.answers else REFERENCE) if is_open else None,
+        "x": next((one.id for one in trial.stimuli if one.role == UNKNOWN_ROLE), None),
         "stimuli": [
             {"id": one.id, "clip": clip(one.system), "text": item.made[one.system].text if one.system in item.made else None}
             for one in trial.stimuli

@@ -3,8 +3,10 @@
 Conventions
     All sounds of an item have one sample rate, one number of channels and one size of file. The rate is the highest among
     them, and at most 48 kHz. One channel is repeated where others have several. Where all lengths lie within half a second,
-    shorter sounds are followed by silence; longer differences belong to what is said, and stay. Nothing is cut, and no level
-    is changed, except that samples beyond full scale are clipped.
+    shorter sounds are followed by silence; longer differences belong to what is said, and stay. Nothing is cut. No level
+    is changed, except that samples beyond full scale are clipped, unless a loudness is asked for: then every sound of an item is brought
+    to it (ITU-R BS.1770), and all of them lower by the same gain where a peak would be beyond full scale. A sound of less than 0.4 s, or
+    without loudness, keeps its level.
     The files are 16-bit FLAC, which loses nothing and which current browsers play (Chrome, Firefox, Safari, Edge). Unused
     room, which the format provides for, makes them equally large.
     In the page each file is scrambled with a sequence that depends on its place. The open and the hidden reference are the
@@ -26,6 +28,7 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench.audio.encode import write_flac
+from codec_bench.audio.loudness import loudness_lufs as measured
 from codec_bench.audio.resample import fit_length, to_rate
 from codec_bench.errors import AudioError, UserError
 from codec_bench.types import Audio
@@ -38,11 +41,14 @@ _PADDING, _LAST = 1, 0x80
 _MOST_PADDING = (1 << 24) - 1
 
 
-def alike(paths: Mapping[str, Path], *, rate_hz: int | None = None) -> dict[str, Audio]:
+def alike(
+    paths: Mapping[str, Path], *, rate_hz: int | None = None, loudness_lufs: float | None = None
+) -> dict[str, Audio]:
     """Reads sounds and gives them one rate, one number of channels and, if they are about equally long, one length.
 
     Args:
         paths: the files, by what each is. rate_hz: the rate; None for the highest among them.
+        loudness_lufs: to which each sound is brought; None for the level that it has.
 
     Raises:
         AudioError: one cannot be read, or two of them have different numbers of channels and neither has one.
@@ -53,6 +59,8 @@ def alike(paths: Mapping[str, Path], *, rate_hz: int | None = None) -> dict[str,
     rate_hz = rate_hz or min(HIGHEST_HZ, max(sound.sample_rate_hz for sound in read.values()))
     channels = max(sound.channels for sound in read.values())
     resampled = {name: to_rate(sound, rate_hz) for name, sound in read.items()}
+    if loudness_lufs is not None:
+        resampled = _equally_loud(resampled, loudness_lufs)
     lengths = [sound.num_samples for sound in resampled.values()]
     one_length = max(lengths) - min(lengths) < _SAME_LENGTH_S * rate_hz
     made = {}
@@ -65,6 +73,18 @@ def alike(paths: Mapping[str, Path], *, rate_hz: int | None = None) -> dict[str,
         long = fit_length(wide, max(lengths)) if one_length else wide
         made[name] = Audio(np.clip(long, -1.0, 1.0), rate_hz)
     return made
+
+
+def _equally_loud(sounds: Mapping[str, Audio], lufs: float) -> dict[str, Audio]:
+    """Sounds of one loudness, or of one below it where the peak of one would be beyond full scale."""
+    held = {name: measured(sound) for name, sound in sounds.items()}
+    gains = {name: 10 ** ((lufs - level) / 20) for name, level in held.items() if level is not None}
+    peaks = [gain * float(np.abs(sounds[name].samples).max()) for name, gain in gains.items()]
+    less = max(1.0, *peaks) if peaks else 1.0
+    return {
+        name: Audio((sound.samples * (gains[name] / less)).astype(np.float32), sound.sample_rate_hz) if name in gains else sound
+        for name, sound in sounds.items()
+    }  # fmt: skip
 
 
 def equal_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:

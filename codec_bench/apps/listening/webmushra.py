@@ -53,8 +53,13 @@ def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSh
             f"webMUSHRA is written for tests of the kind mushra; this one is of the kind {plan.kind.name}",
             hint="write the page of this project with --format page",
         )
+    if plan.checks or plan.gold or plan.traps or plan.session:
+        raise UserError(
+            "webMUSHRA has no checks of raters, gold questions, traps or sessions",
+            hint="write the page of this project with --format page, or leave them out",
+        )
     taken = take(material, plan, _wav_files, rate_hz=RATE_HZ)
-    key = make_key(material, plan, name_trials(taken.trials, material, plan))
+    key = make_key(material, plan, name_trials(taken, plan))
     sounds = Path("configs", "resources", key.sheet)
     pages, size = [], 0
     try:

@@ -96,19 +96,21 @@ def answer_run(tmp_path_factory) -> Run:
     return build_answer_run(tmp_path_factory.mktemp("runs") / "aardvark answers")
 
 
-def answer_file(key, rater, values, *, saved="2026-11-22T10:00:00.000Z", firsts=None, changed=None):
-    """A file of answers. `values` gives the value of a trial and a stimulus, or None for no answer.
+def answer_file(key, rater, values, *, saved="2026-11-22T10:00:00.000Z", firsts=None, scales=(), changed=None):
+    """A file of answers. `values` gives the value of a trial and a stimulus (with its scale), or None for no answer.
 
     The checksum is computed here once more, from what the page's script says it is of.
     """
-    whole = key.kind in ("preference", "review")
+    sides = key.kind in ("preference", "ccr", "cmos", "abx")
     rows = []
     for trial in key.trials:
-        for stimulus in [""] if whole else [one.id for one in trial.stimuli]:
+        whole = sides or key.kind == "review" or (trial.check and trial.choices)
+        rated = [f"{one.id}/{scale}" for one in trial.stimuli for scale in scales] or [one.id for one in trial.stimuli]
+        for stimulus in [""] if whole else rated:
             value = values(trial, stimulus)
             if value is not None:
                 rows.append({"trial": trial.id, "stimulus": stimulus, "value": value, "ms": 1500})
-                if key.kind == "preference":
+                if sides:
                     rows[-1]["first"] = firsts(trial) if firsts else trial.stimuli[0].id
     held = {
         "format": "codec-bench listening answers", "version": 1, "sheet": key.sheet, "kind": key.kind, "rater": rater, "saved": saved,

@@ -116,34 +116,40 @@ def test_a_mushra_test_is_rated_with_the_keyboard_kept_and_saved(keyboard, codec
     assert held["complete"] is True and all(row["ms"] > 0 for row in held["answers"])
 
 
-@pytest.mark.parametrize("kind,keys", [("rating", "q4"), ("preference", "ab2"), ("options", "2"), ("review", "d")])
-def test_the_other_kinds_are_rated_with_the_keyboard(keyboard, codec_run, answer_run, tmp_path, kind, keys):
+PAIR = "zebra-codec,quagga-codec"
+
+
+@pytest.mark.parametrize(
+    "kind,plays,answers,said",
+    [
+        ("rating", "q", "4", {"4"}), ("dcr", "rq", "2", {"2"}), ("p835", "q", "254", {"2", "5", "4"}), ("p804", "q", "1234554", set("12345")),
+        ("ccr", "ab", "7", {"-3"}), ("cmos", "ab", "2", {"2"}), ("preference", "ab", "2", set(PAIR.split(","))), ("abx", "abx", "1", {"(reference)", "zebra-codec"}),
+        ("options", "", "2", {"Paris"}), ("review", "", "d", {"drop"}),
+    ],
+)  # fmt: skip
+def test_the_other_kinds_are_rated_with_the_keyboard(
+    keyboard, codec_run, answer_run, tmp_path, kind, plays, answers, said
+):
     from selenium.webdriver.common.keys import Keys
 
-    run = codec_run if kind in ("rating", "preference") else answer_run
-    more = {"systems": "zebra-codec,quagga-codec"} if kind == "preference" else {}
+    run = answer_run if kind in ("options", "review") else codec_run
+    more = {"systems": PAIR if kind in ("preference", "cmos") else "zebra-codec"} if run is codec_run else {}
     made, trials = opened(keyboard, run, tmp_path, kind, items=1, **more)
     count, at = len(trials), ""
     for place in range(count):
         at = keyboard.begin("Ann") if place == 0 else keyboard.trial(at)
-        for key in keys[:-1]:
+        for key in plays:
             keyboard.press(key)
             until(lambda: keyboard.run("document.getElementById('play').textContent") == "Pause")
         until(lambda: not keyboard.run("document.querySelector('.choices').disabled"))
-        keyboard.press(keys[-1])
-        assert keyboard.run("document.querySelectorAll('.choices input:checked').length") == 1
+        keyboard.press(*answers)
+        assert keyboard.run("document.querySelectorAll('.choices input:checked').length") == len(answers)
         if kind == "review":
             keyboard.press("wörds", Keys.ESCAPE)
         keyboard.press("n")
     found = codec_bench.import_listening(keyboard.saved(), key=made.key)
-    assert not found.problems and found.raters[0].answered == count
-    given = {row.choice or row.given for row in found.ratings}
-    assert (
-        given
-        <= {"rating": {"4"}, "preference": {"zebra-codec", "quagga-codec"}, "options": {"Paris"}, "review": {"drop"}}[
-            kind
-        ]
-    )
+    assert not found.problems and found.raters[0].answered == count * len(answers)
+    assert {row.choice or str(row.given) for row in found.ratings} <= said
     if kind == "review":
         assert json.loads(found.ratings[0].text) == {"Why it is dropped": "wörds"}
     assert complaints(keyboard.browser) == [] and keyboard.browser.title.startswith("A test")
@@ -189,3 +195,29 @@ def test_no_trial_is_wider_than_a_narrow_screen(keyboard, codec_run, tmp_path):
     assert keyboard.run("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     keyboard.press("p", "n")
     assert texts(keyboard.browser, "h1") == ["Not everything is answered"]
+
+
+def test_of_two_versions_one_gets_the_highest_grade(keyboard, codec_run, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    made, trials = opened(keyboard, codec_run, tmp_path, "bs1116", items=1, systems="zebra-codec")
+    systems = {one.id: one.system for one in trials[keyboard.begin("Ann")].stimuli}
+    for n in range(2):
+        keyboard.press(str(n + 1))
+        hidden = systems[keyboard.next_slider(n + 1)] == REFERENCE
+        keyboard.press(*([Keys.ARROW_RIGHT] * 3 if not hidden else [Keys.END, Keys.ARROW_LEFT]))
+    assert texts(keyboard.browser, ".status-line") == ["Give 5.0 to the version that is the reference."]
+    place = next(
+        n
+        for n in range(2)
+        if keyboard.run(f"document.querySelectorAll('.mushra input')[{n}].dataset.stimulus")
+        in {i for i, s in systems.items() if s == REFERENCE}
+    )
+    keyboard.press(str(place + 1))
+    keyboard.next_slider(place + 1)
+    keyboard.press(Keys.END)
+    assert texts(keyboard.browser, ".status-line") == [""]
+    keyboard.press("n")
+    found = codec_bench.import_listening(keyboard.saved(), key=made.key)
+    assert [(one.system, one.value) for one in found.systems] == [("zebra-codec", pytest.approx(1.3 - 5.0))]
+    assert found.raters[0].answered == 2 and complaints(keyboard.browser) == []

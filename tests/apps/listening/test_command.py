@@ -76,7 +76,7 @@ def test_what_was_unusable_ends_with_3_and_no_answer_at_all_with_2(command, run,
 @pytest.mark.parametrize(
     "options,message",
     [
-        (("--kind", "abx"), "no kind of listening test called 'abx'"),
+        (("--kind", "abcx"), "no kind of listening test called 'abcx'"),
         (("--audio", "first"), "--audio got 'first'; expected SYSTEM=FOLDER"),
         (("--audio", "third=here"), "no chosen system with a folder of audio called 'third'"),
         (("--instructions", "gone.txt"), "'gone.txt' cannot be read"),

@@ -161,14 +161,18 @@ def test_a_rater_who_does_not_hear_the_reference_is_listed_and_left_out(tests, s
     files.append(save("deaf.json", key, "Deaf", deaf))
     found = codec_bench.import_listening(files, key=made.key)
     (out,) = [one for one in found.raters if one.left_out]
-    assert out.rater == "Deaf" and out.left_out == ("the hidden reference was below 90 in 5 of 5 trials",)
+    assert out.rater == "Deaf" and out.left_out == (
+        "constant: all 25 answers are 60", "bs1534-3: the hidden reference was below 90 in 5 of 5 trials",
+    )  # fmt: skip
     assert {row.status for row in found.ratings if row.rater == "Deaf"} == {"screened", "training", "repeat"}
     zebra = next(one for one in found.systems if one.system == "zebra-codec")
     assert zebra.raters == 4 and zebra.uncounted == pytest.approx((4 * zebra.value + 60) / 5)
     kept = codec_bench.import_listening(files, key=made.key, keep="screened")
     assert next(one for one in kept.systems if one.system == "zebra-codec").value == pytest.approx(zebra.uncounted)
     assert [one.rater for one in kept.raters if one.left_out] == ["Deaf"]
-    assert codec_bench.import_listening(files, key=made.key, screening="none").screened == []
+    late = codec_bench.import_listening(files, key=made.key, screening="none")
+    assert not any(one.left_out for one in late.raters) and late.raters[-1].marked == out.left_out
+    assert late.notes[0] == "the test was written with the screening constant, bs1534-3; none was named afterwards"
 
 
 def test_everything_that_is_wrong_is_counted_and_shown(tests, save, tmp_path):

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from codec_bench.apps.listening.key import REFERENCE
-from codec_bench.apps.listening.ratings import MID_ANCHOR, Rating, rule_without_effect, screen
+from scipy import stats
+
+from codec_bench.apps.listening.key import REFERENCE, Key, Stimulus, Trial
+from codec_bench.apps.listening.ratings import Rating
+from codec_bench.apps.listening.screening import MID_ANCHOR, screen, unapplied
+
+KEY = Key("t", "mushra", (0, 100), True, False, ("x",), (), 0, ())
 
 
-def row(rater, trial, system, value):
-    return Rating(trial, rater, system, value, "mushra", trial, "s", "", "", "", "", None, None, "used", "f", value)
+def row(rater, trial, system, value, **more):
+    held = Rating(
+        trial, rater, system, value, "mushra", trial, "s", "", "", value, "", None, None, "used", "f", "", value
+    )
+    return held._replace(**more)
 
 
 def ratings(**by_rater):
@@ -20,8 +28,13 @@ def ratings(**by_rater):
     ]
 
 
-def reasons(rows):
-    return {one.rater: one.reasons for one in screen(rows, "bs1534-3")}
+def reasons(rows, *removing):
+    """What BS.1534-3's rule marks raters by."""
+    found = [one for one in screen(rows, KEY, removing) if one.rule == "bs1534-3"]
+    return {
+        rater: tuple(one.told for one in found if one.marked and one.rater == rater)
+        for rater in {r.rater for r in rows}
+    }
 
 
 def test_more_than_fifteen_percent_below_90_leaves_out_and_fifteen_percent_does_not():
@@ -44,18 +57,101 @@ def test_an_item_whose_anchor_many_find_excellent_does_not_count():
     assert found["x"] == found["y"] == ()
 
 
+def five_of_sixteen():
+    honest = {f"r{n}": [(100, 40), (100, 38)] * 3 for n in range(11)}
+    return ratings(**honest, **{f"lazy{n}": [(100, 100)] * 6 for n in range(5)})
+
+
 def test_that_the_rule_of_the_anchor_does_not_apply_is_said():
-    honest = {f"r{n}": [(100, 40)] * 6 for n in range(11)}
-    lazy = {f"lazy{n}": [(100, 100)] * 6 for n in range(5)}  # five of sixteen raters void the rule for every item
-    rows = ratings(**honest, **lazy)
-    assert not any(reasons(rows).values())
-    said = rule_without_effect(rows)
-    assert (
-        said
-        == "the rule of the 7 kHz anchor does not apply to 6 of 6 items, because more than a quarter of the raters put it above 90 there"
+    rows = five_of_sixteen()
+    assert not any(reasons(rows, "bs1534-3").values())
+    (said,) = unapplied([one for one in screen(rows, KEY, ["bs1534-3"]) if one.rule == "bs1534-3"])
+    assert said == (
+        "the rule bs1534-3 could not be applied to 16 of 16 raters: 6 of 6 items do not count, because more than a quarter of the raters "
+        "put the 7 kHz anchor above 90 there"
     )
-    assert rule_without_effect(ratings(**honest)) is None
 
 
-def test_no_rule_leaves_nobody_out():
-    assert screen(ratings(a=[(0, 100)]), "none") == []
+def test_raters_whom_a_rule_before_leaves_out_do_not_void_the_rule_of_the_anchor():
+    found = screen(five_of_sixteen(), KEY, ["constant", "bs1534-3"])
+    assert {one.rater for one in found if one.rule == "constant" and one.marked} == {f"lazy{n}" for n in range(5)}
+    assert not unapplied([one for one in found if one.rule == "bs1534-3"])
+    assert {one.rater for one in found if one.rule == "bs1534-3" and one.marked} == {f"lazy{n}" for n in range(5)}
+
+
+def test_a_rule_that_the_test_has_nothing_for_says_so_where_it_was_named():
+    found = screen(ratings(a=[(100, 40)] * 6), KEY, ["gold"])
+    assert [(one.marked, one.told) for one in found if one.rule == "gold"] == [
+        (None, "this test has nothing for the rule gold")
+    ]
+    assert "gold" not in {one.rule for one in screen(ratings(a=[(100, 40)] * 6), KEY, [])}
+
+
+def key_of(kind, *trials, scale=(1, 5)):
+    return Key("t", kind, scale, False, False, ("x", "y"), (), 0, trials)
+
+
+def trial(id, seconds=2.0, **more):
+    return Trial(id, id, None, (Stimulus("s" + id, "system", "x"),), seconds=seconds, **more)
+
+
+def marked(rows, key, rule):
+    return {one.rater: (one.marked, one.told) for one in screen(rows, key, []) if one.rule == rule}
+
+
+def test_trials_shorter_than_their_sound_are_counted():
+    trials = [trial(f"t{n}") for n in range(20)]
+    rows = [
+        row(who, t.id, "x", 3, seconds=1.9 if n < quick else 2.1)
+        for who, quick in (("a", 3), ("b", 4))
+        for n, t in enumerate(trials)
+    ]
+    found = marked(rows, key_of("rating", *trials), "hasty")
+    assert found == {
+        "a": (False, "3 of 20 trials took less time than their sound lasts"), "b": (True, "4 of 20 trials took less time than their sound lasts"),
+    }  # fmt: skip
+    assert marked([row("c", "t1", "x", 3)], key_of("rating", *trials), "hasty")["c"] == (
+        None,
+        "no file says how long the trials took",
+    )
+
+
+def test_repeats_further_apart_than_a_quarter_of_the_scale_mark():
+    trials = [trial("t1"), trial("t2"), trial("t3", repeat_of="t1"), trial("t4", repeat_of="t2")]
+    given = {"a": (3, 3, 4, 4), "b": (3, 3, 4, 5)}
+    rows = [
+        row(who, t.id, "x", v, status="repeat" if t.repeat_of else "used")
+        for who, values in given.items()
+        for t, v in zip(trials, values)
+    ]
+    found = marked(rows, key_of("rating", *trials), "repeats")
+    assert (found["a"][0], found["b"][0]) == (False, True)
+    assert found["b"][1] == "what was answered twice differs by 1.5 on average; the limit is 1"
+
+
+def test_whoever_always_takes_one_side_is_marked():
+    def chose(who, firsts):
+        return [
+            row(who, f"t{n}", "x", float(f), status="used", other="y", choice="x", is_first=f)
+            for n, f in enumerate(firsts)
+        ]
+
+    rows = [
+        *chose("a", [True] * 6),
+        *chose("b", [False] * 6),
+        *chose("c", [True] * 5 + [False]),
+        *chose("d", [True] * 5),
+    ]
+    found = marked(rows, key_of("preference", *[trial(f"t{n}") for n in range(6)]), "always-first")
+    assert [found[who][0] for who in "abcd"] == [True, True, False, None]
+    assert found["b"][1] == "the second was chosen in all of 6 choices"
+
+
+def test_who_does_not_tell_the_hidden_reference_is_marked_by_bs1116():
+    grades = {"hears": [-1.2, -0.8, -1.5, 0.1], "guesses": [-0.2, 0.3, -0.1, 0.0]}
+    rows = [row(who, f"t{n}", "x", v) for who, values in grades.items() for n, v in enumerate(values)]
+    found = marked(rows, key_of("bs1116", *[trial(f"t{n}") for n in range(4)]), "bs1116-3")
+    for who, values in grades.items():
+        p = stats.ttest_1samp(values, 0, alternative="less").pvalue
+        assert found[who][0] == (p >= 0.05) and f"p = {p:.3f}" in found[who][1]
+    assert (found["hears"][0], found["guesses"][0]) == (False, True)

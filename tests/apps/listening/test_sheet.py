@@ -111,7 +111,16 @@ def test_sounds_beyond_the_limit_are_refused_with_what_fits(codec_run, tmp_path)
 @pytest.mark.parametrize(
     "asked,message",
     [
-        ({"kind": "abx"}, "no kind of listening test called 'abx'"),
+        ({"kind": "abcx"}, "no kind of listening test called 'abcx'"),
+        ({"kind": "p835", "scale": "0-5"}, "a test of the kind p835 has the scale 1 to 5"),
+        ({"kind": "ccr", "reference": True}, "a test of the kind ccr plays no open reference"),
+        ({"kind": "dcr", "reference": False}, "a test of the kind dcr compares with a reference"),
+        ({"kind": "abx", "traps": 1}, "gold questions and traps are for kinds with a scale for each sound"),
+        ({"kind": "rating", "checks": "eyes"}, "no check of raters called 'eyes'"),
+        ({"kind": "rating", "session": 0}, "session is 0"),
+        ({"kind": "rating", "loudness_lufs": 3.0}, "the loudness is 3 LUFS"),
+        ({"kind": "rating", "screening": "gould"}, "no rule of post-screening called 'gould'"),
+        ({"kind": "mushra", "form": "webmushra", "checks": "hearing"}, "webMUSHRA has no checks of raters"),
         ({"kind": "options"}, "is no run of a benchmark"),
         ({"kind": "preference", "systems": "zebra-codec"}, "a preference needs two systems"),
         ({"kind": "rating", "scale": "0-10"}, "the scale is '0-10'"),

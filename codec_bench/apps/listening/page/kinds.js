@@ -51,17 +51,21 @@ function setValue(trial, stimulus, value) {
   refresh();
 }
 
-const INTERVALS = ["Bad", "Poor", "Fair", "Good", "Excellent"];
 const MOVES = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", "PageUp", "PageDown"]);
 
-function mushraTrial(trial) {
-  const stimuli = stimuliOf(trial, state.rater);
+function sliderTrial(trial) {
+  const stimuli = stimuliOf(trial, personOf(state));
+  const [low, high] = data.scale;
+  const word = (value) => data.labels[Math.min(4, Math.floor((5 * (value - low)) / (high - low)))];
+  const written = (value) => value.toFixed(data.step < 1 ? 1 : 0);
+  // Of two versions with difference grades one is the reference, and has the highest grade.
+  const lacksBest = () => high === 5 && isDone(trial) && !stimuli.some((one) => answerOf(trial).values[one.id] === high);
   const sliders = new Map();
   const rows = stimuli.map((stimulus, n) => {
     const name = `Version ${n + 1}`;
-    const slider = el("input", { type: "range", min: 0, max: 100, step: 1, "aria-label": name, "data-stimulus": stimulus.id });
+    const slider = el("input", { type: "range", min: low, max: high, step: data.step, "aria-label": name, "data-stimulus": stimulus.id });
     const shows = el("output", { class: "score" });
-    slider.value = String(answerOf(trial).values[stimulus.id] ?? 0);
+    slider.value = String(answerOf(trial).values[stimulus.id] ?? low);
     const take = () => !slider.disabled && setValue(trial, stimulus.id, Number(slider.value));
     slider.addEventListener("input", take);
     // Where a slider already is, moving it there changes nothing, and is an answer all the same.
@@ -70,7 +74,7 @@ function mushraTrial(trial) {
     sliders.set(stimulus.id, { slider, shows });
     return el("div", { class: "row" }, playButton(stimulus.id, name, n < 9 ? String(n + 1) : n === 9 ? "0" : null), slider, shows);
   });
-  const scale = el("div", { class: "row words", "aria-hidden": "true" }, el("span"), el("div", { class: "intervals" }, INTERVALS.map((word) => el("span", null, word))), el("span"));
+  const scale = el("div", { class: "row words", "aria-hidden": "true" }, el("span"), el("div", { class: "intervals" }, data.labels.map((label) => el("span", null, label))), el("span"));
   return {
     body: el("div", { class: "mushra" }, scale, rows),
     refresh() {
@@ -78,8 +82,8 @@ function mushraTrial(trial) {
         const value = answerOf(trial).values[id];
         slider.disabled = player.heard !== id || !player.played.has(id);
         slider.closest(".row").classList.toggle("heard", player.heard === id);
-        shows.textContent = value === undefined ? "not rated" : String(value);
-        slider.setAttribute("aria-valuetext", value === undefined ? "not rated" : `${value}, ${INTERVALS[Math.min(4, Math.floor(value / 20))]}`);
+        shows.textContent = value === undefined ? "not rated" : written(value);
+        slider.setAttribute("aria-valuetext", value === undefined ? "not rated" : `${written(value)}, ${word(value)}`);
       }
     },
     key(key) {
@@ -89,7 +93,7 @@ function mushraTrial(trial) {
       (player.heard === id && player.playing ? Promise.resolve() : player.play(id)).then(() => sliders.get(id).slider.focus());
       return true;
     },
-    waits: () => (stimuli.some((one) => !player.played.has(one.id)) && !isDone(trial) ? "Play every version before you go on." : ""),
+    waits: () => (stimuli.some((one) => !player.played.has(one.id)) && !isDone(trial) ? "Play every version before you go on." : lacksBest() ? `Give ${written(high)} to the version that is the reference.` : ""),
     first: OPEN,
   };
 }
@@ -107,32 +111,81 @@ function singleTrial(trial, entries, { play, waits, mayChoose }) {
   };
 }
 
-function ratingTrial(trial) {
-  const entries = data.words.map(([value, word]) => ({ value, label: `${value} – ${word}`, key: String(value) }));
-  return singleTrial(trial, entries, { play: "Play", waits: "Play the sound before you rate it.", mayChoose: () => mayRate(trial, trial.stimuli) });
+/** The choices of a scale. Only the ends of some scales have words. */
+const entriesOf = ({ words }) => words.map(([value, word]) => ({ value, label: word ? `${value} – ${word}` : String(value), key: String(Math.abs(value)) }));
+
+function scaleTrial(trial) {
+  const needsOpen = data.heard && trial.open !== null;
+  const mayChoose = () => mayRate(trial, trial.stimuli) && (!needsOpen || isDone(trial) || player.played.has(OPEN));
+  const waits = needsOpen ? "Play the reference and the sound before you rate it." : "Play the sound before you rate it.";
+  if (data.scales.length === 1) return { ...singleTrial(trial, entriesOf(data.scales[0]), { play: "Play", waits, mayChoose }), first: needsOpen ? OPEN : trial.stimuli[0].clip === null ? OPEN : trial.stimuli[0].id };
+  const [stimulus] = trial.stimuli;
+  // P.835: one half of the raters judges the speech first, the other half the background.
+  const [one, two, ...rest] = data.scales;
+  const scales = data.kind === "p835" && drawing(`${data.sheet} ${personOf(state)} scales`)() < 0.5 ? [two, one, ...rest] : data.scales;
+  const ids = scales.map((scale) => `${stimulus.id}/${scale.name}`);
+  const groups = scales.map((scale, n) => {
+    const group = choices(scale.question, entriesOf(scale).map((entry) => ({ ...entry, key: null })), answerOf(trial).values[ids[n]], (value) => setValue(trial, ids[n], value));
+    group.classList.toggle("ends", scale.words.some(([, word]) => !word));
+    for (const input of group.querySelectorAll("input")) input.name = ids[n];
+    return group;
+  });
+  return {
+    body: el("div", null, el("div", { class: "sounds" }, playButton(stimulus.id, "Play", "Q")), groups),
+    refresh: () => groups.forEach((group) => (group.disabled = !mayChoose())),
+    key(key) {
+      if (key === "q") return (listenTo(stimulus.id), true);
+      const open = groups.findIndex((group, n) => answerOf(trial).values[ids[n]] === undefined);
+      const at = groups.findIndex((group) => group.contains(document.activeElement));
+      const place = open >= 0 ? open : at;
+      return place >= 0 && chooseByKey(groups[place], entriesOf(scales[place]), key);
+    },
+    waits: () => (groups[0].disabled ? waits : isDone(trial) ? "" : "Answer every question before you go on."),
+    first: stimulus.id,
+  };
 }
 
-function preferenceTrial(trial) {
-  const stimuli = stimuliOf(trial, state.rater);
-  const entries = [
-    { value: stimuli[0].id, label: "A is better", key: "1" },
-    { value: stimuli[1].id, label: "B is better", key: "2" },
-    { value: "tie", label: "No difference", key: "3" },
-  ];
+/** A trial about two stimuli: which is better, how the second compares with the first, or which one is X. */
+function pairTrial(trial) {
+  const stimuli = stimuliOf(trial, personOf(state));
+  const x = trial.stimuli.find((one) => one.id === trial.x);
+  const names = data.form === "comparison" ? ["First", "Second"] : ["A", "B"];
+  const better = names.map((name, n) => ({ value: stimuli[n].id, label: x ? `X is ${name}` : `${name} is better`, key: String(n + 1) }));
+  const ties = x ? [] : [{ value: "tie", label: "No difference", key: "3" }];
+  const entries = data.form === "comparison" ? data.scales[0].words.map(([value, label], n) => ({ value, label, key: String(n + 1) })) : [...better, ...ties];
   const group = choices(data.question, entries, answerOf(trial).values[""], (value) => setValue(trial, "", value));
-  const sides = stimuli.map((one, n) =>
-    el("div", { class: "side" }, one.clip === null ? el("h3", null, "AB"[n]) : playButton(one.id, "Play", "AB"[n]), one.text && el("p", { class: "said" }, one.text)),
+  const shown = [...stimuli.map((one, n) => [one, names[n], "AB"[n]]), ...(x ? [[x, "X", "X"]] : [])];
+  const sides = shown.map(([one, name, key]) =>
+    el("div", { class: "side" }, el("h3", null, name), one.clip !== null && playButton(one.id, "Play", key), one.text && el("p", { class: "said" }, one.text)),
   );
   return {
     body: el("div", null, el("div", { class: "sides" }, sides), group),
-    refresh: () => (group.disabled = !mayRate(trial, stimuli)),
+    refresh: () => (group.disabled = !mayRate(trial, trial.stimuli)),
     key(key) {
-      const side = ["a", "b"].indexOf(key);
-      if (side >= 0 && stimuli[side].clip !== null) listenTo(stimuli[side].id);
+      const side = shown.findIndex(([, , own]) => own.toLowerCase() === key);
+      if (side >= 0 && shown[side][0].clip !== null) listenTo(shown[side][0].id);
       return side >= 0 || chooseByKey(group, entries, key);
     },
-    waits: () => (group.disabled ? "Play A and B before you choose." : ""),
+    waits: () => (group.disabled ? `Play ${shown.map(([, name]) => name.toLowerCase().length > 1 ? `the ${name.toLowerCase()}` : name).join(" and ")} before you choose.` : ""),
     first: stimuli[0].clip === null ? OPEN : stimuli[0].id,
+  };
+}
+
+/** A question to the rater before the test, mostly about sounds. */
+function checkTrial(trial) {
+  const entries = trial.choices.map((label, value) => ({ value, label, key: String(value + 1) }));
+  const group = choices(trial.check, entries, answerOf(trial).values[""], (value) => setValue(trial, "", value));
+  const names = ["First", "Second", "Third"];
+  return {
+    body: el("div", null, el("div", { class: "sounds" }, trial.stimuli.map((one, n) => playButton(one.id, names[n], "ABC"[n]))), group),
+    refresh: () => (group.disabled = !mayRate(trial, trial.stimuli)),
+    key(key) {
+      const one = trial.stimuli["abc".indexOf(key)];
+      if (one) listenTo(one.id);
+      return Boolean(one) || chooseByKey(group, entries, key);
+    },
+    waits: () => (group.disabled ? "Play every sound before you choose." : ""),
+    first: trial.stimuli[0]?.id ?? OPEN,
   };
 }
 
@@ -182,11 +235,12 @@ function reviewTrial(trial) {
   };
 }
 
-const KINDS = { mushra: mushraTrial, rating: ratingTrial, preference: preferenceTrial, options: optionsTrial, review: reviewTrial };
+const FORMS = { sliders: sliderTrial, number: scaleTrial, comparison: pairTrial, choice: pairTrial, option: optionsTrial, decision: reviewTrial };
 const KEYS = {
-  mushra: [["1 to 9, 0", "play a version and go to its slider"], ["Arrows, Page Up/Down", "move the slider by 1 or by 10"], ["R", "play the reference"]],
-  rating: [["Q", "play"], [`${data.scale[0]} to ${data.scale[1]}`, "rate"]],
-  preference: [["A, B", "play A or B"], ["1, 2, 3", "A is better, B is better, no difference"]],
-  options: [["1 to 9, 0", "choose an option, or none of them"], ["Q", "play the answer, if it is spoken"]],
-  review: [["A, E, D", "accept, edit, drop"], ["Esc", "leave a text that you are writing"]],
+  sliders: [["1 to 9, 0", "play a version and go to its slider"], ["Arrows, Page Up/Down", "move the slider by one or by ten steps"], ["R", "play the reference"]],
+  number: [["Q", "play"], [`${data.scale[0]} to ${data.scale[1]}`, data.scales.length > 1 ? "answer the next question" : "rate"]],
+  comparison: [["A, B", "play the first or the second"], ["1 to 7", "from much better to much worse"]],
+  choice: data.trials.some((trial) => trial.x) ? [["A, B, X", "play A, B or X"], ["1, 2", "X is A, X is B"]] : [["A, B", "play A or B"], ["1, 2, 3", "A is better, B is better, no difference"]],
+  option: [["1 to 9, 0", "choose an option, or none of them"], ["Q", "play the answer, if it is spoken"]],
+  decision: [["A, E, D", "accept, edit, drop"], ["Esc", "leave a text that you are writing"]],
 };

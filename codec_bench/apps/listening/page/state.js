@@ -30,24 +30,33 @@ function shuffled(list, text) {
   return out;
 }
 
-/** All trials as a rater sees them: practice first, in the order of the test. */
-function arranged(rater) {
-  const practice = data.trials.filter((trial) => trial.training);
-  const counted = data.trials.filter((trial) => !trial.training);
-  return [...practice, ...shuffled(counted, `${data.sheet} ${rater} trials`)];
+/** All trials as a person sees them: checks and practice first, in the order of the test. */
+function arranged(person) {
+  const before = data.trials.filter((trial) => trial.training || trial.check);
+  const counted = data.trials.filter((trial) => !trial.training && !trial.check);
+  return [...before, ...shuffled(counted, `${data.sheet} ${person} trials`)];
 }
 
-const stimuliOf = (trial, rater) => shuffled(trial.stimuli, `${data.sheet} ${rater} ${trial.id}`);
+/** The stimuli of a trial in the order in which a person sees them, without X, which is one of the two others. */
+function stimuliOf(trial, person) {
+  return trial.check ? trial.stimuli : shuffled(trial.stimuli.filter((one) => one.id !== trial.x), `${data.sheet} ${person} ${trial.id}`);
+}
 
 const FORMAT = "codec-bench listening answers";
 const STORE = `codec-bench listening ${data.sheet}`;
 const trialOf = new Map(data.trials.map((trial) => [trial.id, trial]));
-/** Kinds with one answer to a trial, which belongs to no single stimulus. */
-const isWhole = data.kind === "preference" || data.kind === "review";
+/** Kinds with one answer to a trial, which belongs to no single stimulus; and those that show two stimuli beside each other. */
+const hasSides = data.form === "comparison" || data.form === "choice";
+const isWhole = hasSides || data.form === "decision";
 
+/** Answers of a person. The number is drawn for whoever writes a name, so that two people of one name stay two. */
+const newState = (rater) => ({ rater, person: [...crypto.getRandomValues(new Uint32Array(2))].map((part) => part.toString(16).padStart(8, "0")).join(""), at: 0, answers: {} });
+const personOf = (held) => held.person || held.rater;
 let state = { rater: "", at: 0, answers: {} };
 
-const wanted = (trial) => (isWhole ? [""] : trial.stimuli.map((stimulus) => stimulus.id));
+/** What a stimulus is rated on: itself, or each of several scales. */
+const parts = (stimulus) => (data.scales.length > 1 ? data.scales.map((scale) => `${stimulus.id}/${scale.name}`) : [stimulus.id]);
+const wanted = (trial) => (isWhole || trial.check ? [""] : trial.stimuli.flatMap(parts));
 const answerOf = (trial) => (state.answers[trial.id] ??= { values: {}, texts: {}, ms: 0 });
 const isDone = (trial) => {
   const answer = state.answers[trial.id];
@@ -87,7 +96,8 @@ const escaped = (text) => text.replace(/[\u007f-\uffff]/g, (one) => `\\u${one.ch
 /** What the checksum of a file is of: everything in it that says something. */
 function summed(file) {
   const rows = file.answers.map((row) => [row.trial, row.stimulus, row.value, row.ms, row.first ?? "", Object.entries(row.texts ?? {})]);
-  return escaped(JSON.stringify([file.sheet, file.kind, file.rater, file.saved, file.complete, rows]));
+  const person = file.person ? [file.person] : [];
+  return escaped(JSON.stringify([file.sheet, file.kind, file.rater, file.saved, file.complete, rows, ...person]));
 }
 
 function fileContent() {
@@ -96,7 +106,7 @@ function fileContent() {
     const answer = state.answers[trial.id];
     for (const [stimulus, value] of Object.entries(answer ? answer.values : {})) {
       const row = { trial: trial.id, stimulus, value, ms: Math.round(answer.ms) };
-      if (data.kind === "preference") row.first = stimuliOf(trial, state.rater)[0].id;
+      if (hasSides && !trial.check) row.first = stimuliOf(trial, personOf(state))[0].id;
       if (Object.keys(answer.texts).length) row.texts = answer.texts;
       answers.push(row);
     }
@@ -107,6 +117,7 @@ function fileContent() {
     sheet: data.sheet,
     kind: data.kind,
     rater: state.rater,
+    ...(state.person ? { person: state.person } : {}),
     saved: new Date().toISOString(),
     complete: data.trials.every(isDone),
     answers,
@@ -133,7 +144,7 @@ function takeUp(text) {
     answer.ms = Number(row.ms) || 0;
     for (const [name, words] of Object.entries(row.texts ?? {})) answer.texts[name] = String(words);
   }
-  state = { rater: String(file.rater ?? ""), at: 0, answers };
+  state = { rater: String(file.rater ?? ""), person: file.person ? String(file.person) : undefined, at: 0, answers };
 }
 
 function save() {

@@ -6,7 +6,10 @@ let view = null;
 let since = 0;
 
 const hasOpen = data.trials.some((trial) => trial.open !== null);
+const checks = data.trials.filter((trial) => trial.check).length;
 const practice = data.trials.filter((trial) => trial.training).length;
+/** What a trial is called by its place among all. */
+const nameOf = (trial, at, all) => (trial.check ? `Check ${at + 1} of ${checks}` : trial.training ? `Practice ${at - checks + 1}${all ? ` of ${practice}` : ""}` : `Trial ${at - checks - practice + 1}${all ? ` of ${order.length - checks - practice}` : ""}`);
 
 function refresh() {
   if (view) view.refresh();
@@ -32,7 +35,7 @@ const headline = (text) => el("h1", { tabindex: "-1" }, text);
 const button = (text, act, more) => el("button", { type: "button", class: "plain", onclick: act, ...more }, text);
 
 function keysTable() {
-  const rows = [...KEYS[data.kind], ...(hasOpen && data.kind !== "mushra" ? [["R", `play the ${data.open.toLowerCase()}`]] : []), ["Space", "play and pause"], ["L", "repeat what plays"], ["N or Enter, P", "next trial, previous trial"]];
+  const rows = [...KEYS[data.form], ...(hasOpen && data.form !== "sliders" ? [["R", `play the ${data.open.toLowerCase()}`]] : []), ["Space", "play and pause"], ["L", "repeat what plays"], ["N or Enter, P", "next trial, previous trial"]];
   return el("details", { class: "keys", open: innerWidth > 640 }, el("summary", null, "Keys"), el("dl", null, rows.map(([key, what]) => el("div", null, el("dt", null, el("kbd", null, key)), el("dd", null, what)))));
 }
 
@@ -59,7 +62,7 @@ function showStart(problem) {
         const rater = name.value.trim().replace(/\s+/g, " ");
         if (!rater) return;
         // Answers belong to a name: a name that was here goes on, and another one begins anew.
-        if (rater !== state.rater) state = held.get(rater) ?? { rater, at: 0, answers: {} };
+        if (rater !== state.rater) state = held.get(rater) ?? newState(rater);
         begin(rater);
       },
     },
@@ -70,13 +73,15 @@ function showStart(problem) {
     el("p", { class: "resume" }, `${one.rater} has answered ${data.trials.filter((trial) => trialAnswered(one, trial)).length} of ${plural(data.trials.length, "trial")} in this browser. `,
       button(`Continue as ${one.rater}`, () => { state = one; begin(one.rater); }, { class: "plain continue" })),
   );
-  const counted = data.trials.length - practice;
+  const counted = data.trials.length - practice - checks;
+  const before = [checks && plural(checks, "question"), practice && `${plural(practice, "trial")} for practice`].filter(Boolean).join(" and ");
+  const rests = data.session && counted > data.session ? ` After every ${plural(data.session, "trial")} you are asked to rest.` : "";
   show(
     [
       headline(data.title),
       problem && el("p", { class: "banner", role: "alert" }, problem),
       data.instructions.map((text) => el("p", { class: "lead" }, text)),
-      el("p", { class: "lead" }, `There ${counted === 1 ? "is" : "are"} ${plural(counted, "trial")}${practice ? ` after ${plural(practice, "trial")} for practice` : ""}. Your answers stay in this browser until you save them to a file at the end, which you then send back. You can also save in between and go on later, here or elsewhere.`),
+      el("p", { class: "lead" }, `There ${counted === 1 ? "is" : "are"} ${plural(counted, "trial")}${before ? ` after ${before}` : ""}.${rests} Your answers stay in this browser until you save them to a file at the end, which you then send back. You can also save in between and go on later, here or elsewhere.`),
       resume,
       form,
       el("p", { class: "load" }, el("label", { for: "file" }, "Or go on from a file that you saved: "), file),
@@ -90,7 +95,7 @@ function showStart(problem) {
 const trialAnswered = (held, trial) => wanted(trial).every((id) => Object.hasOwn(held.answers?.[trial.id]?.values ?? {}, id));
 
 function begin(rater) {
-  order = arranged(rater);
+  order = arranged(personOf(state));
   remember();
   const open = order.findIndex((trial) => !isDone(trial));
   if (open < 0) showEnd();
@@ -114,7 +119,7 @@ function showTrial(at) {
   leave();
   state.at = at;
   const trial = order[at];
-  const made = KINDS[data.kind](trial);
+  const made = trial.check ? checkTrial(trial) : FORMS[data.form](trial);
   const tracks = [...(trial.open === null ? [] : [[OPEN, trial.open]]), ...trial.stimuli.filter((one) => one.clip !== null).map((one) => [one.id, one.clip])];
   const bar = tracks.length ? transport(trial) : null;
   const status = el("p", { class: "status-line", role: "status" });
@@ -138,17 +143,16 @@ function showTrial(at) {
       next.textContent = at + 1 === order.length ? "To the end" : "Next";
     },
   };
-  const name = trial.training ? `Practice ${at + 1} of ${practice}` : `Trial ${at - practice + 1} of ${order.length - practice}`;
   show([
-    el("header", { class: "progress" }, headline(name), progress),
+    el("header", { class: "progress" }, headline(nameOf(trial, at, true)), progress),
     trial.training && el("p", { class: "lead" }, "This trial is for practice and does not count."),
-    data.kind === "mushra" && el("p", { class: "question" }, data.question),
+    (data.form === "sliders" || data.scales.length > 1) && !trial.check && el("p", { class: "question" }, data.question),
     trial.texts.map(([heading, text]) => reading(heading, text)),
     bar && bar.shows,
     made.body,
     status,
     el("nav", { class: "moves", "aria-label": "Trials" }, button("Previous", () => go(-1), { id: "previous", disabled: at === 0 }), next, button("Save and go on later", () => (status.textContent = `Saved as ${save()}.`), { id: "save-now" })),
-    keysTable(),
+    !trial.check && keysTable(),
   ]);
   since = performance.now();
   delete root.dataset.trial;
@@ -167,8 +171,23 @@ function showTrial(at) {
 function go(by) {
   const at = state.at + by;
   if (at < 0) return;
+  const done = at - checks - practice;
   if (at >= order.length) showEnd();
+  else if (by > 0 && data.session && done > 0 && done % data.session === 0) showRest(at);
   else showTrial(at);
+}
+
+/** The end of a session of bounded length. */
+function showRest(at) {
+  leave();
+  const told = el("p", { class: "lead", role: "status", id: "saved" });
+  const more = button("Go on", () => showTrial(at), { id: "go-on", class: "plain primary" });
+  show([
+    headline("Time for a rest"),
+    el("p", { class: "lead" }, `${plural(order.length - at, "trial")} are left. Rest for at least as long as this part took. You can also save now and go on later.`),
+    el("p", { class: "together" }, more, button("Save and go on later", () => (told.textContent = `Saved as ${save()}.`), { id: "save-now" })),
+    told,
+  ], more);
 }
 
 function showEnd() {
@@ -185,7 +204,7 @@ function showEnd() {
       open.length
         ? el("p", { class: "lead" }, `${plural(open.length, "trial")} ${open.length === 1 ? "has" : "have"} no complete answer. You can go back to ${open.length === 1 ? "it" : "them"}, or save what there is.`)
         : el("p", { class: "lead" }, "Thank you. Save your answers to a file now."),
-      open.length > 0 && el("p", { class: "together" }, open.map(([trial, at]) => button(trial.training ? `Practice ${at + 1}` : `Trial ${at - practice + 1}`, () => showTrial(at)))),
+      open.length > 0 && el("p", { class: "together" }, open.map(([trial, at]) => button(nameOf(trial, at), () => showTrial(at)))),
       el("p", { class: "together" }, save_, button("Back to the trials", () => showTrial(order.length - 1), { id: "back" }), button("To the start", () => showStart())),
       told,
     ],

@@ -1,0 +1,186 @@
+"""Checks of a rater after ITU-T P.808: questions and sounds before the test, and gold questions and traps that look like its trials.
+
+What each one asks, and when it is passed
+    `qualification` asks with what the rater listens, about hearing, and about the language; every answer must be one that will do.
+    `hearing` hides a tone of 0.5, 1, 2 or 4 kHz in one of three noises; 3 of 4 must be found. P.808 plays digits in noise, for which
+        recordings in the rater's language are needed.
+    `headphones` plays three tones of which one is 6 dB softer, and another one has opposite phases at the two ears, which cancel each
+        other in the air before loudspeakers (Woods et al. 2017); 5 of 6 must be found.
+    `environment` is P.808's comparison trial: one sound with noise 50 dB and 40 dB below it; in 3 of 4 pairs the cleaner one must be found,
+        which a loud place prevents.
+    `gold` is a sound of one's own with the answer that it must get, within one step of the scale.
+    `trap` is a sound of the test that breaks off into beeps; the answer is their number.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench.apps.listening.kinds import Kind, Scale
+from codec_bench.apps.listening.material import Drawn, Item
+from codec_bench.errors import UserError
+from codec_bench.types import Audio
+
+GOLD, TRAP, HEARD = "gold", "trap", "(sound)"
+GOLD_WITHIN = 1
+BEEPS = "Some sounds break off into beeps. Count the beeps, and choose the value of that number on every scale."
+_RATE_HZ = 32_000
+_LEVEL = 0.25
+_BEEP_S, _GAP_S, _BEEP_HZ = 0.09, 0.16, 880.0
+_Made = tuple[str, list[np.ndarray], tuple[str, ...], tuple[int, ...]]
+"""What is asked, the sounds, the choices, and the numbers of the right ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check before the test: how many questions it has, how many must be right, and how the question of a number is made."""
+
+    count: int
+    fewest: int
+    make: Callable[[random.Random, int, Audio], _Made]
+
+
+_ASKED = (
+    ("With what do you listen?", ("Headphones or earphones on both ears", "One earphone", "Loudspeakers"), (0,)),
+    ("Is your hearing normal, as far as you know?", ("Yes", "No"), (0,)),
+    ("Do you understand the language of these instructions well?", ("Yes", "No"), (0,)),
+)
+_PLACES = ("The first", "The second", "The third")
+
+
+def _tone(hz: float, seconds: float, level: float) -> np.ndarray:
+    """A tone that swells and fades in 50 ms: float64 `(samples,)`."""
+    time = np.arange(round(seconds * _RATE_HZ)) / _RATE_HZ
+    ramp = np.minimum(1, np.minimum(time, time[::-1]) / 0.05)
+    return np.asarray(level * ramp * np.sin(2 * np.pi * hz * time))
+
+
+def _noise(draw: random.Random, count: int) -> np.ndarray:
+    return np.random.default_rng(draw.getrandbits(32)).standard_normal(count)
+
+
+def _qualification(_: random.Random, number: int, __: Audio) -> _Made:
+    asked, choices, right = _ASKED[number]
+    return asked, [], choices, right
+
+
+def _hearing(draw: random.Random, number: int, _: Audio) -> _Made:
+    right = draw.randrange(3)
+    tone = _tone(500 * 2**number, 0.8, 0.0225)  # 36 dB below full scale: 10 dB above the noise of its critical band
+    noises = [0.05 * _noise(draw, len(tone)) + (tone if n == right else 0) for n in range(3)]
+    return "Which of the three noises has a tone in it?", [one[None] for one in noises], _PLACES, (right,)
+
+
+def _headphones(draw: random.Random, _: int, __: Audio) -> _Made:
+    roles = draw.sample(["softer", "opposite", "plain"], 3)
+    tones = [
+        np.stack([one, -one if role == "opposite" else one])
+        for role in roles
+        for one in [_tone(200, 1.0, _LEVEL * 10 ** (-6 / 20) if role == "softer" else _LEVEL)]
+    ]
+    return "Which of the three tones is the softest?", tones, _PLACES, (roles.index("softer"),)
+
+
+def _environment(draw: random.Random, _: int, speech: Audio) -> _Made:
+    right = draw.randrange(2)
+    level = float(np.sqrt(np.mean(np.square(speech.samples, dtype=np.float64))))
+    sounds = [
+        speech.samples + level * 10 ** (-(50 if n == right else 40) / 20) * _noise(draw, speech.num_samples)
+        for n in range(2)
+    ]
+    return "Which of the two has less noise?", sounds, (*_PLACES[:2], "I hear no difference"), (right,)
+
+
+CHECKS = {
+    "qualification": Check(len(_ASKED), len(_ASKED), _qualification),
+    "hearing": Check(4, 3, _hearing),
+    "headphones": Check(6, 5, _headphones),
+    "environment": Check(4, 3, _environment),
+}
+
+
+def make_checks(names: Sequence[str], speech: Audio, seed: int) -> list[tuple[Drawn, dict[str, Audio]]]:
+    """The questions of checks before the test, each with its sounds.
+
+    Args:
+        names: in `CHECKS`. speech: a sound of the test, for the comparison trial. seed: of the draws.
+    """
+    made = []
+    for name in names:
+        draw = random.Random(f"{seed} {name}")
+        for number in range(CHECKS[name].count):
+            ask, sounds, choices, right = CHECKS[name].make(draw, number, speech)
+            rate_hz = speech.sample_rate_hz if name == "environment" else _RATE_HZ
+            held = {
+                f"({place})": Audio(np.clip(one, -1, 1).astype(np.float32), rate_hz) for place, one in enumerate(sounds)
+            }
+            item = Item(f"{name} {number + 1}", None, (), None, {})
+            made.append((Drawn(item, tuple(held), check=name, choices=choices, right=right, ask=ask), held))
+    return made
+
+
+def beeping(sound: Audio, beeps: int) -> Audio:
+    """A sound that breaks off at half its length, followed by beeps."""
+    rate_hz = sound.sample_rate_hz
+    time = np.arange(round(_BEEP_S * rate_hz)) / rate_hz
+    beep = _LEVEL * np.sin(np.pi * time / _BEEP_S) * np.sin(2 * np.pi * _BEEP_HZ * time)
+    each = np.concatenate([np.zeros(round(_GAP_S * rate_hz)), beep])
+    begin = sound.samples[:, : -(-sound.num_samples // 2)] * np.linspace(1, 0, -(-sound.num_samples // 2)) ** 0.2
+    rest = np.tile(np.concatenate([each] * beeps), (sound.channels, 1))
+    return Audio(np.concatenate([begin, rest], axis=1).astype(np.float32), rate_hz)
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """A gold question: a sound, its reference where the kind plays one, and the answer that it must get on each scale, None for any."""
+
+    audio: Path
+    reference: Path | None
+    right: tuple[int | None, ...]
+
+
+def read_gold(path: Path, kind: Kind, scales: Sequence[Scale], scale: tuple[int, int], *, open: bool) -> list[Gold]:
+    """Reads a table of gold questions: a CSV with the columns `audio` and `answer`, or one column of answers for each scale of the kind.
+
+    Args:
+        scales, scale: of the kind. open: whether a reference is played, which the column `reference` names.
+
+    Raises:
+        UserError: it cannot be read, lacks a column, or a question has no answer, or one that the scale does not have.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"the gold questions '{path}' cannot be read: {error}") from error
+    names = [one.name or "answer" for one in scales]
+    lacking = [name for name in ("audio", *(["reference"] if open else [])) if not rows or name not in rows[0]]
+    if lacking:
+        raise UserError(f"the gold questions '{path}' have no column '{lacking[0]}'")
+    found = []
+    for number, row in enumerate(rows, 2):
+        where = f"line {number} of the gold questions '{path}'"
+        given = {name: (row.get(name) or "").strip() for name in ("audio", "reference", *names)}
+        if not any(given[name] for name in names):
+            raise UserError(f"{where} has no answer", hint=f"fill in {' or '.join(names)}")
+        right = []
+        for name in names:
+            text = given[name]
+            whole = int(text) if text.removeprefix("-").isdecimal() and len(text) < 10 else None
+            if text and (whole is None or not scale[0] <= whole <= scale[1]):
+                raise UserError(
+                    f"{where} has the answer '{text}'; a test of the kind {kind.name} expects {scale[0]} to {scale[1]}"
+                )
+            right.append(whole)
+        files = [path.parent / given[name] if given[name] else None for name in ("audio", "reference")]
+        lost = next((one for one, must in zip(files, (True, open)) if must and (one is None or not one.is_file())), "")
+        if lost != "":
+            raise UserError(f"{where} has no sound: '{lost or '(empty)'}' is no file")
+        found.append(Gold(files[0] or path, files[1] if open else None, tuple(right)))
+    return found

@@ -1,0 +1,266 @@
+"""Which raters are marked by which rule. Everybody is tested by every rule that the test allows; only the rules that were named leave out.
+
+The rules
+    `constant`: all answers are the same, of at least 6.
+    `hasty`: more than 15 % of the trials took less time than their shortest sound lasts.
+    `repeats`: what was answered twice differs by more than a quarter of the scale on average (by half, for choices), of at least 2.
+    `always-first`: the side that stood first, or the other one, was chosen every time, of at least 6 choices.
+    `gold`, `trap`: more than 15 % of the answers to gold questions (traps) are wrong.
+    `qualification`, `hearing`, `headphones`, `environment`: fewer answers are right than `checks` says.
+    `bs1534-3` is the post-screening of ITU-R BS.1534-3, section 4.1.2. A rater is marked who
+        rates the hidden reference below 90 in more than 15 % of the trials, or
+        rates the mid-range anchor (7 kHz) above 90 in more than 15 % of the trials.
+        For the second rule an item does not count if more than a quarter of the raters rate its mid-range anchor above 90: the
+        filter may then have taken nothing away that can be heard. Raters who were left out by another named rule are not among them.
+    `bs1116-3`: by a one-sided t-test at 5 %, the difference grades of the rater are not below 0 (ITU-R BS.1116-3 names this test of expertise).
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
+
+from codec_bench.apps.listening.checks import CHECKS, GOLD, TRAP
+from codec_bench.apps.listening.key import REFERENCE, Key, anchor_name
+from codec_bench.apps.listening.kinds import TIE, Kind, kind_of
+from codec_bench.apps.listening.ratings import CHECK, REPEAT, USED, Rating, is_question
+from codec_bench.errors import UnknownName
+
+HIGH, MOST, TOO_GOOD = 90, 0.15, 0.25
+FEWEST, FEWEST_REPEATS = 6, 2
+APART, APART_SHARE = 0.25, 0.5
+MID_ANCHOR = anchor_name("7k")
+NOBODY = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a rule found of a rater.
+
+    Args:
+        rater: the name. rule: its name. marked: whether the rule marks the rater; None where it could not be applied. told: one sentence.
+    """
+
+    rater: str
+    rule: str
+    marked: bool | None
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Test:
+    """What rules look at: the test, the answers of each rater, and who is left out already."""
+
+    key: Key
+    kind: Kind
+    rows: Mapping[str, Sequence[Rating]]
+    out: set[str] = field(default_factory=set)
+
+    def answers(self, rater: str) -> list[Rating]:
+        """The valid answers to what counts."""
+        return [row for row in self.rows[rater] if row.status in (USED, "reference")]
+
+
+_Found = Iterable[tuple[bool | None, str]]
+
+
+def _constant(test: _Test, rater: str) -> _Found:
+    given = Counter(row.given for row in test.answers(rater))
+    if test.kind.answer in ("number", "comparison", "choice"):
+        if given.total() < FEWEST:
+            yield None, f"there are {given.total()} answers; the rule needs {FEWEST}"
+        else:
+            yield len(given) == 1, f"all {given.total()} answers are {next(iter(given))}" if len(given) == 1 else ""
+
+
+def _hasty(test: _Test, rater: str) -> _Found:
+    lasts = {t.id: t.seconds for t in test.key.trials if t.seconds and not t.training and not is_question(t)}
+    took = {row.trial: row.seconds for row in test.rows[rater] if row.seconds is not None and row.trial in lasts}
+    if not took:
+        if lasts:
+            yield None, "no file says how long the trials took"
+        return
+    short = sum(seconds < lasts[trial] for trial, seconds in took.items())
+    yield short > MOST * len(took), f"{short} of {len(took)} trials took less time than their sound lasts"
+
+
+def apart(key: Key, own: Sequence[Rating]) -> list[float]:
+    """The absolute differences of what one rater said twice about the same."""
+    repeated = {trial.id: trial.repeat_of for trial in key.trials}
+    first = {
+        (r.trial, r.system, r.scale): r.value
+        for r in own
+        if r.status in (USED, "screened", "edited") and r.value is not None
+    }
+    again = [(r, first.get((repeated[r.trial] or "", r.system, r.scale))) for r in own if r.status == REPEAT]
+    return [abs(row.value - before) for row, before in again if row.value is not None and before is not None]
+
+
+def _repeats(test: _Test, rater: str) -> _Found:
+    if not any(trial.repeat_of for trial in test.key.trials):
+        return
+    found = apart(test.key, test.rows[rater])
+    if len(found) < FEWEST_REPEATS:
+        yield None, f"{len(found)} answers were given twice; the rule needs {FEWEST_REPEATS}"
+        return
+    limit = APART_SHARE if test.kind.is_share else APART * (test.key.scale[1] - test.key.scale[0])
+    mean = fmean(found)
+    yield mean > limit, f"what was answered twice differs by {mean:.3g} on average; the limit is {limit:.3g}"
+
+
+def _always_first(test: _Test, rater: str) -> _Found:
+    if not test.kind.has_sides:
+        return
+    if test.kind.answer == "comparison":
+        sides = [float(row.given) < 0 for row in test.answers(rater) if not isinstance(row.given, str) and row.given]
+    else:
+        told = [row for row in test.answers(rater) if row.is_first is not None and row.choice != TIE]
+        sides = [(row.choice == row.system) == row.is_first for row in told]
+    if len(sides) < FEWEST:
+        yield None, f"there are {len(sides)} choices of a side; the rule needs {FEWEST}"
+    else:
+        which = "first" if sides[0] else "second"
+        yield (
+            len(set(sides)) == 1,
+            f"the {which} was chosen in all of {len(sides)} choices" if len(set(sides)) == 1 else "",
+        )
+
+
+def _right(test: _Test, rater: str, check: str) -> list[float]:
+    rows = [row for row in test.rows[rater] if row.status == CHECK and row.system == f"({check})"]
+    return [row.value for row in rows if row.value is not None]
+
+
+def _asks(test: _Test, check: str) -> int:
+    return sum(trial.check == check for trial in test.key.trials)
+
+
+def _hidden(check: str) -> Callable[[_Test, str], _Found]:
+    """The rule of gold questions, or of traps."""
+
+    def rule(test: _Test, rater: str) -> _Found:
+        if not _asks(test, check):
+            return
+        right = _right(test, rater, check)
+        if not right:
+            yield None, "none was answered"
+        else:
+            wrong = len(right) - sum(right)
+            yield wrong > MOST * len(right), f"{wrong:g} of {len(right)} answers are wrong"
+
+    return rule
+
+
+def _before(check: str) -> Callable[[_Test, str], _Found]:
+    """The rule of a check before the test."""
+
+    def rule(test: _Test, rater: str) -> _Found:
+        count = _asks(test, check)
+        right, fewest = _right(test, rater, check), CHECKS[check].fewest
+        if count and not right:
+            yield None, "none was answered"
+        elif count:
+            yield sum(right) < fewest, f"{sum(right):g} of {count} answers are right; {fewest} must be"
+
+    return rule
+
+
+def _bs1534(test: _Test, rater: str) -> _Found:
+    if test.kind.name != "mushra":
+        return
+    references = [row.value for row in test.answers(rater) if row.system == REFERENCE and row.value is not None]
+    low = sum(value < HIGH for value in references)
+    if references:
+        yield (
+            low > MOST * len(references),
+            f"the hidden reference was below {HIGH} in {low} of {len(references)} trials",
+        )
+    anchors: dict[str, dict[str, float]] = defaultdict(dict)
+    for name in test.rows:
+        for row in test.answers(name):
+            if row.system == MID_ANCHOR and row.value is not None:
+                anchors[row.trial][name] = row.value
+    if not anchors:
+        yield None, "the test has no anchor of 7 kHz, or nobody rated it"
+        return
+    telling = {}
+    for trial, held in anchors.items():
+        judged = [value for name, value in held.items() if name not in test.out]
+        if judged and sum(value > HIGH for value in judged) <= TOO_GOOD * len(judged):
+            telling[trial] = held
+    void = len(anchors) - len(telling)
+    lacks = f"{void} of {len(anchors)} items do not count, because more than a quarter of the raters put the 7 kHz anchor above {HIGH} there"
+    heard = [held[rater] for held in telling.values() if rater in held]
+    if not heard:
+        yield None, lacks if void else "the 7 kHz anchor was not rated"
+        return
+    high = sum(value > HIGH for value in heard)
+    said = f"the 7 kHz anchor was above {HIGH} in {high} of {len(heard)} trials"
+    yield high > MOST * len(heard), f"{said}; {lacks}" if void else said
+
+
+def _bs1116(test: _Test, rater: str) -> _Found:
+    from scipy.special import stdtr
+
+    if not test.kind.difference:
+        return
+    grades = [row.value for row in test.answers(rater) if row.system != REFERENCE and row.value is not None]
+    if len(grades) < 3:
+        yield None, f"there are {len(grades)} difference grades; the rule needs 3"
+        return
+    mean, spread = fmean(grades), stdev(grades)
+    p = float(stdtr(len(grades) - 1, mean / (spread / len(grades) ** 0.5))) if spread else float(mean >= 0)
+    yield p >= 0.05, f"the mean difference grade is {mean:.2f} (p = {p:.3f} that it is not below 0)"
+
+
+RULES: Mapping[str, Callable[[_Test, str], _Found]] = {
+    **{name: _before(name) for name in CHECKS},
+    "constant": _constant, "hasty": _hasty, "repeats": _repeats, "always-first": _always_first, GOLD: _hidden(GOLD), TRAP: _hidden(TRAP),
+    "bs1116-3": _bs1116, "bs1534-3": _bs1534,
+}  # fmt: skip
+"""In the order in which they are applied."""
+
+
+def rules_of(names: Sequence[str]) -> tuple[str, ...]:
+    """Rules by their names; none for `none`.
+
+    Raises:
+        UnknownName: there is no such rule.
+    """
+    for name in names:
+        if name not in RULES and name != NOBODY:
+            raise UnknownName("rule of post-screening", name, [*RULES, NOBODY])
+    return tuple(name for name in names if name != NOBODY)
+
+
+def screen(rows: Iterable[Rating], key: Key, removing: Sequence[str]) -> list[Finding]:
+    """What every rule finds of every rater, by rule; of rules that the test does not allow only those that are named.
+
+    Args:
+        rows: all ratings. removing: the rules by which raters are left out.
+    """
+    by_rater: dict[str, list[Rating]] = defaultdict(list)
+    for row in rows:
+        by_rater[row.rater].append(row)
+    test = _Test(key, kind_of(key.kind), by_rater)
+    found = []
+    for name, rule in RULES.items():
+        made = [Finding(rater, name, marked, told) for rater in by_rater for marked, told in rule(test, rater)]
+        if not made and name in removing:
+            made = [Finding(rater, name, None, f"this test has nothing for the rule {name}") for rater in by_rater]
+        found += made
+        if name in removing:
+            test.out.update(one.rater for one in made if one.marked)
+    return found
+
+
+def unapplied(found: Sequence[Finding]) -> list[str]:
+    """One sentence for each rule that could not be applied to everybody."""
+    lacking: dict[tuple[str, str], int] = Counter((one.rule, one.told) for one in found if one.marked is None)
+    raters = len({one.rater for one in found})
+    return [
+        f"the rule {rule} could not be applied to {count} of {raters} raters: {why}"
+        for (rule, why), count in lacking.items()
+    ]

@@ -1,0 +1,287 @@
+"""Every kind's scores, by hand and by scipy; gold questions, traps, checks, one name for two people, and loudness."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter, defaultdict
+from statistics import fmean
+from zlib import crc32
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import codec_bench
+from codec_bench.apps.agreement.ratings import read_ratings
+from codec_bench.apps.listening.checks import beeping, make_checks
+from codec_bench.apps.listening.key import REFERENCE, read_key
+from codec_bench.apps.listening.sound import alike
+from codec_bench.audio.encode import write_flac
+from codec_bench.audio.loudness import loudness_lufs
+from codec_bench.errors import UserError
+from codec_bench.stats.crossed import crossed_interval
+from codec_bench.types import Audio
+
+RATERS = [f"Rater {n}" for n in range(6)]
+PAIR = "zebra-codec,quagga-codec"
+
+
+def opened(run, folder, kind, **more):
+    made = codec_bench.export_listening(
+        runs=run, kind=kind, out=folder / f"{kind}.html", **{"systems": PAIR, "items": 5, **more}
+    )
+    return made, read_key(made.key)
+
+
+def drawn(*what):
+    return crc32(" ".join(map(str, what)).encode())
+
+
+def of(trial, id):
+    return next(one.system for one in trial.stimuli if one.id == id.partition("/")[0])
+
+
+def shown_first(rater):
+    return lambda trial: trial.stimuli[drawn(rater, trial.id, "first") % 2].id
+
+
+def test_the_second_is_compared_with_the_first_and_scores_are_about_the_system(codec_run, tmp_path, save):
+    for kind in ("ccr", "cmos"):
+        made, key = opened(codec_run, tmp_path, kind)
+        expected, files = defaultdict(list), []
+        for rater in RATERS:
+            answers = {}
+            for trial in key.trials:
+                first = shown_first(rater)(trial)
+                systems = [of(trial, first), next(s.system for s in trial.stimuli if s.id != first)]
+                about = next(name for name in ("zebra-codec", "quagga-codec") if name in systems)
+                value = drawn(rater, trial.id) % 7 - 3
+                answers[trial.id] = value
+                expected[about].append(value if systems[1] == about else -value)
+            files.append(
+                save(f"{kind}{rater}.json", key, rater, lambda t, _, a=answers: a[t.id], firsts=shown_first(rater))
+            )
+        found = codec_bench.import_listening(files, key=made.key)
+        assert not found.problems and found.measure == "CMOS"
+        assert {one.system: one.value for one in found.systems} == pytest.approx(
+            {name: fmean(v) for name, v in expected.items()}
+        )
+        assert {one.other for one in found.systems} == ({REFERENCE} if kind == "ccr" else {"quagga-codec"})
+        for one in found.systems:
+            rows = [r for r in found.ratings if r.system == one.system]
+            same = crossed_interval([r.score for r in rows], [r.rater for r in rows], [r.speaker for r in rows])
+            assert (one.interval.low, one.interval.high) == pytest.approx((max(same.low, -3), min(same.high, 3)))
+            assert one.test.difference == pytest.approx(one.value) and one.interval.method == "crossed"
+        assert len(found.pairs) == (1 if kind == "ccr" else 0)
+        without = save("none.json", key, "Nobody", lambda *_: 1, firsts=lambda _: "s9999")
+        told = {one.what for one in codec_bench.import_listening(without, key=made.key).problems}
+        assert "value out of range" in told, "without what was first a comparison says nothing"
+
+
+def test_difference_grades_are_less_those_of_the_hidden_reference(codec_run, tmp_path, save):
+    made, key = opened(codec_run, tmp_path, "bs1116")
+
+    def grade(rater):
+        def of_one(trial, id):
+            is_found = drawn(rater, trial.id) % 4 > 0
+            return 5 if (of(trial, id) == REFERENCE) == is_found else 2 + drawn(rater, trial.id) % 25 / 10
+
+        return of_one
+
+    files = [save(f"{n}.json", key, rater, grade(rater)) for n, rater in enumerate(RATERS)]
+    found = codec_bench.import_listening(files, key=made.key, screening="none")
+    apart = defaultdict(list)
+    for rater in RATERS:
+        for trial in key.trials:
+            values = {of(trial, one.id): grade(rater)(trial, one.id) for one in trial.stimuli}
+            (system,) = values.keys() - {REFERENCE}
+            apart[system].append(values[system] - values[REFERENCE])
+    assert {one.system: one.value for one in found.systems} == pytest.approx({s: fmean(v) for s, v in apart.items()})
+    assert any(value > 0 for held in apart.values() for value in held), "the reference was not always found"
+    assert found.pairs[0].test.difference == pytest.approx(fmean(apart["zebra-codec"]) - fmean(apart["quagga-codec"]))
+    assert Counter(row.status for row in found.ratings)["reference"] == 60 and not found.problems
+    half = save("half.json", key, "Half", lambda t, id: 4.25 if of(t, id) == REFERENCE else 3)
+    wrong = codec_bench.import_listening(half, key=made.key)
+    assert {p.what: p.count for p in wrong.problems} == {"value out of range": 10} and not any(
+        row.score for row in wrong.ratings
+    )
+
+
+def test_x_is_found_by_chance_half_of_the_time(codec_run, tmp_path, save):
+    made, key = opened(codec_run, tmp_path, "abx", systems="zebra-codec", items=7)
+    assert {trial.stimuli[-1].role for trial in key.trials} == {"unknown"} and len(
+        {trial.stimuli[-1].system for trial in key.trials}
+    ) == 2
+    right = Counter()
+
+    def chosen(rater):
+        def of_one(trial, _):
+            sides, x = trial.stimuli[:2], trial.stimuli[-1]
+            is_right = drawn(rater, trial.id) % 4 > 0
+            right[is_right] += 1
+            return next(one.id for one in sides if (one.system == x.system) == is_right)
+
+        return of_one
+
+    files = [save(f"{n}.json", key, rater, chosen(rater), firsts=shown_first(rater)) for n, rater in enumerate(RATERS)]
+    (one,) = codec_bench.import_listening(files, key=made.key).systems
+    assert one.value == pytest.approx(right[True] / 42) and one.choices == {"right": right[True], "wrong": right[False]}
+    same = stats.binomtest(right[True], 42, 0.5, alternative="greater").pvalue
+    assert one.exact_p == pytest.approx(same, rel=1e-12) and one.p_holm == one.exact_p and one.test is None
+
+
+def test_each_scale_has_its_values_and_agreement_reads_the_overall_one(codec_run, tmp_path, save):
+    made, key = opened(codec_run, tmp_path, "p835")
+    names = ("signal", "background", "overall")
+    values = lambda rater: lambda trial, id: 1 + drawn(rater, trial.id, id.partition("/")[2]) % 5  # noqa: E731
+    files = [save(f"{n}.json", key, rater, values(rater), scales=names) for n, rater in enumerate(RATERS)]
+    found = codec_bench.import_listening(files, key=made.key, csv=tmp_path / "r.csv")
+    assert [(one.scale, one.system) for one in found.systems] == [(s, c) for s in names for c in PAIR.split(",")]
+    for one in found.systems:
+        own = [values(r)(t, f"/{one.scale}") for r in RATERS for t in key.trials if t.stimuli[0].system == one.system]
+        assert one.value == pytest.approx(fmean(own)) and one.interval.method == "crossed" and one.n == 30
+    assert [pair.scale for pair in found.pairs] == list(names) and found.raters[0].asked == 30
+    read = read_ratings(tmp_path / "r.csv")
+    assert read.kind == "rating" and len(read.rows) == 60 and read.scale == (1, 5)
+    assert {row.value for row in read.rows} == {float(row.score) for row in found.ratings if row.scale == "overall"}
+
+
+def test_two_people_of_one_name_are_two_raters(codec_run, tmp_path, save):
+    made, key = opened(codec_run, tmp_path, "rating")
+    files = [
+        save("a.json", key, "Ann", lambda *_: 4, changed={"person": "1"}), save("b.json", key, "ann", lambda *_: 2, changed={"person": "2"}),
+        save("c.json", key, "Ann", lambda *_: 5, saved="2026-11-23T10:00:00.000Z", changed={"person": "1"}),
+    ]  # fmt: skip
+    found = codec_bench.import_listening(files, key=made.key, keep="edited")
+    used = {(row.rater, row.score) for row in found.ratings if row.status == "used"}
+    assert used == {("Ann", 5), ("ann (2)", 2)}
+    assert "2 people wrote this name, and count as as many raters" in {one.detail for one in found.problems}
+    older = [
+        save("d.json", key, "Bob", lambda *_: 1),
+        save("e.json", key, "bob", lambda *_: 2, saved="2026-11-23T10:00:00.000Z"),
+    ]
+    assert {row.score for row in codec_bench.import_listening(older, key=made.key).ratings if row.status == "used"} == {
+        2
+    }
+
+
+def test_formulas_in_names_do_not_land_in_the_table(codec_run, tmp_path, save):
+    made, key = opened(codec_run, tmp_path, "ccr")
+    name = '=HYPERLINK("https://example.org","x")'
+    codec_bench.import_listening(save("a.json", key, name, lambda *_: -2), key=made.key, csv=tmp_path / "r.csv")
+    with (tmp_path / "r.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["rater"] for row in rows} == {f"'{name}"} and {row["given"] for row in rows} == {"-2"}
+    assert {float(row["score"]) for row in rows} <= {-2.0, 2.0}, "numbers below zero stay numbers"
+
+
+def gold(folder, text):
+    write_flac(folder / "g.flac", Audio(np.zeros((1, 8000), np.float32), 16_000))
+    (folder / "gold.csv").write_text(text, encoding="utf-8")
+    return folder / "gold.csv"
+
+
+@pytest.mark.parametrize(
+    "kind,text,message",
+    [
+        ("rating", "audio,answer\ng.flac,\n", r"line 2 of the gold questions .* has no answer"),
+        ("rating", "audio,answer\ng.flac,7\n", "has the answer '7'; a test of the kind rating expects 0 to 5"),
+        ("rating", "audio,answer\ng.flac,good\n", "has the answer 'good'"),
+        ("rating", "audio,answer\nh.flac,4\n", "has no sound: .*h.flac' is no file"),
+        ("rating", "sound,answer\ng.flac,4\n", "have no column 'audio'"),
+        ("dcr", "audio,answer\ng.flac,4\n", "have no column 'reference'"),
+        ("p835", "audio,answer\ng.flac,4\n", "has no answer"),
+        ("rating", "", "have no column 'audio'"),
+    ],
+)
+def test_gold_questions_that_cannot_be_asked_are_refused(codec_run, tmp_path, kind, text, message):
+    with pytest.raises(UserError, match=message):
+        opened(codec_run, tmp_path, kind, gold=gold(tmp_path, text))
+
+
+def test_gold_traps_and_checks_are_marked_and_count_nowhere(codec_run, tmp_path, save):
+    made, key = opened(
+        codec_run, tmp_path, "p835", gold=gold(tmp_path, "audio,signal,overall\ng.flac,5,4\n"), traps=2,
+        checks="qualification,hearing,headphones,environment", screening="trap,headphones",
+    )  # fmt: skip
+    page = made.page.read_text("utf-8")
+    data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+    hidden = {t["id"] for t, own in zip(data["trials"], key.trials) if own.check in ("gold", "trap")}
+    assert len(hidden) == 3 and all(not t["check"] and not t["choices"] for t in data["trials"] if t["id"] in hidden)
+    assert "gold" not in json.dumps(data).lower() and "trap" not in json.dumps(data).lower()
+    assert "beeps" in " ".join(data["instructions"])
+    names = ("signal", "background", "overall")
+
+    def answers(wrong):
+        def of_one(trial, id):
+            if trial.choices:
+                return trial.right[0] if trial.check not in wrong else (trial.right[0] + 1) % len(trial.choices)
+            if trial.check:
+                right = trial.right[names.index(id.partition("/")[2])]
+                far = {"gold": 2, "trap": 1}[trial.check] if trial.check in wrong else 0
+                return 3 if right is None else right - far if right > far else right + far
+            return 3 if trial.repeat_of else 1 + drawn(trial.id) % 5
+
+        return of_one
+
+    planted = {
+        "Good": (),
+        "Trapped": ("trap",),
+        "Golden": ("gold",),
+        "Speaker": ("headphones", "environment"),
+        "Deaf": ("hearing",),
+        "Phone": ("qualification",),
+    }
+    files = [save(f"{name}.json", key, name, answers(wrong), scales=names) for name, wrong in planted.items()]
+    found = codec_bench.import_listening(files, key=made.key)
+    rules = {name: {one.rule for one in found.screened if one.rater == name and one.marked} for name in planted}
+    assert rules == {name: set(wrong) for name, wrong in planted.items()}
+    assert {one.rater for one in found.raters if one.left_out} == {"Trapped", "Speaker"}
+    assert next(one for one in found.raters if one.rater == "Golden").marked == ("gold: 2 of 2 answers are wrong",)
+    assert {row.rater for row in found.ratings if row.status == "used"} == planted.keys() - {"Trapped", "Speaker"}
+    assert {one.system for one in found.systems} == set(PAIR.split(",")) and found.raters[0].asked == 30
+    assert not found.problems
+
+
+def test_the_sounds_of_the_checks_are_what_they_say():
+    speech = Audio(np.random.default_rng(0).uniform(-0.5, 0.5, (1, 16_000)).astype(np.float32), 16_000)
+    made = make_checks(("hearing", "headphones", "environment"), speech, 1)
+    for drawn_, sounds in made:
+        samples = [sound.samples.astype(np.float64) for sound in sounds.values()]
+        if drawn_.check == "headphones":
+            power = [np.mean(one**2) for one in samples]
+            assert int(np.argmin(power)) == drawn_.right[0]
+            assert 10 * math.log10(min(power) / max(power)) == pytest.approx(-6, abs=0.01)
+            assert sum(np.abs(one.sum(0)).max() < 1e-6 for one in samples) == 1, "one cancels itself in the air"
+        if drawn_.check == "hearing":
+            hz = 500 * 2 ** (int(drawn_.item.id[-1]) - 1)
+            at = [
+                np.abs(np.sum(one[0] * np.exp(-2j * np.pi * hz * np.arange(one.shape[1]) / 32_000))) for one in samples
+            ]
+            assert int(np.argmax(at)) == drawn_.right[0] and sorted(at)[-1] > 3 * sorted(at)[-2]
+        if drawn_.check == "environment":
+            noise = [
+                10 * math.log10(np.mean((one - speech.samples) ** 2) / np.mean(speech.samples.astype(np.float64) ** 2))
+                for one in samples
+            ]
+            assert int(np.argmin(noise)) == drawn_.right[0] and sorted(noise) == pytest.approx([-50, -40], abs=0.3)
+    heard = beeping(speech, 3)
+    level = np.abs(heard.samples[0, 8_000:]).reshape(-1, 80).max(1) > 0.05
+    assert np.sum(np.diff(level.astype(int)) == 1) == 3
+
+
+def test_sounds_are_brought_to_one_loudness_only_where_it_is_asked_for(tmp_path):
+    noise = np.random.default_rng(0).standard_normal((1, 32_000)).astype(np.float32)
+    paths = {}
+    for name, level in (("a", 0.02), ("b", 0.15)):
+        paths[name] = tmp_path / f"{name}.flac"
+        write_flac(paths[name], Audio(level * noise, 16_000))
+    apart = {name: loudness_lufs(sound) for name, sound in alike(paths).items()}
+    assert apart["b"] - apart["a"] == pytest.approx(20 * math.log10(7.5), abs=0.05)
+    aligned = [loudness_lufs(one) for one in alike(paths, loudness_lufs=-30.0).values()]
+    assert aligned == pytest.approx([-30, -30], abs=0.01)
+    loud = alike(paths, loudness_lufs=0.0)
+    assert loudness_lufs(loud["a"]) == pytest.approx(loudness_lufs(loud["b"]), abs=0.01), "lower, and still alike"
+    assert max(np.abs(one.samples).max() for one in loud.values()) == pytest.approx(1, abs=1e-5)
