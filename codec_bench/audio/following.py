@@ -67,7 +67,7 @@ def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | N
         rate_hz: of both.
     """
     size = min(reference.size, estimate.size)
-    of_reference, of_estimate = (_levels_db(signal[:size], rate_hz) for signal in (reference, estimate))
+    of_reference, of_estimate = (levels_db(signal[:size], rate_hz) for signal in (reference, estimate))
     if of_reference.size < _FEWEST:
         return None
     loud = np.percentile(of_reference, 95)
@@ -93,7 +93,7 @@ def _correlation(one: np.ndarray, other: np.ndarray) -> float:
     return (float(np.dot(one, other)) / one.size - float(one.mean()) * float(other.mean())) / spread if spread else 0.0
 
 
-def _levels_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
+def levels_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
     """The level of each whole frame, without a constant part of the signal."""
     frame = round(FRAME_S * rate_hz)
     frames = signal[: signal.size // frame * frame].reshape(-1, frame)

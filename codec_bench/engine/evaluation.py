@@ -16,13 +16,14 @@ from codec_bench.audio.resample import SIGNALS
 from codec_bench.codecs.checks.signals import DELAY
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.engine.extend import GROWN, held_samples
-from codec_bench.engine.plan import Plan, build_plan
+from codec_bench.engine.plan import NATIVE, Plan, build_plan, features_read
 from codec_bench.engine.run import Engine
 from codec_bench.engine.running import Running, Workers, kept_numbers, working_engine
 from codec_bench.engine.timings import listed
 from codec_bench.environment import machine, versions
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
+from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
 from codec_bench.registry import code_hash, is_own_code, source_hash
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import RunFolder, begun_fingerprint, named_folder, new_folder, own_folder
@@ -246,9 +247,24 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
             "protocol": m.protocol, "kind": m.kind, "unit": m.unit, "higher_is_better": m.higher_is_better, "range": list(m.range),
             **({"bounds": list(m.bounds)} if m.bounds is not None else {}),
             "aggregate": m.aggregate, "paper": m.paper, "source": m.source, "summary": (type(m).__doc__ or "").strip().split("\n")[0],
+            **({"implausible": m.implausible} if m.implausible is not None else {}), **_hearing(plan, name),
         }
         for name, m in plan.metrics.items()
     }  # fmt: skip
+
+
+def _hearing(plan: Plan, name: str) -> dict[str, Any]:
+    """What `stats.warned` reads of a metric that hears sound: at which rate (0 for the data's own), and by how much
+    each measured kind of change moves it, 0 where that is not notable; None if nothing was measured."""
+    metric = plan.metrics[name]
+    rates = [plan.features[one].rate_hz for one in features_read(metric) if one in plan.features]
+    if metric.signals:
+        rates.append(metric.rate_hz or NATIVE)
+    if not rates:
+        return {}
+    shifts = shifts_in_spreads().get(name)
+    notable = None if shifts is None else {kind: shift if shift >= NOTABLE else 0.0 for kind, shift in shifts.items()}
+    return {"hears_hz": NATIVE if NATIVE in rates else max(rates), "moved_by": notable}
 
 
 def _plain(value: Any) -> Any:

@@ -17,12 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.audio.content import content_of
 from codec_bench.audio.hash import content_hash
-from codec_bench.audio.resample import resampled_length, to_signal
+from codec_bench.audio.resample import mono, resampled_length, to_signal
 from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Region, Segments, rounded
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
 from codec_bench.errors import UserError, describe
+from codec_bench.store.rows import AROUND, EMPTY_ABOVE
 from codec_bench.types import Audio
 
 READING = "decode and resample"
@@ -30,6 +32,11 @@ READING = "decode and resample"
 
 LARGE_PART = 16
 """A file is large from such a part of the sample's room on; samples that are decoded need more bytes than a file."""
+
+MUCH_SILENCE_S = 2.0
+NARROW_HZ = 4_200
+MOST_EMPTY = 0.45
+"""Worth a note: so much silence around less sound; nothing above `NARROW_HZ`, or above such a part of what the rate can hold."""
 
 READ_AT_ONCE = 2
 """Samples that a worker reads as one batch, at most. How long they are is not known before, and each may be an hour."""
@@ -167,6 +174,20 @@ class ReadStage:
         return total
 
 
+def content_notes(audio: Audio) -> tuple[str, ...]:
+    """What is worth knowing of a recording before it is measured: much silence around it, and a band that is mostly empty."""
+    rate_hz = audio.sample_rate_hz
+    found = content_of(mono(audio.samples), rate_hz)
+    if found is None:
+        return ()
+    around = found.around_s >= max(MUCH_SILENCE_S, found.sound_s)
+    empty = found.top_hz <= max(NARROW_HZ, MOST_EMPTY * rate_hz / 2)
+    return (
+        *((AROUND.format(found.around_s, found.sound_s),) if around else ()),
+        *((EMPTY_ABOVE.format(found.top_hz / 1000, rate_hz / 1000),) if empty else ()),
+    )
+
+
 def _header(path: str, least_bytes: int) -> Any:
     """What libsndfile says of a file of at least so many bytes; None of a smaller one, and of what it cannot open."""
     import soundfile
@@ -194,7 +215,7 @@ def _hear(wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Ro
             num_samples=audio.num_samples,
             channels=audio.channels,
             content_hash=content_hash(audio.samples, audio.sample_rate_hz),
-            notes=signal_notes(audio),
+            notes=(*signal_notes(audio), *content_notes(audio)),
         )
         if wanted.keep is not None:
             keep_audio(wanted.keep, audio)

@@ -43,7 +43,7 @@ from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import LENGTH_TOLERANCE_S, flagged, inputs_or_score
-from codec_bench.store.rows import NO_SPEECH, SAME, SILENT, ItemRecord, Results
+from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, NO_SPEECH, OF_ANOTHER, SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import ESTIMATE_WORDS, SPOKEN, WORDS, Sample, Score
 
@@ -51,6 +51,7 @@ WRITE_ITEMS = 256
 WRITE_S = 1.0
 FETCHED_S = 0.02  # how often it is looked for sound that was fetched
 _READ_AT_FIRST = 8
+_EMPTY = EMPTY_ABOVE.split("{")[0]
 _RECENT = 64  # over so many samples, about, the mean size of a sample is taken
 
 
@@ -497,13 +498,26 @@ def _notes(outcome: _Outcome) -> tuple[str, ...]:
     estimate, reference, made = outcome.estimate, outcome.item.loaded.reference, outcome.system.kind == "files"
     if estimate is None:
         return ()
-    if reference is None or reference is estimate:
+    if reference is estimate:
         return estimate.notes
+    if reference is None:
+        return (*_of_another(outcome, estimate), *estimate.notes)
     told = outcome.lacks if made else outcome.unlike
     same = made and SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
     return (
-        *((SAME,) if same else ()),
+        *((SAME,) if same else _of_another(outcome, estimate)),
         *((told,) if told and SILENT not in estimate.notes else ()),
-        *estimate.notes,
-        *(f"{note} in the reference" for note in reference.notes if note != SILENT),
+        # A narrow band beside a reference is what the system made of it, and no fact of the data.
+        *(note for note in estimate.notes if not note.startswith(_EMPTY)),
+        *(f"{note}{IN_REFERENCE}" for note in reference.notes if note != SILENT),
     )
+
+
+def _of_another(outcome: _Outcome, estimate: Signal) -> tuple[str, ...]:
+    """A note if a system before this one made the same sound."""
+    for name, other in outcome.item.loaded.estimates.items():
+        if name == outcome.system.name:
+            break
+        if isinstance(other, Signal) and other.content_hash == estimate.content_hash and SILENT not in estimate.notes:
+            return (f"{OF_ANOTHER}{name}",)
+    return ()

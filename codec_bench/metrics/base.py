@@ -89,6 +89,8 @@ class Metric(ABC):
         higher_is_better, unit, range: for tables. None where neither direction is better. The unit "" means a pure number.
         bounds: the least and the most that an item can be, where the range does not say it: (0, None) for an error rate, of which
             one item may be many times the rest; (None, None) for counts that are no errors. Intervals rest on it (`stats.intervals`).
+        implausible: a value that most items of working audio do not fall below: what lies below points at a shift, another order of
+            the files, or a turned sign. None where there is no such value.
         aggregate: how the items' scores become a corpus value: `mean`, or `ratio` (sum of numerators over sum of
             denominators), or the name of a statistic of sets (`codec_bench.stats.sets`), which is made of all items at once.
         protocol: exact id of the measurement; an instance may set it.
@@ -117,6 +119,7 @@ class Metric(ABC):
     unit: str = ""
     range: ClassVar[tuple[float | None, float | None]] = (None, None)
     bounds: tuple[float | None, float | None] | None = None
+    implausible: ClassVar[float | None] = None
     aggregate: ClassVar[Literal["mean", "ratio", "frechet", "kernel", "ttsds"]] = "mean"
     protocol: str
     paper: str = ""

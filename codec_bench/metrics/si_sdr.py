@@ -54,6 +54,7 @@ class SiSdr(ItemMetric):
 
     kind = "pair"
     waveform = True
+    implausible = -20.0
     rate_hz = None
     unit = "dB"
     paper = "Le Roux, Wisdom, Erdogan, Hershey: SDR - Half-baked or Well Done?, ICASSP 2019"

@@ -38,6 +38,7 @@ class Snr(ItemMetric):
     name = "snr"
     kind = "pair"
     waveform = True
+    implausible = -20.0
     unit = "dB"
     protocol = "snr/no-zero-mean"
     source = "torchmetrics signal_noise_ratio in float64, to 1e-4 dB"

@@ -73,6 +73,7 @@ class Stoi(_Intelligibility):
     """
 
     stem = name = "stoi"
+    implausible = 0.3
     protocol = "stoi/pystoi-0.4"
     paper = "Taal, Hendriks, Heusdens, Jensen: An Algorithm for Intelligibility Prediction of Time-Frequency Weighted Noisy Speech, IEEE TASLP 19(7), 2011"
     source = "pystoi 0.4.1, to 1e-6 on signals at 16 kHz; stoi[own-rate]: at the file's rate"
@@ -97,6 +98,7 @@ class Estoi(_Intelligibility):
     """
 
     stem = name = "estoi"
+    implausible = 0.15
     protocol = "estoi/pystoi-0.4"
     paper = "Jensen, Taal: An Algorithm for Predicting the Intelligibility of Speech Masked by Modulated Noise Maskers, IEEE/ACM TASLP 24(11), 2016"
     source = "pystoi 0.4.1, to 1e-4 on signals at 16 kHz; estoi[own-rate]: at the file's rate"

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from codec_bench.errors import plain
+from codec_bench.report.warned import warned_notes
 from codec_bench.stats.intervals import EQUAL
 from codec_bench.stats.summary_types import (
     BITRATE,
@@ -137,7 +138,7 @@ def doubts_in(run: Run, system: str) -> str | None:
 
 
 def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
-    """What the checks of each system found, and what its bitrate counts where clips have several channels.
+    """What the checks of each system found, where data and metrics meet badly, and what its bitrate counts where clips have several channels.
 
     Args:
         systems: the entries of the summary by what the systems are called.
@@ -160,6 +161,7 @@ def system_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
             )
         for finding in system.doubts:
             notes.append(plain(f"{name}: {finding['check']} is {finding['state']}: {finding['found']}"))
+    notes += warned_notes(systems)
     told: dict[str, list[str]] = {}
     for name, system in systems.items():
         channels = system.channels

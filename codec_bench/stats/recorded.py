@@ -15,6 +15,7 @@ import numpy as np
 from codec_bench.errors import UnknownName
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.paired import ItemParts
+from codec_bench.stats.warned import Tally
 from codec_bench.store.answers import CALLS, draws_of, has_answers
 from codec_bench.store.draws import draw_counts
 from codec_bench.store.record import Run
@@ -52,7 +53,7 @@ class Items:
         silent, partial, unlike: how many estimates are silent, lack much of the reference's sound, and do not follow it
             (`audio.following`). clipped, same: of how many samples were cut, and how many are their references.
         several: of the items with bits and several channels: the channel count, the seconds and the bits of each.
-        noted: in which ways answers are none.
+        noted: in which ways answers are none. tally: where data and metrics meet badly.
     """
 
     finished: Sequence[int]
@@ -64,6 +65,7 @@ class Items:
     same: int
     several: Sequence[tuple[int, float, float]]
     noted: Mapping[int, set[str]]
+    tally: Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +150,7 @@ class Recorded:
     def items(self, system: str) -> Items:
         """The finished items of one system, in the order of the samples."""
         finished, silent, partial, unlike, clipped, same = array("q"), 0, 0, 0, 0, 0
-        lost, noted = {}, {}
+        lost, noted, tally = {}, {}, Tally()
         several: list[tuple[int, float, float]] = []
         for number, status, reason, bits, text in self.run.query_lazily(
             "SELECT sample, status, reason, bits, notes FROM items WHERE system = ? ORDER BY sample",
@@ -164,12 +166,13 @@ class Recorded:
                 unlike += NO_SPEECH["unlike"] in notes
                 clipped += any(note.endswith(CUT) for note in notes)
                 same += SAME in notes
+                tally.add(notes)
                 if ways := {_WAYS[note] for note in notes if note in _WAYS}:
                     noted[number] = ways
             channels, seconds = self.samples.several.get(number, (None, None))
             if channels and seconds and bits is not None:
                 several.append((channels, seconds, bits))
-        return Items(finished, lost, silent, partial, unlike, clipped, same, several, noted)
+        return Items(finished, lost, silent, partial, unlike, clipped, same, several, noted, tally)
 
     def scores(self, system: str, metric: str) -> Scores:
         """The scores of one system and metric."""

@@ -37,6 +37,7 @@ from codec_bench.stats.summary_types import (
 )
 from codec_bench.stats.told import UNTOLD
 from codec_bench.stats.verdict import verdict
+from codec_bench.stats.warned import Warned, implausible
 from codec_bench.store.controls import control_of
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run
@@ -65,15 +66,16 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     subsets = subsets_of(run, by)
     systems = [_of_system(recorded, name, subsets) for name in recorded.systems]
     entries: dict[str, dict[str, MetricSummary]] = {system.name: {} for system in systems}
+    doubtful: dict[str, list[Warned]] = {system.name: [] for system in systems}
     for metric in recorded.metrics:
-        for name, entry in _metric(recorded, metric, systems, reasons, {*recorded.suspects, *suspects}):
+        for name, entry in _metric(recorded, metric, systems, reasons, {*recorded.suspects, *suspects}, doubtful):
             entries[name][metric] = entry
     answers = answers_of(run)
     unheard = None if answers is None else answers.cut.unheard
     told: dict[str, SystemSummary] = {}
     for system in systems:
         reasons.add_items(system)
-        told[system.name] = _entry_of_system(recorded, system, entries[system.name], unheard)
+        told[system.name] = _entry_of_system(recorded, system, entries[system.name], unheard, doubtful[system.name])
         if answers is not None:
             groups = system.subsets.get(WORDING, {})
             wordings = ways_by_wording(system.items, groups, wordings_of(recorded.meta))
@@ -110,9 +112,14 @@ def _of_system(recorded: Recorded, name: str, subsets: Subsets) -> _System:
 
 
 def _entry_of_system(
-    recorded: Recorded, system: _System, entries: Mapping[str, MetricSummary], unheard: float | None
+    recorded: Recorded,
+    system: _System,
+    entries: Mapping[str, MetricSummary],
+    unheard: float | None,
+    told: Sequence[Warned],
 ) -> SystemSummary:
     items, name = system.items, system.name
+    warned = [*items.tally.warned(len(items.finished) - len(items.lost), recorded.metrics), *told]
     timings = ((recorded.meta.get("timings") or {}).get("systems") or {}).get(name)
     # Items without an estimate took no full part in the time, so there is no speed beside them.
     hidden = "times_" if items.lost else None
@@ -123,6 +130,7 @@ def _entry_of_system(
         unlike=items.unlike,
         clipped=items.clipped,
         same=items.same,
+        warned=warned or UNTOLD,
         unheard=unheard,
         checks=(recorded.meta.get("checks") or {}).get(name),
         channels=_channels(items, recorded.systems[name].get("channels") or ()),
@@ -143,7 +151,12 @@ def _channels(items: Items, declared: Sequence[int]) -> Channels | None:
 
 
 def _metric(
-    recorded: Recorded, metric: str, systems: Sequence[_System], reasons: _Reasons, suspects: Collection[str]
+    recorded: Recorded,
+    metric: str,
+    systems: Sequence[_System],
+    reasons: _Reasons,
+    suspects: Collection[str],
+    doubtful: Mapping[str, list[Warned]],
 ) -> Iterable[tuple[str, MetricSummary]]:
     """The entries of one metric by system. The scores of all systems are held at once, since they are compared."""
     draws = 1 + max((draw for _, draw in recorded.draws.values()), default=0)
@@ -154,6 +167,7 @@ def _metric(
     decided = verdict(rivals, suspects, better)
     for system, scores, of in zip(systems, read, parts):
         entry = _entry(recorded, metric, system, scores, of, decided.common, reasons)
+        doubtful[system.name] += implausible(metric, recorded.metrics[metric], scores.sums)
         alone = len(rivals) < 2 and system.name not in decided.barred
         if better is not None and system.name in rivals and not alone:
             entry = replace(entry, standing=decided.standing(system.name))

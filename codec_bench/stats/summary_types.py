@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.told import UNTOLD, Told
+from codec_bench.stats.warned import Warned
 from codec_bench.store.judge_tests import NOT_TESTED
 
 SCHEMA = 1
@@ -269,6 +270,7 @@ class SystemSummary(Told):
         silent, partial, unlike: how many estimates are silent, lack more of the reference's sound than `audio.following` lets
             pass, and do not follow it at all. The scores of these are flagged.
         clipped, same: how many had samples beyond full scale cut, and were made elsewhere and equal their references sample by sample.
+        warned: where data and metrics meet badly; untold where they do not.
         unheard: the share of the questions' sound that the model was not given, because it takes no more; None if all was given, or
             if that is not known.
         checks: what the checks of the run found, as the record holds it; None without checks.
@@ -282,6 +284,7 @@ class SystemSummary(Told):
     unlike: int = 0
     clipped: int = 0
     same: int = 0
+    warned: Sequence[Warned] = UNTOLD
     unheard: float | None = None
     checks: Mapping[str, Any] | None = None
     channels: Channels | None = None

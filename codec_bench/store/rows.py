@@ -18,6 +18,14 @@ SAME = "the estimate is the reference, sample by sample"
 """The note of an item of audio made elsewhere that equals its reference."""
 CUT = "samples beyond full scale were cut"
 """The end of the note of an item whose estimate was louder than full scale; their number stands before it."""
+OF_ANOTHER = "the estimate is that of another system, sample by sample: "
+"""The begin of the note of an item of audio made elsewhere that equals what another system made; that system's name follows."""
+AROUND = "{:.1f} s of silence lie around {:.1f} s of sound"
+"""The note of an item whose sound, or whose reference's, has more silence before and after it than sound."""
+EMPTY_ABOVE = "it holds nothing above {:.1f} kHz, at a rate of {:g} kHz"
+"""The note of an item whose recording holds the band of a telephone at the most, or leaves most of what its rate can hold empty."""
+IN_REFERENCE = " in the reference"
+"""The end of an item's note that is about its reference."""
 NO_SPEECH = {
     "partial": "more than 25% of the reference's loud frames are missing in the estimate",
     "lacking": "the share of loud frames in the estimate is less than 60% of that in the reference",

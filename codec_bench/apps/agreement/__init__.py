@@ -6,6 +6,7 @@ Which file to open
     `panel.py`, `consensus.py`   all pairs of raters, by subset, and what they say together.
     `coefficients.py`            correlations, kappas and shares of two raters, with their intervals.
     `score_columns.py`, `metric_correlations.py`   the values of metrics as columns, and which say the same.
+    `p1401.py`, `p1401_words.py`   how far metrics predict people's votes, by ITU-T P.1401.
     `stability.py`               what a metric does when nothing that a listener would mind has changed.
     `words.py`, `metric_words.py`, `page/`         tables and notes for the terminal, and the page.
     `command.py`                 what is typed.

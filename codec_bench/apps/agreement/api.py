@@ -13,6 +13,7 @@ import numpy as np
 from codec_bench.apps.agreement.chosen_options import Options
 from codec_bench.apps.agreement.consensus import TIES, preference, undecided
 from codec_bench.apps.agreement.material import Material
+from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401
 from codec_bench.apps.agreement.panel import Agreement, Compared, Panel, Rater, compare_raters, farthest, with_consensus
 from codec_bench.apps.agreement.raters import Item, Scale, opened_runs
 from codec_bench.apps.agreement.ratings import (
@@ -128,7 +129,30 @@ def agreement(
         apart,
         tuple(asdict(p) for p in problems.all()),
         tuple(notes),
+        _standard(panel, material, scale),
     )
+
+
+def _standard(panel: Panel, material: Material, scale: Scale | None) -> Standard | None:
+    """What P.1401 says of the judges and metrics beside people's ratings; None where there are no such ratings."""
+    persons, machines = panel.of_role("person"), panel.of_role("judge", "metric")
+    if panel.kind != "rating" or not persons or not machines:
+        return None
+    file, vote = [], []
+    for person in persons:
+        rated = np.flatnonzero(~np.isnan(person.values))
+        file.append(rated)
+        vote.append(person.values[rated])
+    several = len({item.benchmark for item in panel.items}) > 1
+    conditions = [f"{item.benchmark}/{item.system}" if several else item.system for item in panel.items]
+    files = [f"{condition}/{item.id}" for condition, item in zip(conditions, panel.items)]
+    metrics = []
+    for one in machines:
+        held = set(one.scales.values())
+        ends = next(iter(held)) if len(held) == 1 else None
+        better = material.signs.get(one.name, 1.0) > 0
+        metrics.append(Values(one.name, one.values, better, ends or (None, None)))
+    return p1401(metrics, Votes(np.concatenate(file), np.concatenate(vote)), files, conditions, scale)
 
 
 def _of_judges(material: Material) -> Panel:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -17,6 +18,7 @@ from codec_bench.terminal.request import columns
 
 if TYPE_CHECKING:
     from codec_bench.apps.agreement.metric_correlations import MetricAgreement
+    from codec_bench.apps.agreement.p1401 import Standard
     from codec_bench.apps.agreement.panel import Agreement
     from codec_bench.apps.agreement.ratings import Kind
     from codec_bench.apps.agreement.stability import StabilityTable
@@ -43,6 +45,7 @@ def agreement(
 ) -> None:  # fmt: skip
     """Say how well judges agree with each other, or with people who rated the same answers or sounds."""
     from codec_bench.apps.agreement.api import agreement as agreement_of
+    from codec_bench.apps.agreement.p1401_words import standard_csv
     from codec_bench.apps.agreement.page import write_agreement_page
     from codec_bench.report.opened import open_run
     from codec_bench.store.folders import run_folders
@@ -62,13 +65,42 @@ def agreement(
     target = out or runs[0] / "agreement.html"
     try:
         write_agreement_page(found, opened, target, audio_mb=audio_mb)
+        if found.standard is not None:
+            target.with_name(f"{target.stem}-p1401.csv").write_text(standard_csv(found.standard), encoding="utf-8")
     except OSError as error:
         raise UserError(f"'{target}' cannot be written: {error.strerror}", hint="give another --out") from error
     if as_json:
-        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+        _write(found, "json")
     else:
         _print(found)
         sys.stdout.write(f"{target}\n")
+
+
+def _write(found: Any, form: str, as_csv: Callable[[Any], str] | None = None) -> bool:
+    """Writes what was found as JSON or CSV; whether it did, since a table is printed by each command in its own way."""
+    if form == "json":
+        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
+    elif form == "csv" and as_csv is not None:
+        sys.stdout.write(as_csv(found))
+    return form != "table"
+
+
+def _print_standard(found: Standard | None) -> None:
+    """Prints what P.1401 says of metrics, if there is any."""
+    if found is None:
+        return
+    from codec_bench.apps.agreement import p1401_words as written
+    from codec_bench.report.table import wide_table
+
+    out = console()
+    out.print("against the votes, by ITU-T P.1401", markup=False)
+    for heads, rows in (written.fit_rows(found), written.against_rows(found)):
+        if rows:
+            out.print(wide_table(heads, rows[:_MOST_ROWS], out.width))
+        if len(rows) > _MOST_ROWS:
+            talk(f"{len(rows) - _MOST_ROWS:,} more rows are in the data that are printed as JSON")
+    for note in written.standard_notes(found):
+        out.print(note, markup=False)
 
 
 def _scale(text: str | None) -> tuple[float, float] | None:
@@ -99,6 +131,7 @@ def _print(found: Agreement) -> None:
             talk(f"{len(rows) - _MOST_ROWS:,} more rows by {column} are on the page")
     for note in written.subset_notes(found):
         out.print(note, markup=False)
+    _print_standard(found.standard)
     first = written.crossed(found)[0]
     out.print(f"rows: {first.reference}; columns: {first.rater}", markup=False)
     show(written.confusion_rows(first))
@@ -149,11 +182,7 @@ def _stability(only: str | None, data: str, limit: int, form: str) -> None:
     from codec_bench.apps.agreement.stability import metric_stability
 
     found = metric_stability(only or "all-offline", data=data, limit=limit)
-    if form == "json":
-        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
-    elif form == "csv":
-        sys.stdout.write(stability_csv(found))
-    else:
+    if not _write(found, form, stability_csv):
         _print_stability(found)
 
 
@@ -178,11 +207,7 @@ def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None
     if not runs:
         raise UserError("--agree needs runs", hint="codec-bench metrics --agree RUN")
     found = metric_agreement(runs=runs, metrics=only, human=human, least=least)
-    if form == "json":
-        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False, allow_nan=False) + "\n")
-    elif form == "csv":
-        sys.stdout.write(metric_agreement_csv(found))
-    else:
+    if not _write(found, form, metric_agreement_csv):
         _print_metrics(found)
     if found.problems:
         told = "; ".join(f"{one['count']:,} {one['what']} (such as {one['examples'][0]})" for one in found.problems)
@@ -205,3 +230,4 @@ def _print_metrics(found: MetricAgreement) -> None:
             out.print(f"say the same (from {found.least:g}): {', '.join(cluster)}", markup=False)
     for note in written.metric_agreement_notes(found):
         out.print(note, markup=False)
+    _print_standard(found.standard)

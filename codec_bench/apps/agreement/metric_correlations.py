@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.agreement.coefficients import Coefficient, PairAgreement, agreement_of
+from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.score_columns import Scored
 from codec_bench.stats.correlation import Correlation, alike, pearson, spearman
 
@@ -82,6 +83,7 @@ class MetricAgreement:
         columns: the metrics, those that are alike side by side. clusters: their names in clusters that say the same, in this order.
         pairs: every two of them, in this order. systems: the names. least: the correlation from which two say the same.
         problems: what could not be used of the ratings of listeners, as `codec_bench.apps.agreement.ratings.Problem` has it.
+        standard: what P.1401 says of the metrics; None without listeners.
     """
 
     columns: tuple[MetricColumn, ...]
@@ -90,6 +92,7 @@ class MetricAgreement:
     systems: tuple[str, ...]
     least: float
     problems: tuple[Mapping[str, Any], ...] = ()
+    standard: Standard | None = None
 
     def pair(self, one: str, other: str) -> MetricPair:
         """The pair of two metrics, in either order.
@@ -108,16 +111,21 @@ class MetricAgreement:
         return {
             "least": self.least, "systems": list(self.systems), "metrics": metrics, "clusters": [list(cluster) for cluster in self.clusters],
             "pairs": [pair.as_dict() for pair in self.pairs], "problems": [dict(problem) for problem in self.problems],
+            **({"p1401": self.standard.as_dict()} if self.standard else {}),
         }  # fmt: skip
 
 
 def metric_agreement_of(
-    scored: Scored, *, least: float = LEAST, problems: Sequence[Mapping[str, Any]] = ()
+    scored: Scored,
+    *,
+    least: float = LEAST,
+    problems: Sequence[Mapping[str, Any]] = (),
+    standard: Standard | None = None,
 ) -> MetricAgreement:
     """How well the metrics of columns agree with each other. There are two or more.
 
     Args:
-        scored: the columns. least: Spearman's correlation from which two metrics say the same. problems: see `MetricAgreement`.
+        scored: the columns. least: Spearman's correlation from which two metrics say the same. problems, standard: see `MetricAgreement`.
     """
     count, units = len(scored.names), scored.item_units
     found = [_pair(scored, a, b, units, least) for a in range(count) for b in range(a + 1, count)]
@@ -133,6 +141,7 @@ def metric_agreement_of(
         tuple(scored.systems),
         least,
         tuple(problems),
+        standard,
     )
 
 

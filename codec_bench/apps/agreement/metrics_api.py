@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench.apps.agreement.metric_correlations import LEAST, MetricAgreement, metric_agreement_of
+from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401, ranges_of
 from codec_bench.apps.agreement.raters import opened_runs
 from codec_bench.apps.agreement.ratings import UNCLEAR, UNKNOWN_ID, UNKNOWN_SYSTEM, Problems, Ratings, Row, read_ratings
 from codec_bench.apps.agreement.score_columns import Scored, scored
@@ -38,7 +39,8 @@ def metric_agreement(
             data, system and id, so that the metrics may be in different runs.
         metrics: only these, as names or one string with commas; None for all that the runs have.
         human: a CSV file of ratings as `codec-bench listen import` writes it, with the columns `id`, `rater` and `score` and
-            where needed `system` and `benchmark`. The mean of each item's ratings is one more column, `listeners`.
+            where needed `system` and `benchmark`. The mean of each item's ratings is one more column, `listeners`, and `standard` says
+            how far each metric predicts them (ITU-T P.1401).
         least: Spearman's correlation over items from which two metrics say the same, between -1 and 1.
 
     Returns:
@@ -64,10 +66,11 @@ def metric_agreement(
             f"there are not two columns to compare: {have}",
             hint="name runs with two metrics or more, or give --with FILE",
         )
+    standard = None
     if people is not None:
-        _add_people(columns, people, Path(human or ""))
+        standard = _standard(columns, opened, people, _add_people(columns, people, Path(human or "")))
     problems = [] if people is None else [asdict(problem) for problem in people.problems.all()]
-    return metric_agreement_of(columns, least=least, problems=problems)
+    return metric_agreement_of(columns, least=least, problems=problems, standard=standard)
 
 
 def _rated(path: str | os.PathLike[str]) -> Ratings:
@@ -85,19 +88,21 @@ def _rated(path: str | os.PathLike[str]) -> Ratings:
     return people
 
 
-def _add_people(columns: Scored, people: Ratings, path: Path) -> None:
-    """Fills the last column with the means of people's ratings.
+def _add_people(columns: Scored, people: Ratings, path: Path) -> Votes:
+    """Fills the last column with the means of people's ratings, and gives the ratings by the number of the item in a column.
 
     Raises:
         UserError: none of them is about an item of the runs.
     """
     place = columns.names.index(LISTENERS)
     sums, counts = np.zeros((2, len(columns.systems), len(columns.samples)))
+    given: list[tuple[int, float]] = []
     for row in people.rows:
         at = _item(columns, row, people.problems)
         if at is not None and row.value is not None:
             sums[at] += row.value
             counts[at] += 1
+            given.append((at[0] * len(columns.samples) + at[1], row.value))
     if not counts.any():
         raise UserError(f"none of the ratings in '{path}' can be used: {people.problems.told}")
     rated = counts > 0
@@ -106,6 +111,22 @@ def _add_people(columns: Scored, people: Ratings, path: Path) -> None:
     for row_of, (values, there) in enumerate(zip(means, rated)):
         if there.any():
             columns.of_systems[row_of, place] = values[there].mean()
+    return Votes(np.array([file for file, _ in given]), np.array([vote for _, vote in given], np.float64))
+
+
+def _standard(columns: Scored, runs: Sequence[Run], people: Ratings, votes: Votes) -> Standard:
+    """What P.1401 says of the columns. A condition is a system, of one benchmark where there are several."""
+    facts = {name: about for run in reversed(runs) for name, about in run.metrics.items()}
+    prefix = {name: f"{name}/" if len(columns.benchmarks) > 1 else "" for name in columns.benchmarks}
+    metrics = []
+    for place, name in enumerate(columns.names):
+        if name != LISTENERS:
+            values = np.array(columns.values[place], np.float64).ravel()
+            values[np.isinf(values)] = np.nan
+            metrics.append(Values(name, values, columns.better[place], ranges_of(facts, name)))
+    files = [f"{prefix[benchmark]}{system}/{id}" for system in columns.systems for benchmark, id in columns.samples]
+    conditions = [f"{prefix[benchmark]}{system}" for system in columns.systems for benchmark, _ in columns.samples]
+    return p1401(metrics, votes, files, conditions, people.scale)
 
 
 def _item(columns: Scored, row: Row, problems: Problems) -> tuple[int, int] | None:

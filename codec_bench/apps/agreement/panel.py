@@ -28,6 +28,7 @@ from codec_bench.apps.agreement.coefficients import (
     middle_ranks,
 )
 from codec_bench.apps.agreement.consensus import EQUAL, OTHER, PREFERRED, majority, mean_rating
+from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.raters import Item, Scale
 from codec_bench.stats.intervals import unit_codes
 
@@ -285,7 +286,7 @@ class Agreement:
         pairs: every two that were compared; differences are rater minus reference.
         apart: the items on which they differ most, the farthest first.
         problems: what could not be used of a file of ratings: `what`, `count`, `examples` with their lines, `rater`.
-        notes: what else to know, one sentence each.
+        notes: what else to know, one sentence each. standard: what P.1401 says of judges and metrics; None without ratings of people.
     """
 
     kind: str
@@ -295,6 +296,7 @@ class Agreement:
     apart: tuple[Apart, ...]
     problems: tuple[Mapping[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
+    standard: Standard | None = None
 
     def pair(self, reference: str, rater: str) -> Compared:
         """Two of the compared raters, by their names.
@@ -317,6 +319,7 @@ class Agreement:
             "apart": [one.as_dict() for one in self.apart],
             "problems": [dict(problem) for problem in self.problems],
             "notes": list(self.notes),
+            **({"p1401": self.standard.as_dict()} if self.standard else {}),
         }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from codec_bench.apps.agreement.p1401_words import against_rows, fit_rows, plots, standard_notes
 from codec_bench.apps.agreement.panel import Agreement, Apart
 from codec_bench.apps.agreement.raters import name_of
 from codec_bench.apps.agreement.words import (
@@ -42,6 +43,14 @@ def collect(found: Agreement, runs: Sequence[Run], audio_bytes: int) -> dict[str
         "confusions": [
             (pair.reference, pair.rater, pair.whole.n, _table(confusion_rows(pair))) for pair in crossed(found)
         ],
+        "standard": None
+        if (standard := found.standard) is None
+        else {
+            "fits": _table(fit_rows(standard)),
+            "compared": _table(against_rows(standard)),
+            "notes": standard_notes(standard),
+            "plots": plots(standard),
+        },
         "apart": _items(found.apart, runs, audio_bytes),
         "problems": _table(problem_rows(found)),
         "unusable": sum(problem["count"] for problem in found.problems),

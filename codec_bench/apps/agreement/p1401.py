@@ -1,0 +1,475 @@
+"""How far metrics predict what people voted, by ITU-T P.1401: errors after a mapping, errors beyond the votes' own uncertainty, outliers.
+
+What is computed
+    A file is what one system made of one sample; a condition is a system, with all votes on its files and the mean of its values.
+    Each has the mean of M votes with the interval c = t(0.975, M - 1) sd / sqrt(M). Of N files or conditions, with the error e of the
+    mapped value: rmse = sqrt(sum e^2 / (N - d)), rmse* the same with max(0, |e| - c) for e, and the outlier ratio is the share
+    with |e| > c. d is 1 without a mapping, 2 for a line, 4 for a cubic.
+    A mapping has the least squares among those that do not fall between the least and the greatest value, with more of the metric
+    as better. Without a mapping there is an error only where the metric's range lies in the votes' scale.
+
+Intervals
+    rmse: from chi-square with N - d degrees of freedom. Outlier ratio: R +- k sqrt(R (1 - R) / N). Pearson: Fisher's z +- k / sqrt(N - 3).
+    k is 1.96 from 30 files or conditions on, and t(0.975, N - 1) below. Spearman is not in the standard; its interval is that of
+    `codec_bench.stats.correlation`. rmse* has none.
+
+Two metrics
+    rmse and rmse*: the greater mean square over the smaller against F(N - d, N - d), one-sided. Pearson: the difference of Fisher's
+    z over sqrt(2 / (N - 3)). Outlier ratios: their difference over its pooled standard error. These are the standard's tests. They
+    take the two metrics as independent, and on the same files they are not; `p_dependent` is that of Williams' test, which allows
+    for the correlation of the two. Every p is multiplied by the number of pairs of metrics (Bonferroni).
+
+References: ITU-T P.1401 (01/2020), clauses 7.3 to 7.7; Williams 1959, "The comparison of regression variables", JRSS B 21.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from codec_bench.apps.agreement.coefficients import Coefficient
+from codec_bench.stats.correlation import spearman
+from codec_bench.stats.intervals import LEVEL
+from codec_bench.stats.spread import t_quantile
+
+DEGREES = {"none": 1, "first": 2, "third": 4}
+"""The mappings, and how many degrees of freedom each takes."""
+FEWEST = 4
+"""Fisher's z has N - 3 below the line."""
+NORMAL_FROM = 30
+LEVELS = ("conditions", "files")
+NONE = Coefficient(None)
+OTHER_SCALE = "its range is not within the votes' scale, so there is no error without a mapping"
+
+
+class Values(NamedTuple):
+    """What a metric says of each file.
+
+    Args:
+        name: of it. values: one for each file, NaN where there is none, float64 `(files,)`. better: whether higher is better; None where
+            neither is. range: the least and the greatest value; None for an end that is not known.
+    """
+
+    name: str
+    values: np.ndarray
+    better: bool | None = True
+    range: Sequence[float | None] = (None, None)
+
+
+class Votes(NamedTuple):
+    """The votes, one row each: the number of the file, int64 `(votes,)`, and the vote, float64 `(votes,)`."""
+
+    file: np.ndarray
+    vote: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """The files or conditions of a metric.
+
+    Args:
+        names: of them. value: of the metric, more is better. mos, ci: mean of the votes, and half the width of its interval, float64 `(points,)`.
+    """
+
+    names: tuple[str, ...]
+    value: np.ndarray
+    mos: np.ndarray
+    ci: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """The errors of a metric after one mapping.
+
+    Args:
+        mapping: `none`, `first` or `third`. coefficients: of the polynomial, the constant first, of the value turned so that more is better.
+        rmse, rmse_star, outlier_ratio, pearson: with intervals where there are any. note: why there is no figure; None if there is.
+    """
+
+    mapping: str
+    coefficients: tuple[float, ...] = ()
+    rmse: Coefficient = NONE
+    rmse_star: float | None = None
+    outlier_ratio: Coefficient = NONE
+    pearson: Coefficient = NONE
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How far one metric predicts the votes, over conditions or over files.
+
+    Args:
+        metric: its name. turned: whether its sign was changed, so that more is better. level: one of `LEVELS`. n: how many there are.
+        left_out: how many with votes lack a value, or have a single vote and so no interval.
+        spearman: over them. mapped: after each mapping. points: what it rests on.
+    """
+
+    metric: str
+    turned: bool
+    level: str
+    n: int
+    left_out: int
+    spearman: Coefficient
+    mapped: tuple[Mapped, ...]
+    points: Points
+
+    def of(self, mapping: str) -> Mapped:
+        """The errors after a mapping."""
+        return next(one for one in self.mapped if one.mapping == mapping)
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """Two metrics on the files or conditions that both have. Every p is multiplied by `pairs`, and at most 1.
+
+    Args:
+        first, second, level, mapping, n: which. pairs: how many pairs of metrics are compared.
+        f_rmse, f_rmse_star: the greater mean square over the smaller, with its `p_rmse` and `p_rmse_star`; None where the smaller is 0.
+        z_pearson, p_pearson: Fisher's, as if independent. p_dependent: Williams'. p_outliers: of the outlier ratios.
+    """
+
+    first: str
+    second: str
+    level: str
+    mapping: str
+    n: int
+    pairs: int
+    f_rmse: float | None
+    p_rmse: float | None
+    f_rmse_star: float | None
+    p_rmse_star: float | None
+    z_pearson: float | None
+    p_pearson: float | None
+    p_dependent: float | None
+    p_outliers: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Standard:
+    """What P.1401 says of metrics: `fits` of each at each level, and every two `compared`."""
+
+    fits: tuple[Fit, ...]
+    compared: tuple[Against, ...]
+    notes: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        fits = [
+            {
+                "metric": fit.metric, "turned": fit.turned, "level": fit.level, "n": fit.n, "left_out": fit.left_out,
+                "spearman": fit.spearman.as_dict(),
+                "mapped": [
+                    {
+                        "mapping": one.mapping, "coefficients": list(one.coefficients), "rmse": one.rmse.as_dict(), "rmse_star": one.rmse_star,
+                        "outlier_ratio": one.outlier_ratio.as_dict(), "pearson": one.pearson.as_dict(), "note": one.note,
+                    }
+                    for one in fit.mapped
+                ],
+                "points": [
+                    {"name": name, "value": value, "mos": mos, "ci": ci}
+                    for name, value, mos, ci in zip(fit.points.names, *(a.tolist() for a in (fit.points.value, fit.points.mos, fit.points.ci)))
+                ],
+            }
+            for fit in self.fits
+        ]  # fmt: skip
+        return {"fits": fits, "compared": [asdict(one) for one in self.compared], "notes": list(self.notes)}
+
+
+def p1401(
+    metrics: Sequence[Values],
+    votes: Votes,
+    files: Sequence[str],
+    conditions: Sequence[str],
+    scale: tuple[float, float] | None = None,
+) -> Standard:
+    """How far metrics predict what people voted, and which of two predicts it better.
+
+    Args:
+        metrics: their values. votes: at least one. files, conditions: the name of each file, and that of its condition.
+        scale: the least and the greatest vote; None for 1 to 5 if all votes lie there, or else 0 to 100.
+
+    Examples:
+        >>> rng = np.random.default_rng(0)
+        >>> quality = np.repeat(np.linspace(1.5, 4.5, 8), 4)
+        >>> votes = Votes(np.repeat(np.arange(32), 6), np.clip(np.round(np.repeat(quality, 6) + rng.normal(0, 0.7, 192)), 1, 5))
+        >>> names = [f"{system}/{clip}" for system in "abcdefgh" for clip in range(4)]
+        >>> good = Values("good", quality + rng.normal(0, 0.1, 32), range=(1, 5))
+        >>> found = p1401([good], votes, names, [name[0] for name in names])
+        >>> fit = found.fits[0]
+        >>> fit.level, fit.n, fit.of("first").rmse.value < 0.3, fit.of("third").pearson.value > 0.95
+        ('conditions', 8, True, True)
+    """
+    if scale is None:
+        scale = (1.0, 5.0) if votes.vote.min() >= 1 and votes.vote.max() <= 5 else (0.0, 100.0)
+    pairs = len(metrics) * (len(metrics) - 1) // 2
+    fits: list[Fit] = []
+    compared: list[Against] = []
+    for level in LEVELS:
+        held = [_points(one, votes, files, conditions, level) for one in metrics]
+        fits += [_fit(one, points, lost, level, scale) for one, (points, lost) in zip(metrics, held)]
+        for (one, (a, _)), (other, (b, _)) in combinations(zip(metrics, held), 2):
+            compared += _against(one, other, *_common(a, b), level, scale, pairs)
+    return Standard(tuple(fits), tuple(compared), _notes(metrics, pairs))
+
+
+def _notes(metrics: Sequence[Values], pairs: int) -> tuple[str, ...]:
+    undirected = [one.name for one in metrics if one.better is None]
+    return (
+        *((f"neither more nor less is better, so a rising mapping says little: {', '.join(undirected)}",) if undirected else ()),
+        "over files, intervals and tests take the files as independent, which files of one sentence or speaker are not",
+        *(
+            (
+                f"each p is multiplied by the {pairs} pair{'s' if pairs > 1 else ''} of metrics; the tests of the standard take the two metrics as "
+                "independent, and Williams' test does not",
+            )
+            if pairs
+            else ()
+        ),
+    )  # fmt: skip
+
+
+def _points(
+    metric: Values, votes: Votes, files: Sequence[str], conditions: Sequence[str], level: str
+) -> tuple[Points, int]:
+    """The points of a metric at one level, in the order in which they are met, and how many were left out."""
+    known = np.isfinite(metric.values)
+    voted = np.bincount(votes.file, minlength=len(files)) > 0
+    of = list(conditions) if level == "conditions" else list(files)
+    names = list(dict.fromkeys(name for name, there in zip(of, voted) if there))
+    place = {name: number for number, name in enumerate(names)}
+    code = np.array([place.get(name, -1) for name in of], np.int64)
+    used = known & voted  # a condition's votes and values are of the same files
+    row = used[votes.file]
+    at, vote = code[votes.file[row]], votes.vote[row]
+    count = np.bincount(at, minlength=len(names))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mos = np.bincount(at, vote, len(names)) / count
+        spread = np.sqrt(np.bincount(at, (vote - mos[at]) ** 2, len(names)) / (count - 1))
+        value = np.bincount(code[used], metric.values[used], len(names)) / np.bincount(code[used], minlength=len(names))
+    kept = np.flatnonzero(count > 1)
+    ci = np.array([t_quantile(LEVEL, int(m) - 1) * s / math.sqrt(m) for m, s in zip(count[kept], spread[kept])])
+    turned = -value if metric.better is False else value
+    return Points(tuple(names[n] for n in kept), turned[kept], mos[kept], ci), len(names) - len(kept)
+
+
+def _common(a: Points, b: Points) -> tuple[Points, Points]:
+    """Both with the points that both have."""
+    of_b = {name: number for number, name in enumerate(b.names)}
+    kept = [(number, of_b[name]) for number, name in enumerate(a.names) if name in of_b]
+    taken = lambda points, at: Points(  # noqa: E731
+        tuple(points.names[n] for n in at), points.value[at], points.mos[at], points.ci[at]
+    )
+    return taken(a, [one for one, _ in kept]), taken(b, [other for _, other in kept])
+
+
+def _fit(metric: Values, points: Points, lost: int, level: str, scale: tuple[float, float]) -> Fit:
+    n = len(points.names)
+    ranks = spearman(points.value, points.mos) if n >= FEWEST else None
+    of_ranks = (
+        Coefficient(None, note=_too_few(n, level, FEWEST))
+        if ranks is None
+        else Coefficient(ranks.value, ranks.low, ranks.high, ranks.note and ranks.note.replace("rows", level))
+    )
+    mapped = tuple(_mapped(metric, points, mapping, level, scale) for mapping in DEGREES)
+    return Fit(metric.name, metric.better is False, level, n, lost, of_ranks, mapped, points)
+
+
+def _too_few(n: int, level: str, fewest: int) -> str:
+    return f"there are {n} {level} with values and two votes or more; this needs {fewest}"
+
+
+def _mapped(metric: Values, points: Points, mapping: str, level: str, scale: tuple[float, float]) -> Mapped:
+    n, d = len(points.names), DEGREES[mapping]
+    fewest = max(FEWEST, d + 1)
+    if n < fewest:
+        return Mapped(mapping, note=_too_few(n, level, fewest))
+    if np.ptp(points.value) == 0:
+        return Mapped(mapping, note="all values are equal, so there is nothing to map")
+    if mapping == "none":
+        low, high = metric.range
+        if metric.better is False or low is None or high is None or low < scale[0] or high > scale[1]:
+            return Mapped(mapping, note=OTHER_SCALE)
+    coefficients = mapping_of(points.value, points.mos, mapping)
+    predicted = np.polynomial.polynomial.polyval(points.value, coefficients)
+    errors = np.abs(points.mos - predicted)
+    beyond = np.maximum(0.0, errors - points.ci)
+    rmse = math.sqrt(float((errors**2).sum()) / (n - d))
+    share = float((beyond > 0).mean())
+    reach = _quantile(n) * math.sqrt(share * (1 - share) / n)
+    return Mapped(
+        mapping,
+        tuple(coefficients.tolist()),
+        Coefficient(rmse, *_of_chi_square(rmse, n - d)),
+        math.sqrt(float((beyond**2).sum()) / (n - d)),
+        Coefficient(share, max(0.0, share - reach), min(1.0, share + reach)),
+        _pearson(predicted, points.mos),
+    )
+
+
+def _quantile(n: int) -> float:
+    """How many standard errors an interval reaches to each side."""
+    return 1.96 if n >= NORMAL_FROM else t_quantile(LEVEL, n - 1)
+
+
+def _of_chi_square(rmse: float, degrees: int) -> tuple[float, float]:
+    from scipy.stats import chi2
+
+    low, high = (rmse * math.sqrt(degrees / float(chi2.ppf(q, degrees))) for q in ((1 + LEVEL) / 2, (1 - LEVEL) / 2))
+    return low, high
+
+
+def _pearson(x: np.ndarray, y: np.ndarray) -> Coefficient:
+    r = _correlation(x, y)
+    if r is None:
+        return Coefficient(None, note="all mapped values or all mean votes are equal, so there is nothing to correlate")
+    if abs(r) > 1 - 1e-12:
+        return Coefficient(r, note="the correlation is perfect, and how sure that is cannot be said")
+    z, reach = math.atanh(r), _quantile(len(x)) / math.sqrt(len(x) - 3)
+    return Coefficient(r, math.tanh(z - reach), math.tanh(z + reach))
+
+
+def _correlation(x: np.ndarray, y: np.ndarray) -> float | None:
+    x, y = x - x.mean(), y - y.mean()
+    scale = math.sqrt(float(x @ x) * float(y @ y))
+    return max(-1.0, min(1.0, float(x @ y) / scale)) if scale > 1e-12 * len(x) else None
+
+
+def mapping_of(value: np.ndarray, mos: np.ndarray, mapping: str) -> np.ndarray:
+    """The coefficients of a mapping, the constant first, float64 `(order + 1,)`.
+
+    Among the polynomials that do not fall between the least and the greatest value it has the least squares. Where the free cubic
+    falls somewhere, the slope of the best one is 0 at an end, at both, or touches 0 once between them; each is tried.
+    """
+    if mapping == "none":
+        return np.array([0.0, 1.0])
+    low, high = float(value.min()), float(value.max())
+    middle, half = (low + high) / 2, (high - low) / 2
+    t = (value - middle) / half
+    if mapping == "first":
+        slope = max(0.0, float((t - t.mean()) @ (mos - mos.mean())) / float((t - t.mean()) @ (t - t.mean())))
+        found = np.array([float(mos.mean() - slope * t.mean()), slope])
+    else:
+        found = _rising_cubic(t, mos)
+    # Back from t = (value - middle) / half.
+    step, power, out = np.array([-middle / half, 1 / half]), np.array([1.0]), np.zeros(len(found))
+    for order, coefficient in enumerate(found):
+        out[: order + 1] += coefficient * power
+        power = np.convolve(power, step)
+    return out
+
+
+def _rising_cubic(t: np.ndarray, mos: np.ndarray) -> np.ndarray:
+    from scipy.optimize import minimize_scalar
+
+    def solved(*columns: np.ndarray) -> tuple[float, np.ndarray]:
+        """Least squares in the span of cubics given by their coefficients."""
+        basis = np.stack(columns, axis=1)
+        design = np.stack([np.ones_like(t), t, t**2, t**3], axis=1) @ basis
+        found = basis @ np.linalg.lstsq(design, mos, rcond=None)[0]
+        left = mos - np.polynomial.polynomial.polyval(t, found)
+        return float(left @ left), found
+
+    one, line, square, cube = np.eye(4)
+
+    def touching(at: float) -> tuple[float, np.ndarray]:
+        """The slope is k (t - at)^2, with k of 0 or more."""
+        found = solved(one, cube - 3 * at * square + 3 * at**2 * line)
+        return found if found[1][3] >= 0 else solved(one)
+
+    grid = np.linspace(-1, 1, 41)
+    best = int(np.argmin([touching(at)[0] for at in grid]))
+    ends = grid[max(0, best - 1)], grid[min(40, best + 1)]
+    at = minimize_scalar(lambda at: touching(at)[0], bounds=ends, method="bounded", options={"xatol": 1e-10}).x
+    tried = [
+        solved(one, line, square, cube),
+        solved(one, square + 2 * line, cube - 3 * line),  # slope 0 at -1
+        solved(one, square - 2 * line, cube - 3 * line),  # slope 0 at 1
+        solved(one, line - cube / 3),  # slope 0 at both
+        touching(float(at)),
+        solved(one),
+    ]
+    return min((one for one in tried if _rises(one[1])), key=lambda one: one[0])[1]
+
+
+def _rises(cubic: np.ndarray) -> bool:
+    """Whether the slope of a cubic is nowhere below 0 from -1 to 1."""
+    _, b, c, d = cubic
+    places = [-1.0, 1.0, *([-c / (3 * d)] if d and abs(c) < abs(3 * d) else [])]
+    slack = 1e-9 * max(1.0, float(np.abs(cubic).max()))
+    return all(b + 2 * c * t + 3 * d * t * t >= -slack for t in places)
+
+
+def _against(
+    one: Values, other: Values, a: Points, b: Points, level: str, scale: tuple[float, float], pairs: int
+) -> list[Against]:
+    """Two metrics on the points that both have, after each mapping that both have."""
+    from scipy.stats import f, norm, t
+
+    made = []
+    n = len(a.names)
+    for mapping, d in DEGREES.items():
+        x, y = _mapped(one, a, mapping, level, scale), _mapped(other, b, mapping, level, scale)
+        if x.note or y.note:
+            continue
+        taken = lambda p: None if p is None else min(1.0, pairs * float(p))  # noqa: E731
+        (f_rmse, p_rmse), (f_star, p_star) = (
+            (ratio, None if ratio is None else taken(f.sf(ratio, n - d, n - d)))
+            for ratio in (_ratio(x.rmse.value, y.rmse.value), _ratio(x.rmse_star, y.rmse_star))
+        )
+        z = p_pearson = p_dependent = None
+        r, s = x.pearson.value, y.pearson.value
+        if r is not None and s is not None and max(abs(r), abs(s)) < 1 - 1e-12:
+            z = (math.atanh(r) - math.atanh(s)) / math.sqrt(2 / (n - 3))
+            p_pearson = taken(2 * (norm.sf(abs(z)) if n >= NORMAL_FROM else t.sf(abs(z), n - 1)))
+            p_dependent = taken(_williams(r, s, _between(x, y, a, b), n))
+        share = ((x.outlier_ratio.value or 0.0) + (y.outlier_ratio.value or 0.0)) / 2
+        error = math.sqrt(2 * share * (1 - share) / n)
+        apart = abs((x.outlier_ratio.value or 0.0) - (y.outlier_ratio.value or 0.0))
+        p_outliers = taken(2 * norm.sf(apart / error)) if error else None
+        made.append(
+            Against(
+                one.name, other.name, level, mapping, n, pairs, f_rmse, p_rmse, f_star, p_star, z, p_pearson, p_dependent, p_outliers
+            )
+        )  # fmt: skip
+    return made
+
+
+def _ratio(left: float | None, right: float | None) -> float | None:
+    """The greater mean square over the smaller; None where the smaller is 0."""
+    small, large = sorted((left or 0.0, right or 0.0))
+    return (large / small) ** 2 if small > 0 else None
+
+
+def _between(x: Mapped, y: Mapped, a: Points, b: Points) -> float | None:
+    """The correlation of the mapped values of two metrics."""
+    polyval = np.polynomial.polynomial.polyval
+    return _correlation(polyval(a.value, x.coefficients), polyval(b.value, y.coefficients))
+
+
+def _williams(r: float, s: float, between: float | None, n: int) -> float | None:
+    """The p of two correlations with one and the same third column, two-sided; None if the two columns are equal."""
+    from scipy.stats import t
+
+    if between is None or abs(between) > 1 - 1e-12:
+        return None
+    determinant = 1 - r * r - s * s - between * between + 2 * r * s * between
+    below = 2 * (n - 1) / (n - 3) * determinant + ((r + s) / 2) ** 2 * (1 - between) ** 3
+    if below <= 0:
+        return None
+    return float(2 * t.sf(abs(r - s) * math.sqrt((n - 1) * (1 + between) / below), n - 3))
+
+
+def shown_mapping(fit: Fit) -> Mapped:
+    """The mapping that tables and the page show first: the cubic, or where there are too few points the line."""
+    return next((one for one in reversed(fit.mapped) if one.note is None), fit.mapped[-1])
+
+
+def ranges_of(facts: Mapping[str, Mapping[str, Any]], name: str) -> Sequence[float | None]:
+    """The range of a metric among the facts of a run's metrics."""
+    return (facts.get(name) or {}).get("range") or (None, None)

@@ -1,0 +1,137 @@
+"""What P.1401 says of metrics, in words: tables as heads and rows, notes, plots and CSV."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.agreement.coefficients import Coefficient
+from codec_bench.apps.agreement.p1401 import Against, Fit, Mapped, Standard, shown_mapping
+from codec_bench.apps.agreement.words import PLACES, Rows
+from codec_bench.report.numbers import number, plain, spread
+from codec_bench.stats.summary_types import Counted
+from codec_bench.store.export import write_csv
+
+MAPPINGS = {"none": "none", "first": "line", "third": "cubic"}
+_ENDS = ("", "_low", "_high")
+_WIDTH, _HEIGHT, _LEFT, _BELOW = 340, 260, 34, 26
+
+
+def fit_rows(found: Standard) -> Rows:
+    """One row for each metric, level and mapping that has figures."""
+    heads = ["metric", "over", "n", "left out", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Spearman"]
+    rows = [
+        [
+            plain(fit.metric), fit.level, f"{fit.n:,}", f"{fit.left_out:,}", MAPPINGS[one.mapping], _cell(one.rmse),
+            number(one.rmse_star, PLACES), _cell(one.outlier_ratio), _cell(one.pearson), _cell(fit.spearman),
+        ]
+        for fit in found.fits
+        for one in fit.mapped
+        if one.note is None
+    ]  # fmt: skip
+    return heads, rows
+
+
+def against_rows(found: Standard) -> Rows:
+    """One row for each two metrics and level, after the mapping of the highest order that both have."""
+    last = {(one.first, one.second, one.level): one for one in found.compared}
+    heads = ["metrics", "over", "n", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Pearson, same data"]
+    rows = [
+        [
+            f"{plain(one.first)} and {plain(one.second)}", one.level, f"{one.n:,}", MAPPINGS[one.mapping],
+            *(_p(p) for p in (one.p_rmse, one.p_rmse_star, one.p_outliers, one.p_pearson, one.p_dependent)),
+        ]
+        for one in last.values()
+    ]  # fmt: skip
+    return heads, rows
+
+
+def standard_notes(found: Standard) -> list[str]:
+    """Why figures are missing, and what else to know; one sentence each."""
+    told: dict[str, list[str]] = {}
+    for fit in found.fits:
+        for one in fit.mapped:
+            if one.note:
+                told.setdefault(f"{MAPPINGS[one.mapping]} over {fit.level}: {one.note}", []).append(plain(fit.metric))
+    turned = dict.fromkeys(plain(fit.metric) for fit in found.fits if fit.turned)
+    signs = [f"less is better, so the sign is turned before the mapping: {', '.join(turned)}"] if turned else []
+    return [*(f"no figure for {', '.join(names)}; mapping {why}" for why, names in told.items()), *signs, *found.notes]
+
+
+def _cell(found: Coefficient) -> str:
+    return " ".join(filter(None, (number(found.value, PLACES), spread(Counted.from_dict(found.as_dict()), PLACES))))
+
+
+def _p(p: float | None) -> str:
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def standard_csv(found: Standard) -> str:
+    """Everything as one table: a row for each metric, level and mapping, and for each two metrics; `second` is empty in the former."""
+    out = io.StringIO()
+    tests = ("f_rmse", "p_rmse", "f_rmse_star", "p_rmse_star", "z_pearson", "p_pearson", "p_dependent", "p_outliers")
+    figures = [f"{name}{end}" for name in ("rmse", "outlier_ratio", "pearson", "spearman") for end in _ENDS]
+    heads = [
+        "metric",
+        "second",
+        "level",
+        "mapping",
+        "n",
+        "left_out",
+        "rmse_star",
+        *figures,
+        "coefficients",
+        "note",
+        *tests,
+    ]
+    rows: list[list[Any]] = [_fit_line(fit, one) + [None] * len(tests) for fit in found.fits for one in fit.mapped]
+    rows += [_against_line(one, len(figures) + 4, tests) for one in found.compared]
+    write_csv(out, heads, rows)
+    return out.getvalue()
+
+
+def _fit_line(fit: Fit, one: Mapped) -> list[Any]:
+    held = (one.rmse, one.outlier_ratio, one.pearson, fit.spearman)
+    ends = [value for found in held for value in (found.value, found.low, found.high)]
+    told = " ".join(f"{value:.9g}" for value in one.coefficients)
+    return [fit.metric, "", fit.level, one.mapping, fit.n, fit.left_out, one.rmse_star, *ends, told, one.note]
+
+
+def _against_line(one: Against, empty: int, tests: tuple[str, ...]) -> list[Any]:
+    between: list[Any] = [None] * empty
+    return [one.first, one.second, one.level, one.mapping, one.n, *between, *(getattr(one, name) for name in tests)]
+
+
+def plots(found: Standard) -> list[dict[str, Any]]:
+    """For each metric and level with a mapping: what the page draws. Places are in units of the drawing."""
+    return [_plot(fit, one) for fit in found.fits if (one := shown_mapping(fit)).note is None]
+
+
+def _plot(fit: Fit, one: Mapped) -> dict[str, Any]:
+    points = fit.points
+    left, right = float(points.value.min()), float(points.value.max())
+    bottom = float((points.mos - points.ci).min())
+    top = float((points.mos + points.ci).max())
+    x = lambda value: _LEFT + 8 + (value - left) / (right - left) * (_WIDTH - _LEFT - 16)  # noqa: E731
+    y = lambda mos: (_HEIGHT - _BELOW) * (1 - 0.03 - 0.94 * (mos - bottom) / max(top - bottom, 1e-9))  # noqa: E731
+    over = np.linspace(left, right, 61)
+    curve = np.polynomial.polynomial.polyval(over, one.coefficients)
+    shown = -1.0 if fit.turned else 1.0
+    return {
+        "metric": fit.metric, "level": fit.level, "n": fit.n, "mapping": MAPPINGS[one.mapping], "turned": fit.turned,
+        "figures": [("RMSE", _cell(one.rmse)), ("RMSE*", number(one.rmse_star, PLACES)), ("outlier ratio", _cell(one.outlier_ratio)),
+                    ("Pearson", _cell(one.pearson))],
+        "width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "floor": _HEIGHT - _BELOW,
+        "curve": " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(over.tolist(), np.clip(curve, bottom, top).tolist())),
+        "points": [
+            {
+                "x": f"{x(value):.1f}", "y": f"{y(mos):.1f}", "low": f"{y(mos - ci):.1f}", "high": f"{y(mos + ci):.1f}",
+                "words": f"{name}: {fit.metric} {shown * value:.4g}, votes {mos:.2f} ± {ci:.2f}",
+            }
+            for name, value, mos, ci in zip(points.names, points.value.tolist(), points.mos.tolist(), points.ci.tolist())
+        ],
+        "x_ticks": [(f"{x(v):.1f}", f"{shown * v:.3g}") for v in (left, (left + right) / 2, right)],
+        "y_ticks": [(f"{y(v):.1f}", f"{v:.3g}") for v in np.linspace(bottom, top, 4).tolist()],
+    }  # fmt: skip

@@ -1,0 +1,65 @@
+"""Where data and metrics meet badly, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from codec_bench.errors import plain
+from codec_bench.stats.summary_types import SystemSummary
+from codec_bench.stats.warned import Warned
+
+_MOST_NAMED = 6
+
+
+def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
+    """What `stats.warned` found: one sentence each, with the systems that it is about if these are not all.
+
+    Args:
+        systems: the entries of the summary by what the systems are called.
+    """
+    told: dict[str, list[str]] = {}
+    for name, system in systems.items():
+        for one in system.warned or ():
+            told.setdefault(_sentence(one), []).append(name)
+    about = lambda names: "" if len(names) == len(systems) else f"{', '.join(names)}: "  # noqa: E731
+    return [plain(f"{about(names)}{sentence}", most=2_000) for sentence, names in told.items()]
+
+
+def _sentence(one: Warned) -> str:
+    many = f"{one.n:,} of {one.of:,} items" if one.n < one.of else f"all {one.of:,} items"
+    if one.kind == "another":
+        return (
+            f"in {many} the sound equals that of {one.other} sample by sample, as if files of one folder had two names"
+        )
+    if one.kind == "implausible":
+        (metric,), figures = one.moved, one.figures
+        return (
+            f"{metric} is below {figures['limit']:g} in {many} (median {figures['median']:.3g}): this points at sound that is shifted, in "
+            "another order or with its sign turned, or at a system that does not keep the waveform"
+        )
+    if one.kind == "around":
+        what = "have more silence around their sound than sound ({silence_s:.1f} s around {sound_s:.1f} s on average)"
+    else:
+        what = (
+            "hold nothing above {top_khz:.1f} kHz, where a rate of {rate_khz:g} kHz or a metric's own has room for more"
+        )
+    return f"{many} {what.format_map(one.figures)}; {_moved(one.moved)}"
+
+
+def _moved(moved: Mapping[str, float | None]) -> str:
+    """What it does to metrics, those that it moves most first."""
+    known = sorted(((shift, name) for name, shift in moved.items() if shift is not None), reverse=True)
+    open_ = [name for name, shift in moved.items() if shift is None]
+    parts = []
+    if known:
+        named = [f"{name} by {shift:.2g}" for shift, name in known[:_MOST_NAMED]]
+        parts.append(
+            f"such data moved {_listed(named, len(known))} of its spread over five codecs (codec-bench metrics --stability)"
+        )
+    if open_:
+        parts.append(f"it was not measured for {_listed(open_[:_MOST_NAMED], len(open_))}")
+    return "; ".join(parts)
+
+
+def _listed(named: list[str], count: int) -> str:
+    return ", ".join(named) + (f" and {count - len(named)} more" if count > len(named) else "")

@@ -1,0 +1,115 @@
+"""Where data and metrics meet badly, so that values say little of a system: long silence, an empty band, the wrong file.
+
+What data are is noted with each item while it is read (`engine.reading`), and what moves a metric is among its facts in the record
+(`metrics.sensitivity`). This module brings the two together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from codec_bench.stats.told import UNTOLD, Told
+from codec_bench.store.rows import AROUND, EMPTY_ABOVE, OF_ANOTHER
+
+LEAST_SHARE = 0.05
+"""A smaller share of items with a note is not worth a warning."""
+TELEPHONE_KHZ = 4.2
+CHANGES = {"around": ("zeros around", "noise around"), "narrow": ("narrow band",), "empty": ("rate",)}
+"""The kinds of changes of `metrics.sensitivity` that are like what is found in data."""
+_NUMBER = r"(\d+(?:\.\d+)?)"
+_FORMS = {
+    kind: re.compile(re.escape(form).replace(r"\{:\.1f\}", _NUMBER).replace(r"\{:g\}", _NUMBER))
+    for kind, form in (("around", AROUND), ("empty", EMPTY_ABOVE))
+}
+_FIGURES = {"around": ("silence_s", "sound_s"), "empty": ("top_khz", "rate_khz")}
+
+
+@dataclass(frozen=True, slots=True)
+class Warned(Told):
+    """Where data and metrics meet badly, in `n` of `of` items.
+
+    Args:
+        kind: `around` (long silence around the sound), `empty` (most of the band is empty), `another` (the sound of another system), or
+            `implausible` (values that working audio does not have).
+        figures: by name, what was found, on average.
+        moved: by metric, by how much of its spread over five codecs this moves it; None where that was not measured.
+        other: the system whose sound it is.
+    """
+
+    kind: str
+    n: int
+    of: int
+    figures: Mapping[str, float] = field(default_factory=dict)
+    moved: Mapping[str, float | None] = field(default_factory=dict)
+    other: str = UNTOLD
+
+
+class Tally:
+    """Counts the notes of a system's items that metrics may meet badly."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, list[tuple[float, ...]]] = {}
+        self._others: dict[str, int] = {}
+
+    def add(self, notes: Sequence[str]) -> None:
+        """Takes the notes of one item. One about the estimate stands before that about the reference, and is counted in its place."""
+        taken = set()
+        for note in notes:
+            if note.startswith(OF_ANOTHER):
+                other = note.removeprefix(OF_ANOTHER)
+                self._others[other] = self._others.get(other, 0) + 1
+            for kind, form in _FORMS.items():
+                if kind not in taken and (match := form.match(note)):
+                    taken.add(kind)
+                    self._found.setdefault(kind, []).append(tuple(map(float, match.groups())))
+
+    def warned(self, of: int, metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[Warned]:
+        """What is to be told of a system, of which `of` items have audio; `metrics` are the facts of the run's metrics."""
+        for other, count in self._others.items():
+            yield Warned("another", count, of, other=other)
+        for kind, found in self._found.items():
+            figures = dict(zip(_FIGURES[kind], np.mean(found, axis=0).tolist()))
+            moved = _moved(kind, figures, metrics)
+            if moved and len(found) >= LEAST_SHARE * of:
+                yield Warned(kind, len(found), of, figures, moved)
+
+
+def _moved(
+    kind: str, figures: Mapping[str, float], metrics: Mapping[str, Mapping[str, Any]]
+) -> dict[str, float | None]:
+    """The metrics that are moved by what was found, with their shifts in spreads; None where a metric was not measured."""
+    top = figures.get("top_khz", 0.0)
+    changes = CHANGES["narrow" if kind == "empty" and top <= TELEPHONE_KHZ else kind]
+    moved: dict[str, float | None] = {}
+    for name, facts in metrics.items():
+        if "hears_hz" not in facts:
+            continue
+        if kind == "empty" and (facts["hears_hz"] / 1000 or figures["rate_khz"]) < 2.2 * top:
+            continue  # it hears no band that is empty
+        measured = [shift for change in changes if (shift := (facts["moved_by"] or {}).get(change)) is not None]
+        if not measured or max(measured):
+            moved[name] = max(measured, default=None)
+    return moved
+
+
+def implausible(metric: str, facts: Mapping[str, Any], sums: np.ndarray) -> list[Warned]:
+    """A warning if most values of a metric lie where those of working audio do not.
+
+    Args:
+        metric: its name. facts: of it. sums: numerator and denominator of each value, float64 `(items, 2)`.
+    """
+    limit = facts.get("implausible")
+    if limit is None or not len(sums):
+        return []
+    values = sums[:, 0] / sums[:, 1]
+    below = int((values < limit).sum())
+    if 2 * below <= len(values):
+        return []
+    return [
+        Warned("implausible", below, len(values), {"median": float(np.median(values)), "limit": limit}, {metric: None})
+    ]

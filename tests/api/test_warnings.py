@@ -1,0 +1,123 @@
+"""Where data and metrics meet badly, a run says so, with figures: on the terminal, in the record, and on the page. Good data have no warning."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench import Audio, evaluate, score
+from codec_bench.audio.resample import to_rate
+from codec_bench.data import open_source
+from codec_bench.engine.reading import content_notes
+from codec_bench.report.table import summary_notes
+from codec_bench.stats.summary import summarise
+from codec_bench.stats.warned import Tally
+from codec_bench.store.rows import AROUND, EMPTY_ABOVE, IN_REFERENCE
+
+LIMIT = 4
+
+
+def written(folder, change):
+    """The first embedded clips after a change, as 16-bit files."""
+    folder.mkdir()
+    for sample in list(open_source("embedded"))[:LIMIT]:
+        audio = change(Audio.read(sample.audio))
+        soundfile.write(folder / f"{sample.id}.wav", audio.samples.T, audio.sample_rate_hz, subtype="PCM_16")
+    return str(folder)
+
+
+def changed(change):
+    return lambda audio: Audio(change(audio.samples), audio.sample_rate_hz)
+
+
+def told(run, *words):
+    """The notes of a run with these words; the page has them too."""
+    found = [note for note in summary_notes(summarise(run)) if all(word in note for word in words)]
+    page = (run.folder / "report.html").read_text()
+    assert all(note.split(";")[0].split(": ")[-1][:60] in page for note in found)
+    return found
+
+
+def warned(run):
+    return {name: [one["kind"] for one in held.get("warned", [])] for name, held in run.summary()["systems"].items()}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    at = tmp_path_factory.mktemp("warned")
+    generated = {
+        "silence": written(at / "silence", changed(lambda x: np.pad(x * 0.9, ((0, 0), (32_000, 80_000))))),
+        "half": written(at / "half", changed(lambda x: x / 2)),
+        "half_again": written(at / "other", changed(lambda x: x / 2)),
+        "later": written(at / "later", changed(lambda x: np.roll(x, 16_000, axis=1))),
+    }
+    return score(
+        generated=generated, data=list(open_source("embedded"))[:LIMIT], metrics="si_sdr,stoi,lsd", out=at / "run"
+    )
+
+
+def test_long_silence_is_told_with_seconds_and_with_what_it_moves(run):
+    assert warned(run)["silence"] == ["around"]
+    (note,) = told(run, "more silence around their sound than sound")
+    assert note.startswith("silence: all 4 items") and "(7." in note and "lsd by 3.4" in note and "stoi" not in note
+
+
+def test_the_sound_of_another_system_is_told(run):
+    assert warned(run)["half_again"] == ["another"] and warned(run)["half"] == []
+    (note,) = told(run, "half_again: in all 4 items the sound equals that of half sample by sample")
+    assert "one folder" in note
+
+
+def test_values_that_no_working_audio_has_are_told(run):
+    assert warned(run)["later"] == ["implausible", "implausible"]
+    (of_snr,), (of_stoi,) = told(run, "later: si_sdr is below -20"), told(run, "later: stoi is below 0.3")
+    assert all("shifted, in another order or with its sign turned" in note for note in (of_snr, of_stoi))
+
+
+def test_a_narrow_band_in_a_wide_file_is_told(tmp_path):
+    data = written(tmp_path / "narrow", lambda audio: to_rate(to_rate(audio, 8_000), 48_000))
+    found = evaluate(codec="g722,opus-24k", data=data, metrics="stoi,pesq_wb", out=tmp_path / "run")
+    assert warned(found) == {"g722": ["empty"], "opus-24k": ["empty"]}
+    (note,) = told(found, "all 4 items hold nothing above 3.9 kHz, where a rate of 48 kHz")
+    assert "pesq_wb" in note and "48 kHz" in note
+
+
+def test_networks_that_hear_more_than_the_data_hold_are_named():
+    tally = Tally()
+    for _ in range(8):
+        tally.add([EMPTY_ABOVE.format(3.9, 8) + IN_REFERENCE])
+    wide = {name: {"hears_hz": 48_000, "moved_by": None} for name in ("nisqa_mos", "sigmos_ovrl")}
+    facts = {**wide, "dnsmos_ovrl": {"hears_hz": 16_000, "moved_by": {"narrow band": 0.8}}, "stoi": {"hears_hz": 10_000, "moved_by": {"narrow band": 0.0}},
+             "pesq_nb": {"hears_hz": 8_000, "moved_by": None}, "bitrate": {}}  # fmt: skip
+    (one,) = tally.warned(8, facts)
+    assert (one.kind, one.n, one.of) == ("empty", 8, 8)
+    assert one.moved == {"nisqa_mos": None, "sigmos_ovrl": None, "dnsmos_ovrl": 0.8}
+    assert [*tally.warned(8, {"stoi": facts["stoi"]})] == [], "no metric meets it"
+    assert [*tally.warned(1_000, facts)] == [], "too few items"
+
+
+def test_an_item_counts_once_where_both_sides_are_silent():
+    tally = Tally()
+    tally.add([AROUND.format(7, 2), AROUND.format(5, 2) + IN_REFERENCE])
+    (one,) = tally.warned(1, {"lsd": {"hears_hz": 0, "moved_by": {"zeros around": 3.4}}})
+    assert (one.n, one.figures) == (1, {"silence_s": 7.0, "sound_s": 2.0})
+
+
+def test_good_data_have_no_warning(tmp_path):
+    found = evaluate(
+        codec="opus-6k,amr-nb-12k,g722", data="embedded", metrics="si_sdr,snr,stoi,estoi,lsd", out=tmp_path / "run"
+    )
+    assert warned(found) == {"opus-6k": [], "amr-nb-12k": [], "g722": []}
+
+
+@pytest.mark.skipif("CODEC_BENCH_TEST_RECORDINGS" not in os.environ, reason="needs recordings of people")
+def test_recordings_of_people_have_the_notes_of_their_rates_alone():
+    for path in sorted(Path(os.environ["CODEC_BENCH_TEST_RECORDINGS"]).glob("*.flac")):
+        audio = Audio.read(path)
+        notes = content_notes(audio)
+        assert len(notes) == (audio.sample_rate_hz == 8_000), path.name
+        assert not notes or notes[0].endswith("at a rate of 8 kHz")

@@ -1,0 +1,59 @@
+"""What recordings hold: planted silence and bands are found, and real recordings hold what their rates say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codec_bench import Audio
+from codec_bench.audio.content import content_of
+from codec_bench.audio.resample import mono, to_rate
+from codec_bench.data import open_source
+from codec_bench.engine.reading import content_notes
+
+
+@pytest.fixture(scope="module")
+def clips():
+    return [Audio.read(sample.audio) for sample in open_source("embedded")]
+
+
+def with_silence(audio, before_s, after_s, level=0.0):
+    rate = audio.sample_rate_hz
+    sides = [
+        np.random.default_rng(n).standard_normal((1, round(s * rate))) * level
+        for n, s in enumerate((before_s, after_s))
+    ]
+    return Audio(np.concatenate([sides[0], audio.samples, sides[1]], axis=1), rate)
+
+
+@pytest.mark.parametrize("level", [0.0, 0.0005], ids=["zeros", "quiet noise"])
+def test_silence_around_is_found_to_a_frame(clips, level):
+    for clip in clips[-4:]:
+        own = content_of(mono(clip.samples), clip.sample_rate_hz)
+        longer = with_silence(clip, 2, 5, level)
+        found = content_of(mono(longer.samples), longer.sample_rate_hz)
+        assert found.around_s == pytest.approx(own.around_s + 7, abs=0.05)
+        assert found.sound_s == pytest.approx(own.sound_s, abs=0.05)
+
+
+@pytest.mark.parametrize(("held_hz", "stored_hz"), [(8_000, 16_000), (8_000, 48_000), (16_000, 48_000)])
+def test_the_band_of_a_recording_is_found_in_a_file_of_a_higher_rate(clips, held_hz, stored_hz):
+    for clip in clips[:4]:
+        sound = to_rate(to_rate(clip, held_hz), stored_hz)
+        stored = Audio(np.round(sound.samples * 32768) / 32768, stored_hz)  # 16 bits: noise up to the top
+        found = content_of(mono(stored.samples), stored_hz)
+        assert 0.85 * held_hz / 2 < found.top_hz < 1.02 * held_hz / 2
+        (note,) = content_notes(stored)
+        assert note.startswith("it holds nothing above") and note.endswith(f"at a rate of {stored_hz / 1000:g} kHz")
+
+
+def test_speech_as_it_is_has_no_notes(clips):
+    assert [content_notes(clip) for clip in clips] == [()] * len(clips)
+
+
+def test_what_has_no_content_has_none():
+    assert content_of(np.zeros(16_000, np.float32), 16_000) is None
+    assert content_of(np.ones(300, np.float32), 16_000) is None
+    assert content_of(np.full(16_000, 0.3, np.float32), 16_000) is None
+    short = content_of(np.random.default_rng(0).standard_normal(900).astype(np.float32), 8_000)
+    assert short.top_hz > 3_000
