@@ -39,7 +39,7 @@ def is_silent(audio: Audio) -> bool:
     shortest = round(FRAME_S * rate)
     for one in (channel for channel in audio.samples if channel.size):
         turning = one - one.mean(dtype=np.float64).astype(np.float32)
-        if _levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate).max() > SILENT_DBFS:
+        if levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate).max() > SILENT_DBFS:
             return False
     return True
 
@@ -52,7 +52,7 @@ def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> s
     Args:
         reference, estimate: float32 `(samples,)`. rate_hz: of both.
     """
-    levels = [_levels_db(signal, rate_hz) for signal in (reference, estimate)]
+    levels = [levels_db(signal, rate_hz) for signal in (reference, estimate)]
     if min(one.size for one in levels) < _FEWEST_OF_SHARE:
         return None
     wanted, given = (float(np.mean(one > np.percentile(one, 95) - SPEECH_DB)) for one in levels)
