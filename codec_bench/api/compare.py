@@ -18,6 +18,7 @@ from codec_bench.stats.intervals import declared_bounds
 from codec_bench.stats.paired import Comparison, compare_items, holm
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, item_fold
+from codec_bench.store.judge_tests import words_in
 from codec_bench.store.record import Run
 
 
@@ -26,7 +27,8 @@ class Pair:
     """System A compared with system B: one comparison for each metric that both were scored with.
 
     `unlike` says in what the benchmark was asked in another way in the run of B, such as `other prompt`. `suspect` says what the
-    checks of A or B found. Where they found something, neither of the two is the better one.
+    checks of A or B found. Where they found something, neither of the two is the better one. `judges` says by metric who marked the answers, and
+    how that judge did in its test.
     """
 
     a: str
@@ -34,13 +36,14 @@ class Pair:
     comparisons: list[Comparison]
     unlike: tuple[str, ...] = ()
     suspect: Mapping[str, str] = field(default_factory=dict)
+    judges: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values; the test of a comparison stands among its other fields. `wins`, `losses` and `ties` are None beside a suspect."""
         compared = [asdict(comparison) for comparison in self.comparisons]
         uncounted = dict.fromkeys(("wins", "losses", "ties")) if self.suspect else {}
         found = [{**one, **one.pop("test"), **uncounted} for one in compared]
-        told = {"unlike": list(self.unlike), "suspect": dict(self.suspect)}
+        told = {"unlike": list(self.unlike), "suspect": dict(self.suspect), "judges": dict(self.judges)}
         return {"a": self.a, "b": self.b, "comparisons": found, **told}
 
 
@@ -83,11 +86,23 @@ def compare(
         for first, second in _pairs(opened, wanted)
     ]
     unlike = tuple(identity_of(opened[0]).differences(identity_of(opened[-1]), rows=False)) if len(opened) == 2 else ()
+    metric_names = {comparison.metric for _, _, comparisons, _ in found for comparison in comparisons}
+    judges = {name: told for name in sorted(metric_names) if (told := _judged(opened, name))}
     adjusted = iter(holm([comparison.test.p for _, _, comparisons, _ in found for comparison in comparisons]))
     return [
-        Pair(a, b, [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons], unlike, suspect)
+        Pair(a, b, [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons], unlike, suspect, judges)
         for a, b, comparisons, suspect in found
     ]
+
+
+def _judged(runs: Sequence[Run], metric: str) -> str:
+    """Who marked a metric, in words; told of A and of B where the two are not one judge in one state. "" if there is no judge."""
+    told = [words_in(run, metric) for run in runs]
+    return (
+        told[0]
+        if told[0] == told[-1]
+        else f"A {told[0]}; B {told[-1]}, so that the difference may be that of the judges"
+    )
 
 
 _Side = tuple[Run, str, str]

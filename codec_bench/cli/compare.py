@@ -67,8 +67,8 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
         out.print(comparison_table(pair.comparisons, adjusted=tests > 1, is_contest=contest, width=out.width))
         for name, found in pair.suspect.items():
             out.print(Text(plain(f"{name} is suspect, so that neither is the better one: {found}")))
-        for note in comparison_notes(pair.comparisons):
-            out.print(Text(plain(note)))
+        for note in (*comparison_notes(pair.comparisons), *(f"{name}: {told}" for name, told in pair.judges.items())):
+            out.print(Text(plain(note, most=2_000)))
         if pair.unlike:
             out.print(f"The benchmark was not asked in the same way: B has {' and '.join(pair.unlike)}.")
     if tests > 1:

@@ -108,7 +108,10 @@ def agreement(
             raise UserError(f"none of the ratings in '{human}' can be used: {problems.told}")
     if ties == "equal" and panel.kind != "preference":
         raise UserError(f"the rule 'equal' is for preferences, and these are of the kind '{panel.kind}'")
-    notes = _notes(panel, ties, human is not None and scale is None)
+    notes = [
+        *_notes(panel, ties, human is not None and scale is None),
+        *material.judges_told(names(judges or ""), names(metrics or "")),
+    ]
     with_consensus(panel, ties)
     _tell_apart(panel.raters)
     pairs = _pairs(panel)

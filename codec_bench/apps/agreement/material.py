@@ -13,6 +13,7 @@ from codec_bench.apps.agreement.raters import Column, Item, Scale, columns_of, i
 from codec_bench.apps.agreement.ratings import Kind, Problems
 from codec_bench.errors import UnknownName
 from codec_bench.stats.breakdown import subsets_of
+from codec_bench.store.judge_tests import words_in
 from codec_bench.store.record import Run
 
 JUDGED_TWICE = "judged in several runs, differently"
@@ -108,6 +109,16 @@ class Material:
         """A panel of these items, with the subsets of the runs and those that the people's file names."""
         units = [f"{item.benchmark}\0{self.units[item.benchmark].get(item.id, item.id)}" for item in items]
         return Panel(kind, items, units, raters, {**self._subsets(items), **given})
+
+    def judges_told(self, judges: Sequence[str], metrics: Sequence[str]) -> list[str]:
+        """How each judge that rates here did in its test, one sentence each; `judges` and `metrics` as for `columns_of`."""
+        told = (
+            f"{column.metric}: {words_in(run, column.metric)}"
+            for run in self.runs
+            for column in columns_of(run, judges, metrics)
+            if column.is_judge
+        )
+        return list(dict.fromkeys(told))
 
     def _subsets(self, items: Sequence[Item]) -> dict[str, dict[str, list[int]]]:
         """The places of the items by column and value; a column with one value is the whole set."""

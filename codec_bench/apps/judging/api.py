@@ -174,6 +174,11 @@ def _what(
         if part not in PARTS:
             raise UnknownName("part of a test", part, PARTS)
     info = load_model(judge, given.get(judge), device=running.device).info
+    if info.reads != "messages" or "text" not in info.outputs:
+        raise UserError(
+            f"'{info.name}' takes no questions that it answers in text, so it is no judge",
+            hint="codec-bench list models",
+        )
     left_out, kinds = [], tuple(KINDS) if SOUNDS in wanted else ()
     if kinds and "audio" not in info.inputs:
         why = f"'{info.name}' takes {' and '.join(info.inputs)}, and no sound"

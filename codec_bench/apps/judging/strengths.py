@@ -22,7 +22,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.pairs import Duel, Strengths, strengths
 from codec_bench.store.controls import control_of
 from codec_bench.store.folders import run_folders
-from codec_bench.store.judge_tests import judge_words
+from codec_bench.store.judge_tests import served_in, words_in
 from codec_bench.store.record import Run
 
 OF_THE_DATA = "the answer of the data"
@@ -35,7 +35,7 @@ class JudgedStrengths:
 
     Args:
         benchmark: its name. rubric: its protocol without a judge. judge: its label. served: what its service called the model that gave the verdicts.
-        tested: how the judge did in its test. lost: answers without a verdict, which are in no comparison.
+        tested: who marked, and how the judge did in its test. lost: answers without a verdict, which are in no comparison.
         found: the strengths; without systems, and with the reason as its note, if the comparisons are not connected.
     """
 
@@ -174,11 +174,8 @@ def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
         if not scores:  # the baseline beside itself
             continue
         told = [score for score in scores if score.value is not None]
-        served = {model for score in scores for model in score.detail.get("calls", {}).get("served", ())}
-        words = judge_words(
-            facts["judge"], facts["protocol"], bool(facts.get("hears")), sorted(served), run.meta.get("judge_tests")
-        )
-        of = _Of(benchmark, rubric, facts["judge"], tuple(sorted(served)), words)
+        served = served_in(run, name)
+        of = _Of(benchmark, rubric, facts["judge"], served, words_in(run, name))
         duels = [Duel(system, beside, float(score.value or 0.0), units[score.id]) for score in told]
         yield of, _Verdicts(system, beside, duels, len(scores) - len(told))
 

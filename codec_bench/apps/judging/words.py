@@ -142,9 +142,8 @@ def moved_rows(found: Sequence[Succession]) -> list[tuple[str, str, str]]:
 
 def strengths_words(one: JudgedStrengths) -> list[str]:
     """What the strengths of some systems rest on, a sentence each."""
-    served = f" as {' and '.join(one.served)}" if one.served else ""
     told = [
-        f"{one.benchmark}: {part_name(one.rubric)} by {one.judge}{served}; {one.tested}; {one.found.duels:,} comparisons over {one.found.units:,} units"
+        f"{one.benchmark}: {part_name(one.rubric)}, {one.tested}; {one.found.duels:,} comparisons over {one.found.units:,} units"
     ]
     if one.found.tie:
         told.append(f"ties have the strength {one.found.tie:.2f} (Davidson's nu)")

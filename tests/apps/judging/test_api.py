@@ -124,6 +124,24 @@ def test_bad_input_is_one_sentence(few, check, settings, said):
         check(**settings)
 
 
+@pytest.mark.parametrize(
+    ("judge", "settings", "said"),
+    [
+        ("whisper-large-v3", {}, "takes no questions that it answers in text, so it is no judge"),
+        ("tts-1", {}, "takes no questions that it answers in text, so it is no judge"),
+        ("gpt-4o-mini", {"parts": "sounds"}, "takes text, and no sound, so what it hears cannot be tested"),
+        ("nobody", {}, "nobody"),
+    ],
+)
+def test_what_is_no_judge_is_one_sentence_and_leaves_no_folder(tmp_path, monkeypatch, judge, settings, said):
+    from codec_bench.apps.judging.api import judge_check
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=said) as error:
+        judge_check(judge, **settings)
+    assert "\n" not in error.value.message and not list(tmp_path.iterdir())
+
+
 def test_a_folder_of_another_check_is_refused(few, check):
     check(parts="sounds", dry_run=False)
     with pytest.raises(UserError, match="holds a check with another 'seed'"):

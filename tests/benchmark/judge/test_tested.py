@@ -1,4 +1,7 @@
-"""A number that rests on a judge says how the judge did in its own test, wherever it is shown; `run` says it before it spends."""
+"""A number that rests on a judge says how the judge did in its own test, wherever it is shown; `run` says it before it spends.
+
+A leaderboard says it too (`tests/apps/leaderboards`), and a site, whose pages are made of the same summaries and boards.
+"""
 
 from __future__ import annotations
 
@@ -80,6 +83,15 @@ def shown(command, folder):
         found[form] = command("export", folder, "--summary", "--format", form)[1]
     found = {name: re.sub(r"[\\\\{}]", "", text) for name, text in found.items()}  # escapes of Markdown and LaTeX
     found["summary"] = (folder / "summary.json").read_text("utf-8")
+    for form in ((), ("--json",)):
+        found[" ".join(("compare", *form))] = " ".join(command("compare", folder, folder, *form)[1].split())
+    people = folder.parent / "people.csv"
+    people.write_text("id,rater,score\n" + "".join(f"a{n},ann,{n + 1}\n" for n in range(4)))
+    given = ("agreement", folder, "--with", people, "--scale", "1-10")
+    page = folder.parent / "agreement.html"
+    found["agreement"] = " ".join(command(*given, "--out", page)[1].split())
+    found["agreement --json"] = command(*given, "--json")[1]
+    found["agreement page"] = page.read_text("utf-8")
     return found
 
 
@@ -90,7 +102,7 @@ def test_a_judge_that_was_not_tested_is_said_everywhere_and_before_it_is_paid(ra
     )
     assert NOT_TESTED in out
     places = shown(command, folder)
-    assert [name for name, text in places.items() if NOT_TESTED not in text] == [] and len(places) == 5
+    assert [name for name, text in places.items() if NOT_TESTED not in text] == [] and len(places) == 10
 
 
 def test_the_test_of_a_judge_is_said_everywhere(rated, command, monkeypatch, tmp_path):
