@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from codec_bench.report.numbers import Entries, plain
 from codec_bench.report.robustness.rows import WAYS
+from codec_bench.stats.answers import wordings_text
 from codec_bench.stats.summary_types import Answers, Judging, Part
 
 _MANY = 0.05
@@ -23,6 +24,7 @@ def answer_notes(answers: Answers) -> list[str]:
     if not answers:
         return []
     notes = [
+        *([f"each question was asked in {wordings_text(answers.each_wording)}"] if answers.each_wording else []),
         *_of_lengths(answers),
         *_of_collapse(answers),
         *_who(answers),

@@ -41,6 +41,11 @@ def answers_of(run: Run) -> Answers | None:
     served = _served(run)
     return Answers(
         asked=asked,
+        **(
+            {"each_wording": max(1, len(wordings_of(meta)))}
+            if (meta.get("config") or {}).get("prompts") == "each"
+            else {}
+        ),
         draws=1 + max((draw for _, draw in draws_of(run).values()), default=0),
         failed={name: count for name, count in sorted(status.items()) if name != "ok"},
         cached=int(cached),
@@ -60,6 +65,11 @@ def answers_of(run: Run) -> Answers | None:
         latency_s=_spread(run, "latency_s"),
         first_s=_spread(run, "first_s"),
     )
+
+
+def wordings_text(count: int) -> str:
+    """In how many wordings a question is asked if it is asked in each of them."""
+    return f"{count} wordings" if count > 1 else "its only wording"
 
 
 def cost_of(most_usd: float | None, unsure_usd: float) -> dict[str, Any]:

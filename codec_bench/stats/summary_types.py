@@ -384,6 +384,7 @@ class Answers(Told):
     """Counts, costs and times of a run's answers, of which `failed` ones are counted by status, and `draws` go to each question.
 
     Args:
+        each_wording: in how many wordings each question was asked, where each was asked for; 1 where the prompt has one.
         at_limit: answers that ended at a limit.
         decoding: the parameters that were `asked` for, and by name why one was `untold`; None in records of earlier versions.
         asked_for: the name of the model that the service was asked for. served: which models answered.
@@ -414,6 +415,7 @@ class Answers(Told):
     cost_usd: float | None = None
     cost_range_usd: tuple[float, float] = UNTOLD
     alias: str = UNTOLD
+    each_wording: int = UNTOLD
     latency_s: Quantiles | None = None
     first_s: Quantiles | None = None
     no_answer: int = UNTOLD

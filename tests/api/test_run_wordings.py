@@ -164,3 +164,24 @@ def test_asking_in_each_wording_says_how_many_there_are(ask):
     ask(out="one", progress=lambda stage, *more: stages.append(stage))
     asking = {stage for stage in stages if "asking" in stage and ";" not in stage}
     assert len(asking) == 2 and any(stage.endswith(": asking each question in 3 wordings") for stage in asking)
+
+
+@pytest.mark.parametrize("wordings", [3, 1])
+def test_the_number_of_wordings_stands_in_the_terminal_and_on_the_page_of_every_such_run(own, command, wordings):
+    """Also where the prompt has one wording only, so that nothing else would say that there was no choice."""
+    text = {"wordings": WORDINGS} if wordings > 1 else {"text": WORDINGS[0]}
+    (own.folder / "benchmark.yaml").write_text(
+        yaml.safe_dump(DEFINITION | {"prompt": {"messages": [{"content": [text]}]}})
+    )
+    (own.folder / "rows.jsonl").write_text(
+        "".join(json.dumps({"id": f"a{n}", "w": f"word {n}"}) + "\n" for n in range(4))
+    )
+    model = f"{own.place / 'models.py'}:Picky"
+    given = ("run", own.folder, "--model", model, "--set", f"{model}.log={own.log}", "--no-cache", "--out")
+    code, shown, err = command(*given, own.place / "each", "--prompts", "each")
+    told = "each question was asked in 3 wordings" if wordings > 1 else "each question was asked in its only wording"
+    assert code == 0 and told in " ".join((shown + err).split()), shown + err
+    (page,) = (own.place / "each").rglob("report.html")
+    assert told in page.read_text("utf-8")
+    code, shown, err = command(*given, own.place / "seeded")
+    assert code == 0 and "each question was asked in" not in " ".join((shown + err).split())

@@ -39,6 +39,7 @@ from codec_bench.models.cache import ResponseCache
 from codec_bench.models.endpoints.batches import BatchableModel
 from codec_bench.models.windows import window_of
 from codec_bench.registry import code_hash, is_own_code
+from codec_bench.stats.answers import wordings_text
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.controls import CONTROL, Control
 from codec_bench.store.draws import ALL_ROTATIONS, GIVEN
@@ -187,7 +188,7 @@ def preview(one: Benchmark, name: str, request: RunRequest) -> Preview:
     estimate = _estimate(one, model, plan, request, {})
     cost = "what that costs is not known: the model has no prices" if estimate is None else estimate.words
     if request.prompts == EACH:
-        cost = f"each question in {_ways(plan.prompt.wordings)}; {cost}"
+        cost = f"each question in {wordings_text(plan.prompt.wordings)}; {cost}"
     first = tuple(shown(r) for r in islice(_renderable(one, model, plan, request, {}), _SHOWN))
     return Preview(one.name, request.control.beside(model.info.name), cost, first)
 
@@ -246,7 +247,7 @@ async def _ask_one(
         # How many rotations a question has, and which shard it is in, is known when it is read.
         total = 0 if rotated or shard is not None else (questions.total or 0) * repeats
         _describe(writer, one, model, prompt.process, scheme, request, (questions, total or None))
-        ways = f" each question in {_ways(prompt.wordings)}" if request.prompts == EACH else ""
+        ways = f" each question in {wordings_text(prompt.wordings)}" if request.prompts == EACH else ""
         told = _Told(request.running.progress, f"{one.name}: asking{ways}", len(answered), total)
         model.set_waiting(told.waits, patient=request.terms.wait)
         told(0, 0, 0.0)
@@ -298,11 +299,6 @@ def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest
     if not each:
         check_drawn(repeats, prompt.parameters or {}, one.name, model.info.name)
     return repeats, choices
-
-
-def _ways(wordings: int) -> str:
-    """In how many wordings a question is asked if it is asked in each of them."""
-    return f"{wordings} wordings" if wordings else "its only wording"
 
 
 def _renders(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest) -> Callable[[Question], Request]:
