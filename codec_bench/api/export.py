@@ -34,7 +34,6 @@ def export(
     form: str = "csv",
     out: str | os.PathLike[str] | IO[str] | None = None,
     summary: bool = False,
-    safe_csv: bool = False,
     system: str | None = None,
     metric: str | None = None,
 ) -> Exported:
@@ -42,11 +41,11 @@ def export(
 
     Args:
         run: a run, or its folder.
-        form: `csv`, `jsonl` or `parquet`; with `summary`: `csv`, `markdown` or `latex`; for the Hugging Face hub
+        form: `csv` (texts that a spreadsheet would take for formulas have an apostrophe in front), `jsonl` or `parquet`
+            (all texts as they are); with `summary`: `csv`, `markdown` or `latex`; for the Hugging Face hub
             `hf-eval-results` or `model-index`; for other harnesses `lm-eval`, `lmms-eval` or `inspect`.
         out: a file, or a stream of text; None gives the text back. Parquet needs a file.
         summary: write the table of systems and metrics in place of the scores.
-        safe_csv: put an apostrophe before texts that a spreadsheet would take for formulas.
         system: for the hub and other harnesses: the system. Needed where the run has several.
         metric: for the hub: only this metric.
 
@@ -62,9 +61,7 @@ def export(
     """
     if out is None:
         text = io.StringIO()
-        left = export(
-            run, form=form, out=text, summary=summary, safe_csv=safe_csv, system=system, metric=metric
-        ).left_out
+        left = export(run, form=form, out=text, summary=summary, system=system, metric=metric).left_out
         return Exported(left, text.getvalue())
     target = Path(out) if isinstance(out, (str, os.PathLike)) else out
     if form not in (*hugging_face.FORMATS, *harnesses.FORMATS):
@@ -72,10 +69,10 @@ def export(
             raise UserError(
                 f"--system and --metric are for {' and '.join(hugging_face.FORMATS)}", hint="leave them out"
             )
-        (export_summary if summary else export_run)(_opened(run), form, target, safe=safe_csv)
+        (export_summary if summary else export_run)(_opened(run), form, target)
         return Exported()
-    if summary or safe_csv:
-        raise UserError(f"--summary and --safe-csv are for tables, and the format is '{form}'", hint="leave them out")
+    if summary:
+        raise UserError(f"--summary is for tables, and the format is '{form}'", hint="leave it out")
     if form in hugging_face.FORMATS:
         return Exported(
             tuple(hugging_face.export_hugging_face(_opened(run), form, target, system=system, metric=metric))

@@ -56,11 +56,12 @@ def _check(
     from codec_bench.codecs import is_command_file
     from codec_bench.models import model_names
     from codec_bench.registry import Spec, declared_methods, is_own_code, load_attribute
-    from codec_bench.report.opened import open_run
     from codec_bench.store.record import DATABASE
 
     try:
         if os.path.isfile(os.path.join(name, DATABASE)):
+            from codec_bench.report.opened import open_run
+
             run = open_run(name)
             counts = run.counts()
             whole = counts["finished"] == counts["items"]

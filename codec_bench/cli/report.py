@@ -52,18 +52,15 @@ def report(
 
 def export(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
-    form: Annotated[str, typer.Option("--format", help="csv, jsonl or parquet; with --summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, lmms-eval or inspect.")] = "csv",
+    form: Annotated[str, typer.Option("--format", help="csv (texts that a spreadsheet would take for formulas have an apostrophe in front), jsonl or parquet (texts as they are); with --summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, lmms-eval or inspect.")] = "csv",
     out: Annotated[Path | None, typer.Option("--out", help="A file. Default: standard output (not for parquet).")] = None,
     summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics in place of the scores.")] = False,
-    safe_csv: Annotated[bool, typer.Option("--safe-csv", help="Put an apostrophe before texts that a spreadsheet would take for formulas.")] = False,
     system: Annotated[str | None, typer.Option("--system", help="For the hub and other harnesses: the system. Needed where the run has several.")] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="For the hub: only this metric.")] = None,
 ) -> None:  # fmt: skip
     """Write every score as a row, with --summary the table for a paper, or the results for a model's repository."""
     from codec_bench.api.export import export as write
 
-    left = write(
-        run, form=form, out=out or sys.stdout, summary=summary, safe_csv=safe_csv, system=system, metric=metric
-    ).left_out
+    left = write(run, form=form, out=out or sys.stdout, summary=summary, system=system, metric=metric).left_out
     if left:
         talk(f"left out, because they have no value: {', '.join(left)}")

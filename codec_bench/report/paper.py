@@ -57,22 +57,21 @@ class _Table:
     notes: Sequence[str]
 
 
-def export_summary(run: Run, form: str, out: Target, *, safe: bool = False) -> None:
+def export_summary(run: Run, form: str, out: Target) -> None:
     """Writes the summary of a run to a file, or to standard output.
 
     Args:
         form: `csv`, `markdown` or `latex`.
         out: the file or stream; None for standard output.
-        safe: whether a text in the CSV that a spreadsheet would take for a formula gets an apostrophe in front.
 
     Raises:
         UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
     """
-    check_format(form, FORMATS, f"format '{form}' for a summary", "without --summary: csv, jsonl or parquet", safe=safe)
+    check_format(form, FORMATS, f"format '{form}' for a summary", "without --summary: csv, jsonl or parquet")
     summary = summarise(run)
     with opened(out) as file:
         if form == "csv":
-            write_csv(file, COLUMNS, summary_rows(summary), safe=safe)
+            write_csv(file, COLUMNS, summary_rows(summary))
         else:
             file.write(summary_markdown(summary) if form == "markdown" else summary_latex(summary))
 

@@ -24,18 +24,17 @@ _CHUNK = 16384
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 
 
-def export_run(run: Run, form: str, out: Target, *, safe: bool = False) -> None:
+def export_run(run: Run, form: str, out: Target) -> None:
     """Writes the rows of a run to a file, or to standard output.
 
     Args:
         form: `csv`, `jsonl` or `parquet`.
         out: the file or stream; None for standard output. Parquet needs a file.
-        safe: as of `write_csv`.
 
     Raises:
         UserError: the format is unknown or does not fit the other arguments, or the file cannot be written.
     """
-    check_format(form, FORMATS, f"export format '{form}'", "with --summary: csv, markdown or latex", safe=safe)
+    check_format(form, FORMATS, f"export format '{form}'", "with --summary: csv, markdown or latex")
     if form == "parquet":
         if not isinstance(out, Path):
             raise UserError("parquet cannot be written to standard output", hint="give --out FILE.parquet")
@@ -44,25 +43,23 @@ def export_run(run: Run, form: str, out: Target, *, safe: bool = False) -> None:
         return
     with opened(out) as file:
         if form == "csv":
-            write_csv(file, COLUMNS, run.rows(), safe=safe)
+            write_csv(file, COLUMNS, run.rows())
         else:
             for row in run.rows():
                 file.write(json.dumps(row._asdict(), ensure_ascii=False) + "\n")
 
 
-def check_format(form: str, known: Sequence[str], what: str, otherwise: str, *, safe: bool) -> None:
-    """Refuses an unknown format, and cells that are safe for a spreadsheet in a format that spreadsheets do not read.
+def check_format(form: str, known: Sequence[str], what: str, otherwise: str) -> None:
+    """Refuses an unknown format.
 
     Args:
         known: the formats. what, otherwise: the format and the other way out, for the message.
 
     Raises:
-        UserError: there is no such format, or `safe` is set and the format is not `csv`.
+        UserError: there is no such format.
     """
     if form not in known:
         raise UserError(f"there is no {what}", hint=f"use one of {', '.join(known)}; {otherwise}")
-    if safe and form != "csv":
-        raise UserError(f"--safe-csv changes the cells of a CSV, and the format is '{form}'", hint="leave it out")
 
 
 @contextmanager
@@ -101,28 +98,33 @@ def drop_output() -> None:
         os.close(nowhere)
 
 
-def write_csv(file: IO[str], head: Sequence[str], rows: Iterable[Sequence[Any]], *, safe: bool = True) -> None:
-    """Writes a CSV whose numbers read back exactly. Lines end with a line feed.
+def write_csv(file: IO[str], head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Writes a CSV whose numbers read back exactly, and its texts by `without_apostrophe`. Lines end with a line feed.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe in front.
 
     Args:
         file: where to.
         head: the names of the columns.
         rows: texts, numbers, and None for an empty cell.
-        safe: whether a text that a spreadsheet would take for a formula gets an apostrophe in front. Only what is read back by
-            programs, such as the rows of a run, is written as it is.
     """
     # Before Python 3.13 a carriage return inside a text is quoted only if lines end with one as well.
     writer = csv.writer(_Lines(file), lineterminator="\r\n")
-    writer.writerows(map(_harmless, chain([head], rows)) if safe else chain([head], rows))
+    writer.writerows(map(_harmless, chain([head], rows)))
 
 
 def _harmless(row: Sequence[Any]) -> list[Any]:
-    return [f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in row]
+    return [f"'{cell}" if isinstance(cell, str) and _is_formula(cell) else cell for cell in row]
+
+
+def _is_formula(text: str) -> bool:
+    """Whether a spreadsheet would take a text for a formula; also one with apostrophes before it, so that a reader knows whose they are."""
+    return text.startswith(_FORMULA) or (text.startswith("'") and text.lstrip("'").startswith(_FORMULA))
 
 
 def without_apostrophe(cell: str) -> str:
-    """The text of a cell that was written safe for spreadsheets."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+    """The text of a cell as it was before it was written safe for spreadsheets."""
+    return cell[1:] if cell.startswith("'") and _is_formula(cell) else cell
 
 
 class _Lines:

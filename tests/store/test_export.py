@@ -32,7 +32,22 @@ from codec_bench.types import Audio, Sample, Score
 OWN = Path(__file__).parents[1] / "engine" / "assets" / "own_code.py"
 ASKED = "system,id,metric,value,status,reason,protocol,numerator,denominator,speaker,language,duration_s,text,transcript,detail,extra,suspect"
 FACTS = {"protocol": "m/1", "kind": "pair", "unit": "", "higher_is_better": True, "aggregate": "mean"}
-HOSTILE = ("=1+1", "@a", "-x", "a\rb", "c\nd", 'q"u,o"te', "tab\there", "'", "日本語 \u2028", "\tindented", " ")
+HOSTILE = (
+    "=1+1",
+    "@a",
+    "-x",
+    "a\rb",
+    "c\nd",
+    'q"u,o"te',
+    "tab\there",
+    "'",
+    "日本語 \u2028",
+    "\tindented",
+    " ",
+    "'=1",
+    "''@a",
+    "''",
+)
 
 
 @pytest.fixture(scope="module")
@@ -122,10 +137,11 @@ def silence_run(tmp_path_factory) -> Run:
     )  # fmt: skip
 
 
-def exported(run: Run, folder: Path, **options) -> list[dict[str, str]]:
-    export_run(run, "csv", folder / "x.csv", **options)
+def exported(run: Run, folder: Path) -> list[dict[str, str]]:
+    """The rows of an export, read as docs/export.md says: one apostrophe before what would be a formula is taken off."""
+    export_run(run, "csv", folder / "x.csv")
     with open(folder / "x.csv", newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+        return [{name: without_apostrophe(cell) for name, cell in row.items()} for row in csv.DictReader(file)]
 
 
 def bleu_of(counts: list[list[float]]) -> float:
@@ -299,21 +315,30 @@ def test_texts_read_back_exactly_whatever_they_hold(tmp_path):
         import pandas
 
         table = pandas.read_csv(tmp_path / "x.csv", keep_default_na=False, na_values=[""])
-        assert table.id.tolist() == table.text.tolist() == list(HOSTILE)
+        assert (
+            [without_apostrophe(cell) for cell in table.id]
+            == table.text.map(without_apostrophe).tolist()
+            == list(HOSTILE)
+        )
 
 
-def test_texts_that_look_like_formulas_can_be_made_harmless(tmp_path):
+def test_no_cell_of_an_export_is_a_formula(tmp_path, command):
+    """No switch is needed: a run whose ids, texts and answers come from somebody else is opened in a spreadsheet as it is exported."""
     samples = [Sample(text, None, text) for text in HOSTILE]
-    run = written(tmp_path / "run", [-1.0] * len(HOSTILE), samples=samples)
-    rows = exported(run, tmp_path, safe=True)
-    formulas = [text for text in HOSTILE if text[0] in "=+-@\t\r"]
-    assert len(formulas) == 4
+    run = written(tmp_path / "run", [-0.5] * len(HOSTILE), samples=samples)
+    code, _, _ = command("export", run.folder, "--out", tmp_path / "run.csv")
+    assert code == 0
+    with open(tmp_path / "run.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    formulas = [text for text in HOSTILE if text.lstrip("'")[:1] in ("=", "+", "-", "@", "\t", "\r")]
+    assert len(formulas) == 6
     assert [row["id"] for row in rows] == [f"'{text}" if text in formulas else text for text in HOSTILE]
-    assert {row["value"] for row in rows} == {"-1.0"}, "a number is never changed"
-    with pytest.raises(UserError, match="--safe-csv changes the cells of a CSV, and the format is 'jsonl'"):
-        export_run(run, "jsonl", None, safe=True)
+    assert {row["value"] for row in rows} == {"-0.5"}, "a number is never changed"
+    assert [
+        cell for row in rows for name, cell in row.items() if name not in NUMBERS and cell[:1] in tuple("=+-@")
+    ] == []
     file = io.StringIO()
-    write_csv(file, ["a"], [["+1"], [1.5], [None], ["\rx"]], safe=True)
+    write_csv(file, ["a"], [["+1"], [1.5], [None], ["\rx"]])
     assert file.getvalue() == 'a\n\'+1\n1.5\n""\n"\'\rx"\n'
 
 
@@ -453,24 +478,15 @@ def test_a_reader_that_has_read_enough_is_no_error(tmp_path):
         assert export.stderr.read() == ""
 
 
-def test_no_csv_holds_a_formula_unless_it_is_read_back_by_programs(tmp_path):
+def test_no_csv_holds_a_formula(tmp_path):
     file = io.StringIO()
     write_csv(file, ["=a", "b"], [["+1", -1.5], ["＝x", None], ["a=b", 2]])
     assert file.getvalue() == "'=a,b\n'+1,-1.5\n'＝x,\na=b,2\n"
     for cell in HOSTILE:
-        assert without_apostrophe(cell) == cell
         file = io.StringIO()
         write_csv(file, ["a"], [[cell]])
         ((written,),) = list(csv.reader(io.StringIO(file.getvalue(), newline="")))[1:]
         assert without_apostrophe(written) == cell
     package = Path(codec_bench.__file__).parent
     writers = [path for path in package.rglob("*.py") if "csv.writer(" in path.read_text("utf-8")]
-    exact = [
-        path
-        for path in package.rglob("*.py")
-        if "write_csv(" in path.read_text("utf-8") and "safe=" in path.read_text("utf-8")
-    ]
-    assert [path.name for path in writers] == ["export.py"] and {path.name for path in exact} == {
-        "export.py",
-        "paper.py",
-    }
+    assert [path.name for path in writers] == ["export.py"]

@@ -56,7 +56,7 @@ def align_coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, ab
 
     Its correlation says how well one delay explains the phases of these bands; it is 0 if there are too few.
     """
-    found = [_coherent(reference, estimate, rate_hz, round(about)) for about in {0.0, about_samples}]
+    found = [_coherent(reference, estimate, rate_hz, about) for about in {0, round(about_samples)}]
     return max(found, key=lambda one: one[1])[0]
 
 
@@ -87,7 +87,8 @@ def _coherent(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, about: 
 
 def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: int | None) -> Alignment:
     length = reference.shape[1]
-    size = 1 << (2 * length - 1).bit_length()
+    longest = min(longest, length - 1)
+    size = quick_size(length + longest + 1)
     spectra = [np.fft.rfft(signal.astype(np.float64), size) for signal in (reference, estimate)]
     if rate_hz is not None:
         spectra = [spectrum * _weights(size, rate_hz) for spectrum in spectra]
@@ -95,7 +96,6 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
     if power == 0.0:
         return Alignment(0.0, 0.0)
     cross = (np.conj(spectra[0]) * spectra[1]).sum(axis=0)
-    longest = min(longest, length - 1)
     # The largest value is looked for at quarters of samples: halfway between two samples the correlation of bright sounds
     # is largest in size with the wrong sign. From there Newton's method finds the place where it stops to change.
     near = np.fft.rfft(np.fft.irfft(cross, size)[np.arange(-longest, longest)])
@@ -108,6 +108,12 @@ def _align(reference: np.ndarray, estimate: np.ndarray, longest: int, rate_hz: i
         lag = float(np.clip(lag - slope / bend if bend else lag, best - 1 / _PARTS, best + 1 / _PARTS))
     peak = float((cross * np.exp(1j * turn * lag)).real.sum())
     return Alignment(lag, float(np.clip(peak / power, -1.0, 1.0)))
+
+
+def quick_size(least: int) -> int:
+    """The smallest even length from `least` on without a prime factor above 5, of which a transform is quick."""
+    powers = [3**n * 5**m for n in range(least.bit_length()) for m in range(least.bit_length()) if 3**n * 5**m <= least]
+    return min(odd << max(1, (-(-least // odd) - 1).bit_length()) for odd in powers)
 
 
 def _weights(size: int, rate_hz: int) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.checks import finding
-from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_envelopes, align_waves
+from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_envelopes, align_waves, quick_size
 from codec_bench.types import Audio
 
 DELAY = "hidden delay"
@@ -188,9 +188,12 @@ def _is_late(median: float, delays: list[float]) -> bool:
 
 def level_db(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
     """By how many dB `estimate` is louder than `reference`, both `(channels, samples)`: the median over bands, by energy."""
-    powers = [(np.abs(np.fft.rfft(signal.astype(np.float64))) ** 2).sum(axis=0) for signal in (reference, estimate)]
+    size = quick_size(reference.shape[1])
+    powers = [
+        (np.abs(np.fft.rfft(signal.astype(np.float64), size)) ** 2).sum(axis=0) for signal in (reference, estimate)
+    ]
     edges = np.geomspace(50.0, rate_hz / 2, _BANDS)
-    places = np.unique((edges / rate_hz * reference.shape[1]).astype(int))
+    places = np.unique((edges / rate_hz * size).astype(int))
     before, after = (np.add.reduceat(power, places) for power in powers)
     loud = before > 0
     change = 10 * np.log10(np.maximum(after[loud], 1e-12 * before[loud]) / before[loud])
