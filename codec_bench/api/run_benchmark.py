@@ -183,6 +183,7 @@ def run_benchmark(
     if dry_run:
         return _previewed(wanted, models, request, Path(out or "."))
     with _place(out, known, rescore or phase == "scores", request.running) as place:
+        request = replace(request, running=_announcing(place, request.running))
         for name in models:
             done, why = _of_model(name, wanted, place.path, request, purse)
             runs.update(done)
@@ -195,6 +196,7 @@ def run_benchmark(
             tuple((benchmark, name, str(error)) for benchmark, name, error in left_out),
             controls={key: run for key, run in runs.items() if key[2] != control.words},
         )
+        request.running.on_folder(place.path, place.words)
         write_overview(outcome)
         if not left_out and phase != "answers":
             mark_finished(place.path)
@@ -213,11 +215,25 @@ def _place(
 ) -> RunFolder:
     """The folder of a command. One that was named may be used by several commands at a time, with other models."""
     if out is not None:
-        place = named_folder(out, shared=True)
-    else:
-        place = own_folder("run", known, also_finished=also_finished or running.retry_failed)
-    running.on_folder(place.path, place.words)
-    return place
+        return named_folder(out, shared=True)
+    return own_folder("run", known, also_finished=also_finished or running.retry_failed)
+
+
+def _announcing(place: RunFolder, running: Running) -> Running:
+    """Tells the folder once, when the first thing is done in it: a command that is refused has none."""
+    told = False
+
+    def on_folder(folder: Path, words: str) -> None:
+        nonlocal told
+        if not told:
+            told = True
+            running.on_folder(folder, words)
+
+    def progress(*args: Any) -> None:
+        on_folder(place.path, place.words)
+        running.progress(*args)
+
+    return replace(running, on_folder=on_folder, progress=progress)
 
 
 def _check_no_loop() -> None:

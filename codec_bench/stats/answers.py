@@ -41,11 +41,7 @@ def answers_of(run: Run) -> Answers | None:
     served = _served(run)
     return Answers(
         asked=asked,
-        **(
-            {"each_wording": max(1, len(wordings_of(meta)))}
-            if (meta.get("config") or {}).get("prompts") == "each"
-            else {}
-        ),
+        each_wording=_each_wording(meta),
         draws=1 + max((draw for _, draw in draws_of(run).values()), default=0),
         failed={name: count for name, count in sorted(status.items()) if name != "ok"},
         cached=int(cached),
@@ -65,6 +61,13 @@ def answers_of(run: Run) -> Answers | None:
         latency_s=_spread(run, "latency_s"),
         first_s=_spread(run, "first_s"),
     )
+
+
+def _each_wording(meta: Mapping[str, Any]) -> int:
+    """In how many wordings each question was asked; untold unless each was asked for."""
+    if (meta.get("config") or {}).get("prompts") != "each":
+        return UNTOLD
+    return max(1, len(wordings_of(meta)))
 
 
 def wordings_text(count: int) -> str:

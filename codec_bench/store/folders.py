@@ -91,6 +91,8 @@ class RunFolder:
                     self.path.rmdir()  # others may be using it, so that only an empty one is removed
                 elif not held:
                     shutil.rmtree(self.path)
+                    if self.is_own:
+                        self.path.parent.rmdir()  # unless it holds other runs
         if self.lock is not None:
             self.lock.release()
 

@@ -233,7 +233,8 @@ def check_benchmark(recipe: Recipe) -> None:
         pq.write_table(pa.table({name: [""] for name in sorted(columns)}), Path(folder) / "data" / f"{SPLIT}-0.parquet")
         file = Path(folder) / "benchmark.yaml"
         file.write_text(benchmark_text(recipe, [], 1), encoding="utf-8")
-        (Path(folder) / "README.md").write_text(recipe.title, encoding="utf-8")
+        front = yaml_text({"pretty_name": recipe.full_title})  # the hub's library warns of a card that begins otherwise
+        (Path(folder) / "README.md").write_text(f"---\n{front}---\n", encoding="utf-8")
         found = validate_benchmark(str(file))
     if found:
         raise UserError(

@@ -81,9 +81,13 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
 
 
 def _primary(entry: Entry, order: Sequence[tuple[str, str]]) -> int | None:
-    """The number of the column by which a leaderboard is sorted at first: the primary metric of the benchmark."""
+    """The number of the column by which a leaderboard is sorted at first: the primary metric of the benchmark, or the only metric."""
     name = (entry["benchmark"] or {}).get("primary")
-    return order.index((name, entry["metrics"][name]["protocol"])) if name in entry["metrics"] else None
+    if name in entry["metrics"]:
+        return order.index((name, entry["metrics"][name]["protocol"]))
+    ranking = [c for c, (metric, _) in enumerate(order) if metric != "bitrate"]
+    alone = len(ranking) == 1 and entry["metrics"].get(order[ranking[0]][0], {}).get("higher_is_better") is not None
+    return ranking[0] if alone else None
 
 
 def _has_front(board: Mapping[str, Any]) -> bool:

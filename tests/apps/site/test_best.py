@@ -67,9 +67,20 @@ def test_the_pages_name_suspects_and_systems_without_numbers(tmp_path, browser):
     made = site([first.folder, second.folder], out=tmp_path / "site")
     open_page(browser, made.folder / "index.html")
     assert texts(browser, ".banner li") == ["gone failed on all 19 items of second, so it has no numbers."]
+    states = {"second": "finished; gone failed on every item", "first": "finished"}
+    found = browser.execute_script(
+        "return [...document.querySelectorAll('tr')].map((tr) => [...tr.children].map((cell) => cell.innerText))"
+    )
+    assert {row[0]: row[3] for row in found if row[0] in states} == states
     (key,) = (board["key"] for board in SiteFolder(made.folder).read_data("index")["boards"])
     go(browser, f"#/board/{key}")
-    assert [name.split("\n")[0] for name in texts(browser, "tr:has(td.best) th")] == ["c", "d"]
+    order = [name.split("\n")[0] for name in texts(browser, "#board-table tbody th")]
+    opens = zip(order, ("side", "few", "d", "c", "a", "b"))
+    assert all(name.startswith(begin) for name, begin in opens), "it opens in the order of its only metric"
+    assert browser.execute_script(
+        "return document.querySelector('#board-table th[aria-sort=descending]').innerText"
+    ).startswith("m")
+    assert [name.split("\n")[0] for name in texts(browser, "tr:has(td.best) th")] == ["d", "c"]
     assert any("suspect: side information" in name for name in texts(browser, "#board-table tbody th"))
     assert f"side is suspect: side information is suspect: {FINDING['found']}" in texts(browser, ".remarks li")
     # Both are cheaper than the others and have better values, and yet the front begins with the cheapest of the others.

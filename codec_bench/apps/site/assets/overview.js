@@ -13,7 +13,14 @@ const boardRows = (boards) =>
   ]);
 const BOARD_HEADS = ["Leaderboard", "Of", right("Samples"), right("Systems"), right("Runs"), right("Metrics"), "Newest run"];
 
-const runRows = (runs) => runs.map(([key, name, board, date, state]) => [runLink(key, name), el("a", { href: address("board", index.boards[board].key) }, boardTitle(index.boards[board])), moment(date), state === "finished" ? "finished" : el("span", { class: "status flagged" }, `not finished: ${state}`)]);
+/** The state of a run in words, with the systems that failed on every item. */
+const stateOf = (key, state) => {
+  const lost = (index.lost ?? []).filter(([run]) => run === key).map(([, , system]) => system);
+  if (state === "finished" && !lost.length) return "finished";
+  return el("span", { class: "status flagged" }, [state === "finished" ? state : `not finished: ${state}`, ...(lost.length ? [`${lost.join(", ")} failed on every item`] : [])].join("; "));
+};
+
+const runRows = (runs) => runs.map(([key, name, board, date, state]) => [runLink(key, name), el("a", { href: address("board", index.boards[board].key) }, boardTitle(index.boards[board])), moment(date), stateOf(key, state)]);
 const RUN_HEADS = ["Run", "Leaderboard", "Finished", "State"];
 
 view("", async (box, _, state) => {
