@@ -106,7 +106,7 @@ def test_export(command, run, tmp_path, more):
 def test_what_export_refuses(run):
     with pytest.raises(UserError, match="--metric is for"):
         export(run, form="lm-eval", metric="si_sdr")
-    with pytest.raises(UserError, match="are for tables"):
+    with pytest.raises(UserError, match="is for tables"):
         export(run, form="lm-eval", summary=True)
     with pytest.raises(UserError, match="--system and --metric are for"):
         export(run, system="opus-12k")
