@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codec_bench.audio.resample import SIGNALS
-from codec_bench.codecs import require_weights
+from codec_bench.codecs import require_codec, require_weights
 from codec_bench.engine.stage import StageSpec
 from codec_bench.engine.systems import System, check_different, named, read_systems
 from codec_bench.errors import UnknownName, UserError
@@ -114,6 +114,9 @@ def build_plan(
         known = [name for system in rows for name in (system.name, system.asked)]
         raise UnknownName("codec or feature in this run", unused[0], [*features, *known])
     if missing := [*missing, *_codec_weights_missing(rows)]:
+        for system in rows:
+            if system.stage is not None and system.codec is not None:
+                require_codec(system.codec, system.asked)  # fetching weights would not help a codec that does not exist
         raise WeightsMissing(missing)
     signals = [m for m in built.values() if m.signals]
     estimate_rates = {m.rate_hz or NATIVE for m in signals} | {features[f].rate_hz for f in estimate_features}

