@@ -11,6 +11,7 @@ from codec_bench.store.judge_tests import HEARING
 
 DEAF = ("silence", "pitch", "noise", "loudness", "word", "cut-speech", "reversed-speech")
 """The kinds that a judge which hears half does not hear."""
+SEED = 0
 SMALL = {"parts": "sounds"}
 MARKS = {"parts": "texts", "rubrics": "absolute-1-5"}
 BOTH_ORDERS = {"parts": "texts", "rubrics": "air-bench-chat"}
@@ -26,9 +27,9 @@ def perfect(judge):
 
 
 def coin(judge):
-    draws = random.Random(5)
-    judge.hear = lambda put: draws.random() < 0.5
-    judge.mark = lambda put, text: draws.random()
+    # Another toss each time that it is asked, whatever was asked in between.
+    judge.hear = lambda put: tossed(SEED, put.text, put.unit, put.asked)
+    judge.mark = lambda put, text: random.Random(repr((SEED, put.text, text, put.asked))).random()
 
 
 def always_yes(judge):
