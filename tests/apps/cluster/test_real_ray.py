@@ -237,7 +237,7 @@ def until(true, said):
 @pytest.mark.parametrize("gone", ["raylet", "gcs_server"])
 def test_an_actor_is_replaced_and_a_cluster_that_is_gone_ends_the_run_in_a_sentence(tmp_path, gone):
     """The raylets are lost, and in the other case the head node's server as well. Another cluster goes on."""
-    data, out, said = corpus(tmp_path / "data", 4), tmp_path / "run", tmp_path / "said.txt"
+    data, out, said = corpus(tmp_path / "data", 12), tmp_path / "run", tmp_path / "said.txt"
     first = Raylets(1)
     try:
         driver = begin(first, data, out, "--shards=12", program=SOON.format(GONE[gone][0]))
@@ -256,7 +256,7 @@ def test_an_actor_is_replaced_and_a_cluster_that_is_gone_ends_the_run_in_a_sente
     finally:
         first.close()
     last = said.read_text()
-    assert re.search(GONE[gone][1] + r"; [1-9]\d* of 256 items are finished and kept in", last), last[-3000:]
+    assert re.search(GONE[gone][1] + r"; [1-9]\d* of 768 items are finished and kept in", last), last[-3000:]
     assert "the same command goes on" in last and "Traceback" not in last
     kept = {path: path.stat().st_mtime_ns for path in out.glob("parts/*/part.json")}
     assert kept
