@@ -255,9 +255,9 @@ async def _all(work: Sequence[_Asked], at_once: int, progress: Tell, tell: Calla
     places, writing, done = asyncio.Semaphore(at_once), asyncio.Semaphore(1), 0
     jobs = [(one, talk) for one in work for talk in one.talks if one.replayed is None or talk.id in one.replayed]
     # What is wrong in a sound is said before anything is asked.
-    users = [(one, one.user(talk)) for one, talk in jobs]
+    seconds = [(one, one.user(talk).least_s()) for one, talk in jobs]
     for one in work:
-        if words := price_before(one.system, one.model, [user for asked, user in users if asked is one]):
+        if words := price_before(one.system, one.model, [least_s for asked, least_s in seconds if asked is one]):
             tell(words)
     for one in work:
         await one.model.start()

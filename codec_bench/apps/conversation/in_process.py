@@ -98,7 +98,7 @@ class _Streamed(_Line):
             await self._steps()
         except Exception as error:
             # A user's own model may raise anything. The session has failed by it, and the others go on.
-            self._out.put_nowait(GivenUp(f"the model failed: {type(error).__name__}: {error}"))
+            self._out.put_nowait(_failed(error))
 
     async def _steps(self) -> None:
         await self._there.wait()
@@ -168,13 +168,18 @@ class _Turns(_Line):
             self._answer = asyncio.create_task(self._say(np.concatenate(self._asked)))
 
     async def _say(self, samples: np.ndarray) -> None:
-        turn = Message("user", (Clip(Audio(samples[None], RATE_HZ), f"turn {self._number}"),))
         try:
-            told = (Message("system", (self.instructions,)),) if self.instructions else ()
-            response, sound = await self.cascade.spoken(f"turn-{self._number}", (*told, *self._history, turn))
+            await self._spoken(samples)
         except GivenUp as trouble:
             self._out.put_nowait(trouble)
-            return
+        except Exception as error:
+            # As in `_Streamed._run`.
+            self._out.put_nowait(_failed(error))
+
+    async def _spoken(self, samples: np.ndarray) -> None:
+        turn = Message("user", (Clip(Audio(samples[None], RATE_HZ), f"turn {self._number}"),))
+        told = (Message("system", (self.instructions,)),) if self.instructions else ()
+        response, sound = await self.cascade.spoken(f"turn-{self._number}", (*told, *self._history, turn))
         said = (response.text,) if response.text else (Clip(sound),)
         self._history = (*self._history, turn, Message("assistant", said))
         signal = _int16(to_signal(sound, self.cascade.heard_hz))
@@ -326,6 +331,10 @@ class Cascade(InProcess):
         if sound is None:
             raise GivenUp("the model gave no sound")
         return response, sound
+
+
+def _failed(error: Exception) -> GivenUp:
+    return GivenUp(f"the model failed: {type(error).__name__}: {error}")
 
 
 def _there(response: Response, what: str) -> Response:

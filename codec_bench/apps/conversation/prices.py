@@ -6,23 +6,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codec_bench.apps.conversation.session import Session
-from codec_bench.apps.conversation.user import User
 from codec_bench.models.endpoints.remote import RemoteModel
 
 
-def price_before(name: str, model: Any, users: Sequence[User]) -> str:
+def price_before(name: str, model: Any, seconds: Sequence[float]) -> str:
     """What sessions with a model will cost at least, as a sentence; empty for a model without prices.
 
-    The sound of a session is sent as long as it lasts, and that depends on the answers.
+    `seconds` are those that each session sends at least. The sound of a session is sent as long as it lasts, and that depends on the answers.
     """
-    if not isinstance(model, RemoteModel) or not model.prices.known or not users:
+    if not isinstance(model, RemoteModel) or not model.prices.known or not seconds:
         return ""
-    sound_s = sum(user.least_s() for user in users)
+    sound_s = sum(seconds)
     least, _, unknown = model.prices.bounds(sound_s=sound_s, text_bytes=0, characters=0, most_tokens=None, speaks=True)
     missing = ", ".join(dict.fromkeys([*unknown, "how long answers are"]))
     day = model.prices.date or "an unknown day"
     return (
-        f"{name}: {len(users)} sessions with at least {sound_s:.0f} s of sent sound will cost at least {least:.2g} USD by the prices of "
+        f"{name}: {len(seconds)} sessions with at least {sound_s:.0f} s of sent sound will cost at least {least:.2g} USD by the prices of "
         f"{day}; not known: {missing}"
     )
 

@@ -76,18 +76,22 @@ class Sounds:
         self._read: dict[str, np.ndarray] = {}
 
     def get(self, name: str) -> np.ndarray:
-        """A sound, one channel of float32.
+        """A sound, one channel of float32, which is kept. Raises as `read`."""
+        if name not in self._read:
+            self._read[name] = self.read(name)
+        return self._read[name]
+
+    def read(self, name: str) -> np.ndarray:
+        """As `get`, and not kept.
 
         Raises:
             UserError: there is no such sound, or it cannot be read.
         """
-        if name not in self._read:
-            try:
-                audio = Audio.read(self._ids[name].audio if name in self._ids else self._path(name))
-            except AudioError as error:
-                raise UserError(f"the sound '{name}' of the script cannot be read: {error.message}") from None
-            self._read[name] = to_signal(audio, self.rate_hz)
-        return self._read[name]
+        try:
+            audio = Audio.read(self._ids[name].audio if name in self._ids else self._path(name))
+        except AudioError as error:
+            raise UserError(f"the sound '{name}' of the script cannot be read: {error.message}") from None
+        return to_signal(audio, self.rate_hz)
 
     def _path(self, name: str) -> str:
         path = self.folder / os.path.expanduser(name)
@@ -257,7 +261,7 @@ def recorded_user(talk: Conversation, sounds: Sounds, frame_samples: int) -> Kep
     Raises:
         UserError: the recording cannot be read, or nothing is said where the script says so.
     """
-    signal = sounds.get(talk.recording or "")
+    signal = sounds.read(talk.recording or "")  # each recording is sent once
     track = _int16(np.pad(signal, (0, -signal.size % frame_samples)))
     speech = speech_of_user(signal, sounds.rate_hz)
     events = []

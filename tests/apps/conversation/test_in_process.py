@@ -47,6 +47,8 @@ class Slowly(Model):
         except asyncio.CancelledError:
             self.given_up += 1
             raise
+        if self.fails == "raises":
+            raise RuntimeError("it is broken")
         if self.fails:
             return Response.failed("it is broken")
         if request.wants == "text":
@@ -172,8 +174,10 @@ def test_another_model_reads_the_answer(held):
 def test_a_model_that_fails_fails_its_session_alone(held):
     session = held(Cascade(Slowly(fails=True), None, TurnEnd.parse("energy:0.5")), TURN)
     assert (session.status, session.reason) == ("failed", "the answer failed: it is broken")
-    session = held(Streaming(Repeats(fails_at=60)), TURN)
-    assert (session.status, session.reason) == ("failed", "the model failed: RuntimeError: it is broken")
+    raises = Cascade(Slowly(fails="raises"), None, TurnEnd.parse("energy:0.5"))
+    for line in (raises, Streaming(Repeats(fails_at=60))):
+        session = held(line, TURN)
+        assert (session.status, session.reason) == ("failed", "the model failed: RuntimeError: it is broken")
 
 
 def test_a_model_that_hears_and_speaks_at_once(held):
