@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
@@ -211,15 +211,18 @@ def begun_fingerprint(folder: str | os.PathLike[str]) -> dict[str, Any]:
     return found
 
 
-def run_folders(folder: str | os.PathLike[str]) -> list[Path]:
-    """The run folders at or under a folder.
+def run_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The run folders at or under a folder, or at or under each of several.
 
     Raises:
-        UserError: there are none.
+        UserError: there are none in one of them.
     """
-    found = sorted(path.parent for path in Path(folder).rglob(DATABASE))
-    if not found:
-        raise UserError(
-            f"'{folder}' is not a run folder and holds none", hint="name the folder that the run was given as --out"
-        )
-    return found
+    out = []
+    for folder in [folders] if isinstance(folders, (str, os.PathLike)) else folders:
+        found = sorted(path.parent for path in Path(folder).rglob(DATABASE))
+        if not found:
+            raise UserError(
+                f"'{folder}' is not a run folder and holds none", hint="name the folder that the run was given as --out"
+            )
+        out += found
+    return out

@@ -100,9 +100,7 @@ def judge_compare(
             f"{len(named)} judges were named; expected the old one and the new one", hint="--judge OLD --judge NEW"
         )
     old, new = (judge_label(one, given.get(one)) for one in named)
-    folders = [
-        found for one in ([runs] if isinstance(runs, (str, os.PathLike)) else runs) for found in run_folders(Path(one))
-    ]
+    folders = run_folders(runs)
     own = {Path(name).name: name for name in names(benchmark or "")}
     marks: dict[str, list[Mark]] = defaultdict(list)
     kinds: dict[tuple[str, str], Mapping[str, str]] = {}

@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from codec_bench.benchmark.baselines import label_of_run
@@ -117,9 +116,7 @@ def judge_strengths(
         >>> [(found.system, round(found.points)) for found in one.found.systems]  # 8 wins, 3 losses and a tie
         [('wordy', 85), ('brief', -85)]
     """
-    folders = [
-        found for one in ([runs] if isinstance(runs, (str, os.PathLike)) else runs) for found in run_folders(Path(one))
-    ]
+    folders = run_folders(runs)
     labels: dict[str, str] = {}
     held: dict[_Of, list[_Verdicts]] = defaultdict(list)
     for folder in folders:
