@@ -45,8 +45,36 @@ def _failures(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return {"items": sum(whole), "scores": sum(scores), "reasons": list(reasons)}
 
 
+def _row(
+    base: Path,
+    folder: Path,
+    facts: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    system: str,
+    entry: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The row of one system of a run, whose folder is named from `base`."""
+    mine = [reason for reason in summary["failures"]["reasons"] if reason["system"] == system]
+    return {
+        "benchmark": facts["name"],
+        "model": system,
+        "folder": os.path.relpath(folder, base),
+        "category": facts.get("category"),
+        "primary": facts.get("primary"),
+        "metrics": entry["metrics"],
+        "failures": _failures(mine),
+        "answers": summary.get("answers"),
+        "published": facts.get("published", []),
+        **{name: summary[name] for name in ("rows", "control", "controls") if name in summary},
+    }
+
+
 def write_overview(outcome: Outcome) -> None:
-    """Writes `summary.json` with a row for each benchmark and system of all runs in the folder."""
+    """Writes `summary.json` with a row for each benchmark and system of all runs in the folder.
+
+    Raises:
+        UserError: the summary of one of the runs is damaged.
+    """
     rows: list[dict[str, Any]] = []
     for folder in run_folders(outcome.folder):
         run = Run(folder)
@@ -55,24 +83,17 @@ def write_overview(outcome: Outcome) -> None:
         if facts is None or not written.is_file():
             continue
         summary = read_json(written)
-        if not {"systems", "failures"} <= summary.keys():
-            raise UserError(f"'{written}' is not the summary of a run", hint="delete it and run its command again")
-        for system, entry in summary["systems"].items():
-            mine = [reason for reason in summary["failures"]["reasons"] if reason["system"] == system]
-            rows.append(
-                {
-                    "benchmark": facts["name"],
-                    "model": system,
-                    "folder": os.path.relpath(folder, outcome.folder),
-                    "category": facts.get("category"),
-                    "primary": facts.get("primary"),
-                    "metrics": entry["metrics"],
-                    "failures": _failures(mine),
-                    "answers": summary.get("answers"),
-                    "published": facts.get("published", []),
-                    **{name: summary[name] for name in ("rows", "control", "controls") if name in summary},
-                }
-            )
+        try:
+            for system, entry in summary["systems"].items():
+                row = _row(outcome.folder, folder, facts, summary, system, entry)
+                for read in (metrics_of, answers_of, rows_of, controls_of, failures_of):
+                    read(row)
+                rows.append(row)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise UserError(
+                f"'{written}' is not the summary of a run: {type(error).__name__}: {error}",
+                hint="delete it and run its command again",
+            ) from error
     left_out = [{"benchmark": b, "model": m, "reason": why} for b, m, why in outcome.left_out]
     write_json(outcome.folder / "summary.json", {"schema": 1, "benchmarks": rows, "left_out": left_out})
 
