@@ -23,6 +23,10 @@ _ELSEWHERE = ("revision",)
 """What says where data came from and not what they are; `rows` is of their content."""
 HALF = "half precision"
 _HALVES = ("float16", "bfloat16")
+_QUESTIONS = (
+    "SELECT COALESCE(q.draw_of, p.id), q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number "
+    "WHERE COALESCE(q.draw, 0) = 0 ORDER BY 1"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +82,21 @@ def identity_of(run: Run) -> Identity:
     shuffled = asked.get("choices", GIVEN) != GIVEN
     control = control_of(run)
     other_texts = shuffled or (control is not None and control.sound == ANOTHER)
-    questions = (
-        "SELECT COALESCE(q.draw_of, p.id), q.fields, q.expected FROM questions q JOIN samples p ON p.number = q.number "
-        "WHERE COALESCE(q.draw, 0) = 0 ORDER BY 1"
-    )
     return Identity(
         data=data_hash(asked) if "data" in asked else None,
         # Options in another order are other texts of the same questions, and the sounds of other items are named in them.
-        rows=None if other_texts else hashed([list(row) for row in run.query(questions)]),
+        rows=None if other_texts else hashed([list(row) for row in run.query(_QUESTIONS)]),
         prompt=hashed(asked["prompt"]) if "prompt" in asked else None,
         reading=hashed(scored["postprocess"]) if "postprocess" in scored else None,
         choices=hashed(asked.get("choices", GIVEN)) if asked else None,
         precision=HALF if half else "",
         control=None if control is None else control.words,
     )
+
+
+def question_hashes(run: Run) -> dict[str, str]:
+    """What each question of a run was with its expected answer, by its id."""
+    return {id: hashed([fields, expected]) for id, fields, expected in run.query(_QUESTIONS)}
 
 
 def data_hash(asked: Mapping[str, Any]) -> str:

@@ -11,17 +11,20 @@ Conventions
     Where a benchmark says how its own toolkit counts failures, a cell follows that rule.
     A column holds one thing: the benchmark of its definition, with the questions that most of the runs asked. A run whose data,
     prompt, reading, order of options or precision is another, or that holds a part of the questions, gives a row of its own,
-    whose name says so and which is in no rank. Where data were a copy of a repository at no commit that is known, and no run from
-    the repository itself asked the same questions, the name says so too.
+    whose name says so and which is in no rank. A part is another benchmark too where a question that it shares with the column is another.
+    Where data were a copy of a repository at no commit that is known, and no run from the repository itself asked the same
+    questions, the name says so too. Runs from the repository say what the questions are; of copies that disagree, as many of each,
+    none is in a rank.
     A later run of the same thing replaces the values of an earlier one.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
 from math import isfinite
 from typing import NamedTuple
 
@@ -35,7 +38,7 @@ from codec_bench.report.breakdown.rows import subsets_of
 from codec_bench.report.numbers import rows_text
 from codec_bench.report.opened import open_run
 from codec_bench.stats.controls import Controlled
-from codec_bench.stats.identity import identity_of
+from codec_bench.stats.identity import identity_of, question_hashes
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary, Subset, Summary
@@ -51,6 +54,7 @@ class _Asked:
     """What a run is of its benchmark.
 
     Args:
+        folder: of the run.
         rows: the hash of its questions, or None if the record does not hold them.
         apart: in what it is another benchmark, such as `other prompt`.
         part: how many questions it holds, where these are not all; else "".
@@ -58,6 +62,7 @@ class _Asked:
         copied: whether its data are a copy of a repository at no known commit, so that the record does not say whether they are its.
     """
 
+    folder: str
     rows: str | None
     apart: tuple[str, ...]
     part: str
@@ -67,9 +72,14 @@ class _Asked:
     copied: bool
 
     @property
+    def whole(self) -> bool:
+        """Whether it holds all questions."""
+        return not (self.part or self.limited or self.unfinished)
+
+    @property
     def settles(self) -> bool:
-        """Whether its questions may be those of a column."""
-        return self.rows is not None and not (self.apart or self.part or self.limited or self.unfinished)
+        """Whether its questions may be those of a column, or of a part of it."""
+        return self.rows is not None and not self.apart
 
 
 class _Found(NamedTuple):
@@ -173,15 +183,16 @@ def own_rows(
         values = list(_values(run, rules.columns, variants, definitions))
         ignored += [] if values else [str(place)]
         every += values
-    settled = _settled(every)
+    settled, questions = _settled(every), cache(_questions)
     known = {(one.column.name, one.asked.rows) for one in every if not one.asked.copied}
     several = _rated_by_several(every)
     reads = {} if published else _most_readers(every)
     rows: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Values] = {}
     for value in every:
         asked, rater, system = value.asked, value.rater, tuple[str, ...](value.system)
-        other = asked.settles and asked.rows != settled[value.column.name, value.system[1]]
-        apart = (_OTHER_DATA,) if other else asked.apart
+        holds = settled.get((value.column.name, value.system[1]))
+        other = asked.settles and _is_other(asked, holds, questions)
+        apart = ((_OTHER_DATA if holds else _DISPUTED),) if other else asked.apart
         if rater is not None and not value.rated:
             system = (*system, f"read by {rater.name}; {rater.tested}")
             if reads.get((value.column.name, value.system[1])) != rater.key:
@@ -214,16 +225,42 @@ def _most_readers(found: Sequence[_Found]) -> dict[tuple[str, str], RaterKey]:
 
 
 _OTHER_DATA, _COPIED, _OTHER_JUDGE = "other data", "own copy of the data", "other judge"
+_DISPUTED = "copies of the data that disagree"
 
 
-def _settled(found: Sequence[_Found]) -> dict[tuple[str, str], str]:
-    """The questions of each column, by the way to run it: those that most systems were asked, or the latest of equally many."""
-    systems: dict[tuple[str, str], dict[str, set[str]]] = {}
+def _settled(found: Sequence[_Found]) -> dict[tuple[str, str], _Asked | None]:
+    """Who says what the questions of a column are, by the way to run it; None where nobody does.
+
+    It is a run from the repository, or else of a copy; one that holds all of them, or else a part. Of these it is one that asked
+    what most systems were asked, or the latest of equally many. Between copies of which equally many disagree nothing is settled.
+    """
+    systems: dict[tuple[str, str], dict[str, tuple[_Asked, set[str]]]] = {}
     for one in found:
-        if (rows := one.asked.rows) is not None and one.asked.settles:
+        if one.asked.settles:
             asked = systems.setdefault((one.column.name, one.system[1]), {})
-            asked[rows] = asked.pop(rows, set()) | {one.system[0]}  # what is asked again stands last
-    return {key: max(reversed(asked), key=lambda rows: len(asked[rows])) for key, asked in systems.items()}
+            before, named = asked.pop(str(one.asked.rows), (one.asked, set[str]()))
+            sure = one.asked if before.copied else before
+            asked[str(one.asked.rows)] = sure, named | {one.system[0]}  # what is asked again stands last
+    settled: dict[tuple[str, str], _Asked | None] = {}
+    for key, asked in systems.items():
+        ranks = [(not one.copied, one.whole, len(named)) for one, named in asked.values()]
+        best, *others = [one for (one, _), rank in zip(asked.values(), ranks) if rank == max(ranks)][::-1]
+        settled[key] = None if others and best.copied and best.whole else best
+    return settled
+
+
+def _is_other(asked: _Asked, settled: _Asked | None, questions: Callable[[str], Mapping[str, str]]) -> bool:
+    """Whether the questions of a run are not those of its column; of a part of them, those that both hold are compared."""
+    if settled is None:
+        return asked.whole
+    if asked.rows == settled.rows or (asked.whole and settled.whole):
+        return asked.rows != settled.rows
+    known = questions(settled.folder)
+    return any(known.get(id, question) != question for id, question in questions(asked.folder).items())
+
+
+def _questions(folder: str) -> Mapping[str, str]:
+    return question_hashes(open_run(folder))
 
 
 def _definition(name: str) -> Benchmark | None:
@@ -247,7 +284,7 @@ def _asked(run: Run, one: Benchmark, rerouted: bool) -> _Asked:
     asked = (meta.get("fingerprint") or {}).get("asked") or {}
     copied = "revision" in asked and asked["revision"] is None and one.data.path is None
     apart = tuple(other_than_defined(run, one))
-    return _Asked(identity_of(run).rows, apart, part, limited, unfinished, rerouted, copied)
+    return _Asked(str(run.folder), identity_of(run).rows, apart, part, limited, unfinished, rerouted, copied)
 
 
 def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> Row:

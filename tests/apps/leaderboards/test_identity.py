@@ -175,28 +175,75 @@ def test_a_folder_named_like_a_benchmark_of_a_shipped_board_stands_beside_its_co
     assert row.name == "echo (other data, other prompt, other reading, 8 of 2,610 questions)"
 
 
-def test_a_copy_of_data_at_no_known_commit_is_marked_unless_another_run_asked_the_same_questions(tmp_path, run):
+@pytest.fixture
+def swapped(tmp_path):
+    """Makes a mirror of another one whose labels, the cells of this column, stand in another order."""
+
+    def make(mirror, column):
+        (file,) = mirror.rglob("*.parquet")
+        rows = pq.read_table(file).to_pandas()
+        rows[column] = list(rows[column])[::-1]
+        copy = tmp_path / "swapped" / file.relative_to(mirror)
+        copy.parent.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pandas(rows, schema=pq.read_schema(file), preserve_index=False), copy)
+        return tmp_path / "swapped"
+
+    return make
+
+
+def test_copies_of_data_at_no_known_commit_are_marked_and_ranked_by_no_vote_between_two(tmp_path, run, swapped):
     pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
-    miniature.build("audio-mnist", tmp_path / "mirror")
+    mirror = miniature.build("audio-mnist", tmp_path / "mirror")
     column = {"name": "C", "benchmark": "audio-mnist", "metric": "accuracy[label]", "counts": "score"}
     board = tmp_path / "board.yaml"
     board.write_text(yaml.safe_dump({"version": 1, "summary": "Mine.", "columns": [column]}))
-    run("audio-mnist", "copy", data=str(tmp_path / "mirror"), given={"says": "7"})
-    (row,) = leaderboard(str(board), [tmp_path / "runs"]).rows
-    assert (row.name, row.apart) == ("echo (own copy of the data)", ())
-    (folder,) = (tmp_path / "mirror").rglob("*.parquet")
-    swapped = pq.read_table(folder).to_pandas()
-    swapped["Digit"] = list(swapped["Digit"])[::-1]
-    copy = tmp_path / "swapped" / folder.relative_to(tmp_path / "mirror")
-    copy.parent.mkdir(parents=True)
-    pq.write_table(pa.Table.from_pandas(swapped, schema=pq.read_schema(folder), preserve_index=False), copy)
-    run("audio-mnist", "swapped", data=str(tmp_path / "swapped"), given={"says": "7"})
-    names = {row.name: row.compared for row in leaderboard(str(board), [tmp_path / "runs"]).rows}
-    assert names == {"echo (own copy of the data)": True, "echo (other data)": False}
+    names = lambda: {row.name: row.compared for row in leaderboard(str(board), [tmp_path / "runs"]).rows}  # noqa: E731
+    run("audio-mnist", "copy", data=str(mirror), given={"says": "7"})
+    assert names() == {"echo (own copy of the data)": True}
+    run("audio-mnist", "swapped", data=str(swapped(mirror, "Digit")), given={"says": "7"})
+    assert names() == {"echo (copies of the data that disagree)": False}
+    run("audio-mnist", "third", name="third", data=str(mirror), given={"says": "7"})
+    assert names() == {
+        "echo (own copy of the data)": True,
+        "echo (other data)": False,
+        "third (own copy of the data)": True,
+    }
     boards = [
         describe_run(open_run(run_folders(tmp_path / "runs" / name)[0]))["board"]["key"] for name in ("copy", "swapped")
     ]
     assert boards[0] != boards[1]
+
+
+def test_what_was_asked_from_the_repository_settles_against_more_copies(tmp_path, run, swapped):
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    mirror = miniature.build("meld-emo", tmp_path / "mirror")
+    other = swapped(mirror, "Emotion")
+    (card,) = mirror.rglob("README.md")
+    commit = card.parent / ".cache" / "huggingface" / "download" / "README.md.metadata"
+    commit.parent.mkdir(parents=True)
+    commit.write_text(f"{'0' * 40}\n", "utf-8")  # as a download leaves it
+    run("meld-emo", "true", name="true", data=str(mirror), given={"says": "neutral"})
+    for name in ("one", "two"):
+        run("meld-emo", name, name=name, data=str(other), given={"says": "neutral"})
+    rows = [row for row in leaderboard("ultraeval-understanding", [tmp_path / "runs"]).rows if not row.published]
+    assert {row.name: row.apart for row in rows} == {
+        "true (6 of 2,610 questions)": (),
+        **{f"{name} (other data, 6 of 2,610 questions)": ("other data",) for name in ("one", "two")},
+    }
+
+
+def test_swapped_labels_in_a_part_of_a_benchmark_of_a_shipped_board_are_other_data(tmp_path, run, swapped):
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    mirror = miniature.build("meld-emo", tmp_path / "mirror")
+    for name in ("echo", "other"):
+        run("meld-emo", name, name=name, data=str(mirror), given={"says": "neutral"})
+    run("meld-emo", "few", name="few", data=str(mirror), given={"says": "neutral"}, limit=3)
+    run("meld-emo", "swapped", data=str(swapped(mirror, "Emotion")), given={"says": "neutral"})
+    rows = [row for row in leaderboard("ultraeval-understanding", [tmp_path / "runs"]).rows if not row.published]
+    marked = {row.name.partition(" (")[0] for row in rows if row.apart == ("other data",)}
+    assert marked == {"echo"} and len(rows) == 4 and not any(row.compared for row in rows)
+    assert "echo (other data, 6 of 2,610 questions, own copy of the data)" not in {row.name for row in rows}
+    assert "echo (other data, 6 of 2,610 questions)" in {row.name for row in rows}
 
 
 def test_data_that_hold_fewer_questions_than_the_definition_says_are_marked(tmp_path, define, run, board):
