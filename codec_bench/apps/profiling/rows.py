@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
 
 
@@ -156,6 +157,12 @@ def delta_rates(profile: Mapping[str, Any]) -> list[tuple[str, str, str, str]]:
 def label(profile: Mapping[str, Any], name: str) -> str:
     """The name of a codec in tables."""
     return numbers.plain(profile["labels"].get(name, name))
+
+
+def head(profile: Mapping[str, Any], name: str) -> str:
+    """The name of a codec over its numbers and beside its curve: marked if its checks found something."""
+    found = profile["codecs"][name]["findings"].get("findings", [])
+    return label(profile, name) + (numbers.SUSPECT if wrong(found) else "")
 
 
 def _rate(codecs: Mapping[str, Any]) -> Section:

@@ -14,7 +14,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from codec_bench.apps.profiling.rows import Cell, Row, Section, delta_rates, findings, label, reasons, sections
+from codec_bench.apps.profiling.rows import Cell, Row, Section, delta_rates, findings, head, label, reasons, sections
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
 from codec_bench.report.table import blocks, summary_notes, summary_table
@@ -31,17 +31,18 @@ def profile_tables(profile: Mapping[str, Any], *, width: int) -> Group:
         width: columns of the terminal; the codecs are spread over as many blocks as are needed.
     """
     names = list(profile["codecs"])
-    labels = [label(profile, name) for name in names]
+    heads = [head(profile, name).replace(numbers.SUSPECT, f"\n{numbers.SUSPECT.strip()}") for name in names]
     parts: list[Any] = []
     made = sections(profile)
     widths = [
-        max(_LEAST_COLUMNS, len(labels[k]), *(len(row.cells[k].text) for s in made for row in s.rows)) + 2
+        max(_LEAST_COLUMNS, *map(len, heads[k].splitlines()), *(len(row.cells[k].text) for s in made for row in s.rows))
+        + 2
         for k in range(len(names))
     ]
     labelled = max((len(_label(row)) for section in made for row in section.rows), default=0) + 2
     for block in blocks(widths, max(width - labelled, max(widths))):
-        parts.append(_block(made, [labels[k] for k in block], block))
-    missing = reasons(made, labels)
+        parts.append(_block(made, [heads[k] for k in block], block))
+    missing = reasons(made, [label(profile, name) for name in names])
     if missing:
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
         for texts in missing:

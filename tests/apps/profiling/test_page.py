@@ -164,7 +164,15 @@ def test_the_terminal_says_everything_at_any_width(facts, width):
     stream = io.StringIO()
     Console(file=stream, width=width, highlight=False).print(profile_tables(profile, width=width))
     text = stream.getvalue()
-    for words in ("entropy-coded bitrate", "12.8", "BD-rate", "−25.0 %", "checks: look at these", "mel_distance"):
+    for words in (
+        "entropy-coded bitrate",
+        "12.8",
+        "BD-rate",
+        "−25.0 %",
+        "checks: look at these",
+        "(suspect)",
+        "mel_distance",
+    ):
         assert words in text
     assert "\u202e" not in text and max(map(len, text.splitlines())) <= width
 
@@ -293,6 +301,8 @@ def test_checks_that_inform_are_shown_and_the_others_folded(browser, facts, tmp_
         ["failed", "length", HOSTILE, hostile],
         ["suspect", "level", quiet, "new@2, new@4, new@8, new@16"],
     ]
+    heads = texts(page, "#numbers thead th")[1:]
+    assert [text.endswith(" (suspect)") for text in heads] == [True] * 5 + [False] * (len(heads) - 5)
     assert texts(page, '.facts a[href="#checks"]') == ["5 to look at"] and "of 9" in texts(page, ".facts")[0]
     assert texts(page, "#in-order summary") == ["4 checks found nothing suspect"]
     assert len(page.execute_script(cells, "#without-check tbody tr")) == 5

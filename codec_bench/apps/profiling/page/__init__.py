@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from codec_bench.apps.profiling.rows import delta_rates, findings, label, reasons, sections
+from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import SHARED, Layout, moment, render, write_whole
 from codec_bench.report.page.sound import is_sound
@@ -44,7 +44,7 @@ def collect(
         The template's variables and the script's data.
     """
     names = list(profile["codecs"])
-    labels = [label(profile, name) for name in names]
+    labels = [head(profile, name) for name in names]
     columns = _columns(profile)
     data = {
         **_plots(profile, names, labels, columns),
@@ -61,7 +61,7 @@ def collect(
         "title": list(profile["families"]),
         "labels": labels,
         "sections": [section for section in made if section.rows],
-        "reasons": reasons(made, labels),
+        "reasons": reasons(made, [label(profile, name) for name in names]),
         "suspects": len(findings(profile)),
         "checks": _checks(profile, ("failed", "suspect")),
         "in_order": _checks(profile, ("ok",)),
