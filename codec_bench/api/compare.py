@@ -18,7 +18,6 @@ from codec_bench.stats.intervals import declared_bounds
 from codec_bench.stats.paired import Comparison, compare_items, holm
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, item_fold
-from codec_bench.store.judge_tests import words_in
 from codec_bench.store.record import Run
 
 
@@ -97,7 +96,7 @@ def compare(
 
 def _judged(runs: Sequence[Run], metric: str) -> str:
     """Who marked a metric, in words; told of A and of B where the two are not one judge in one state. "" if there is no judge."""
-    told = [words_in(run, metric) for run in runs]
+    told = [run.judge(metric) for run in runs]
     return (
         told[0]
         if told[0] == told[-1]

@@ -2,7 +2,8 @@
 
 Conventions
     A step is the number of finished items. Values are named `SYSTEM/METRIC`, the ends of their intervals `SYSTEM/METRIC.low` and
-    `....high`, `suspect/SYSTEM` is how many things the checks of a system found, and `progress/...` says how far the run is. Nothing that is missing is written as a number.
+    `....high`, `suspect/SYSTEM` is how many things the checks of a system found, and `progress/...` says how far the run is. A control has another name than the
+    system whose control it is. Nothing that is missing is written as a number.
     Sounds are those that the run keeps, at most `SOUNDS` of each system, each written once.
 """
 
@@ -27,7 +28,7 @@ from codec_bench.types import Audio
 
 SOUNDS = 8
 TRACKERS = ("wandb", "mlflow", "tensorboard")
-_HEADS = ("system", "metric", "value", "ci95_low", "ci95_high", "n", "failed", "unit", "protocol", "suspect")
+_HEADS = ("system", "metric", "value", "ci95_low", "ci95_high", "n", "failed", "unit", "protocol", "note", "suspect")
 _MLFLOW = re.compile(r"[^\w\-. /]")
 
 
@@ -109,10 +110,13 @@ def material_of(run: Run, summary: Summary, written: set[Path]) -> Material:
     """What there is to write of a run; sounds that are in `written` are left out, and the new ones added to it."""
     values: dict[str, float] = {}
     rows: list[Sequence[Any]] = []
-    for system, metric, entry in summary.entries:
+    for name, metric, entry in summary.entries:
         low, high = entry.ci95 or (None, None)
-        doubts = numbers.doubts_text(summary.systems[system])
-        rows.append((system, metric, entry.value, low, high, entry.n, entry.failed, entry.unit, entry.protocol, doubts))
+        doubts = numbers.doubts_text(summary.systems[name])
+        # What is written under the name of a system is a result of it.
+        system = f"{name} (control: {summary.control})" if summary.control else name
+        told = (entry.value, low, high, entry.n, entry.failed, entry.unit, entry.protocol, entry.note, doubts)
+        rows.append((system, metric, *told))
         for end, value in (("", entry.value), (".low", low), (".high", high)):
             if value is not None:
                 values[f"{system}/{metric}{end}"] = float(value)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.store.draws import GIVEN
+from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
 
 NONE, SILENCE, NOISE, ANOTHER, SHUFFLED = "none", "silence", "noise", "another", "shuffled"
@@ -88,6 +92,30 @@ def control_of(run: Run) -> Control | None:
     if not isinstance(asked, Mapping):
         return None
     return Control(**asked.get(CONTROL, {}))
+
+
+def result_folders(folders: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """The run folders at or under some folders, without those of controls.
+
+    Raises:
+        UserError: there are none, or a record is damaged.
+    """
+    found = run_folders(folders)
+    results = []
+    for folder in found:
+        with closing(Run(folder)) as run:
+            results += [] if control_of(run) else [folder]
+    if not results:
+        raise UserError(
+            f"'{found[0]}' is a control and no result", hint="name the run in which the model was given everything"
+        )
+    return results
+
+
+def marks_in(subsets: Mapping[str, Any]) -> list[str]:
+    """How a question was answered under the controls of its run, such as `right with text alone`."""
+    marks = {name.removeprefix(_MARK): mark for name, mark in subsets.items() if name.startswith(_MARK)}
+    return [f"{mark} with {words}" for words, mark in marks.items()]
 
 
 def without_marks(subsets: Mapping[str, Any]) -> dict[str, Any]:

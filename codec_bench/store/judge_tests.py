@@ -12,14 +12,11 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError
 from codec_bench.store.files import read_json, write_json
-
-if TYPE_CHECKING:
-    from codec_bench.store.record import Run
 
 HEARING = "hearing"
 """The part of a test that asks about sounds; the other parts are called by the protocols of their rubrics."""
@@ -158,20 +155,3 @@ def judge_words(
     other = bool(served and part.served) and not set(served) <= set(part.served)
     told = f" of {' and '.join(part.served)}, and {' and '.join(served)} gave these verdicts" if other else ""
     return f"judge tested {part.date}: J {part.j.words}{told}"
-
-
-def served_in(run: Run, metric: str) -> tuple[str, ...]:
-    """What the service of a metric's judge called the models that gave the verdicts of a run."""
-    calls = (score.detail.get("calls", {}) for score in run.scores(metric=metric))
-    return tuple(sorted({str(model) for of in calls for model in of.get("served", ())}))
-
-
-def words_in(run: Run, metric: str) -> str:
-    """Who marked a metric of a run, and how that judge did in its test; "" for a metric without a judge."""
-    facts = run.metrics[metric]
-    if not facts.get("judge"):
-        return ""
-    served, known = served_in(run, metric), run.meta.get("judge_tests")
-    told = judge_words(facts["judge"], str(facts.get("protocol", "")), bool(facts.get("hears")), served, known)
-    state = f" as {' and '.join(served)}" if set(served) - {facts["judge"]} else ""
-    return f"marked by {facts['judge']}{state}; {told}"

@@ -21,6 +21,7 @@ from typing import Any
 from codec_bench.errors import UnknownName, UserError, optional_package
 from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
+from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.rows import NUMBERS, TABLE_COLUMNS, Cells, ItemRow, SampleRow, ScoreRow, TableRow
 
 
@@ -173,6 +174,21 @@ class Run:
             held = self.json(detail, f"the detail of '{sample}'") if detail else {}
             yield ScoreRow(name, sample, of, value, status, reason, protocols[of], num, den, held)
 
+    def served(self, metric: str) -> tuple[str, ...]:
+        """What the service of a metric's judge called the models that gave the verdicts."""
+        calls = (score.detail.get("calls", {}) for score in self.scores(metric=metric))
+        return tuple(sorted({str(model) for of in calls for model in of.get("served", ())}))
+
+    def judge(self, metric: str) -> str:
+        """Who marked a metric, and how that judge did in its test; "" for a metric without a judge."""
+        facts = self.metrics[metric]
+        if not facts.get("judge"):
+            return ""
+        served, known = self.served(metric), self.meta.get("judge_tests")
+        told = judge_words(facts["judge"], str(facts.get("protocol", "")), bool(facts.get("hears")), served, known)
+        state = f" as {' and '.join(served)}" if set(served) - {facts["judge"]} else ""
+        return f"marked by {facts['judge']}{state}; {told}"
+
     def rows(self) -> Iterator[TableRow]:
         """The run as a table: a row for every system, metric and finished sample, in this order.
 
@@ -183,7 +199,8 @@ class Run:
         cells = ", ".join(column.asked if asked and column.asked else column.sql for column in columns)
         made = [(place, column.made) for place, column in enumerate(columns) if column.made]
         protocols = {name: facts.get("protocol", "") for name, facts in self.metrics.items()}
-        held = Cells(protocols, self.meta.get("checks") or {}, self._detail)
+        judges = {name: self.judge(name) or None for name in protocols}
+        held = Cells(protocols, judges, self.meta.get("checks") or {}, self._detail)
         # The joins are nested in the order of the result, so that SQLite neither sorts nor stores it.
         for row in self._rows(
             f"SELECT p.id, {cells} FROM systems s CROSS JOIN metrics m "

@@ -116,16 +116,17 @@ class Cells:
     """What the cells of a row of `Run.rows` are made with, where SQL alone does not make them.
 
     Args:
-        protocols: by metric. checks: what a record says of them, by system. read_detail: reads a score's detail, given with the id of its sample; it is a mapping, or an error says not.
+        protocols, judges: by metric. checks: what a record says of them, by system. read_detail: reads a score's detail, given with the id of its sample; it is a mapping, or an error says not.
     """
 
     def __init__(
         self,
         protocols: Mapping[str, str],
+        judges: Mapping[str, str | None],
         checks: Mapping[str, Any],
         read_detail: Callable[[str, str], Mapping[str, Any]],
     ) -> None:
-        self.protocols = protocols
+        self.protocols, self.judges = protocols, judges
         self.doubts = {name: doubts_text((found or {}).get("findings", ())) for name, found in checks.items()}
         self.sample = ""
         self._read = read_detail
@@ -254,6 +255,14 @@ class TableRow(NamedTuple):
             "What the [checks](checks.md) of the system found; empty if they found nothing. Do not compare the values of such a system.",
             "s.name",
             made=lambda cells, system: cells.doubts.get(system),
+        ),
+    ]
+    judge: Annotated[
+        str | None,
+        TableColumn(
+            "By whom a value that rests on a judge was marked, and how that judge did in its [test](judges.md); empty for other metrics.",
+            "m.name",
+            made=lambda cells, metric: cells.judges[metric],
         ),
     ]
 

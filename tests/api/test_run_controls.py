@@ -14,6 +14,7 @@ import pytest
 import soundfile
 import yaml
 from local_http import Connection, LocalServer
+from page_in_browser import browser, choose, open_page, texts, until  # noqa: F401 - a fixture
 
 from codec_bench import compare, open_run
 from codec_bench.api.merge import merge
@@ -25,10 +26,13 @@ from codec_bench.benchmark.run_request import run_folder
 from codec_bench.errors import UserError
 from codec_bench.report.controls.rows import beyond_notes
 from codec_bench.report.export_facts import results_of
+from codec_bench.report.page import write_page
+from codec_bench.report.page.collect import collect
+from codec_bench.report.trackers import material_of
 from codec_bench.stats.paired import paired_test
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import exchanges
-from codec_bench.store.controls import Control, control_of
+from codec_bench.store.controls import Control, control_of, result_folders
 
 THREE = ("mmau-test-mini", "voxceleb1", "audio-mnist")
 ROWS = 46
@@ -198,6 +202,18 @@ def test_a_control_is_never_taken_for_a_result(ask, served, tmp_path):
     assert compare(runs=[whole, blind])[0].unlike == ("control: text alone",)
     with pytest.raises(UserError, match=r"is a control \(text alone\)"):
         results_of(blind, None, "model-index")
+    assert {name.partition("/")[0] for name in material_of(blind, summarise(blind), set()).values} == {
+        "openai-chat (control: text alone)",
+        "progress",
+    }
+    # On a page of several runs it is named as what it is, in either order, and is never the best.
+    part = "46 of 1,000 questions"
+    held = collect([blind, whole, blind], None, audio_bytes=0, max_rows=100, folder=tmp_path)
+    assert held.page["sets"] == [f"mmau-test-mini (control: text alone, {part})", f"mmau-test-mini ({part})"]
+    assert not any(cell and cell["best"] for row in held.page["table"] for cell in row["cells"])
+    assert result_folders(tmp_path / "out") == [whole.folder]
+    with pytest.raises(UserError, match="is a control and no result"):
+        result_folders(blind.folder)
     column = {"name": "MMAU", "benchmark": "mmau-test-mini", "metric": "accuracy[mmau]", "counts": "score"}
     (tmp_path / "board.yaml").write_text(yaml.safe_dump({"version": 1, "summary": "one", "columns": [column]}))
     board = leaderboard(str(tmp_path / "board.yaml"), [tmp_path / "out"])
@@ -217,6 +233,25 @@ def test_a_control_is_never_taken_for_a_result(ask, served, tmp_path):
     rows = {(row.id, row.extra) for row in whole.rows()}
     assert any(json.loads(extra)["control: text alone"] == "right" for _, extra in rows)
     assert all(json.loads(row.extra)["control"] == "text alone" for row in blind.rows())
+
+
+def test_an_item_says_how_it_was_answered_under_controls(ask, served, browser, tmp_path):  # noqa: F811
+    served[0].hears = True
+    outcome = ask(controls=True)
+    whole = outcome.runs["mmau-test-mini", "openai-chat"]
+    served[0].hears = False
+    deaf = ask(out="deaf", sound="given").runs["mmau-test-mini", "openai-chat"]
+    write_page([whole, deaf], tmp_path / "page.html")
+    open_page(browser, tmp_path / "page.html")
+    alone = controls(outcome)["text alone"]
+    either = {e.question.id for e in exchanges(whole) if "right" in (e.question.subsets or {}).values()}
+    choose(browser, "#by-status", "controlled")
+    assert texts(browser, "#sample-count")[0].startswith(f"{len(either)} rows") and alone.right <= len(either) < 44
+    browser.execute_script("document.querySelector('#sample-table .open').click()")
+    until(lambda: browser.execute_script("return document.getElementById('detail').open"))
+    # The marks are those of one system's answers: the other one has no controls.
+    (marks,) = texts(browser, "#detail pre.controlled")
+    assert "right with text alone" in marks and "control" not in " ".join(texts(browser, "#detail .exchange > small"))
 
 
 def test_a_control_may_come_later_and_is_told_to_the_run_beside_it(ask, served, tmp_path):

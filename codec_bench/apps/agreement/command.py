@@ -47,10 +47,9 @@ def agreement(
     from codec_bench.apps.agreement.api import agreement as agreement_of
     from codec_bench.apps.agreement.p1401_words import standard_csv
     from codec_bench.apps.agreement.page import write_agreement_page
-    from codec_bench.report.opened import open_run
-    from codec_bench.store.folders import run_folders
+    from codec_bench.apps.agreement.raters import opened_runs
 
-    opened = [open_run(found) for folder in runs for found in run_folders(folder)]
+    opened = opened_runs(runs)
     found = agreement_of(
         runs=opened,
         human=human,

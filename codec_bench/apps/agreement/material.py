@@ -13,7 +13,6 @@ from codec_bench.apps.agreement.raters import Column, Item, Scale, columns_of, i
 from codec_bench.apps.agreement.ratings import Kind, Problems
 from codec_bench.errors import UnknownName
 from codec_bench.stats.breakdown import subsets_of
-from codec_bench.store.judge_tests import words_in
 from codec_bench.store.record import Run
 
 JUDGED_TWICE = "judged in several runs, differently"
@@ -113,7 +112,7 @@ class Material:
     def judges_told(self, judges: Sequence[str], metrics: Sequence[str]) -> list[str]:
         """How each judge that rates here did in its test, one sentence each; `judges` and `metrics` as for `columns_of`."""
         told = (
-            f"{column.metric}: {words_in(run, column.metric)}"
+            f"{column.metric}: {run.judge(column.metric)}"
             for run in self.runs
             for column in columns_of(run, judges, metrics)
             if column.is_judge

@@ -18,7 +18,7 @@ Which say the same
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,8 @@ class MetricAgreement:
         columns: the metrics, those that are alike side by side. clusters: their names in clusters that say the same, in this order.
         pairs: every two of them, in this order. systems: the names. least: the correlation from which two say the same.
         problems: what could not be used of the ratings of listeners, as `codec_bench.apps.agreement.ratings.Problem` has it.
-        standard: what P.1401 says of the metrics; None without listeners.
+        standard: what P.1401 says of the metrics; None without listeners. judges: by metric that rests on a judge, who marked and how that
+            judge did in its test.
     """
 
     columns: tuple[MetricColumn, ...]
@@ -93,6 +94,7 @@ class MetricAgreement:
     least: float
     problems: tuple[Mapping[str, Any], ...] = ()
     standard: Standard | None = None
+    judges: Mapping[str, str] = field(default_factory=dict)
 
     def pair(self, one: str, other: str) -> MetricPair:
         """The pair of two metrics, in either order.
@@ -111,7 +113,7 @@ class MetricAgreement:
         return {
             "least": self.least, "systems": list(self.systems), "metrics": metrics, "clusters": [list(cluster) for cluster in self.clusters],
             "pairs": [pair.as_dict() for pair in self.pairs], "problems": [dict(problem) for problem in self.problems],
-            **({"p1401": self.standard.as_dict()} if self.standard else {}),
+            **({"p1401": self.standard.as_dict()} if self.standard else {}), **({"judges": dict(self.judges)} if self.judges else {}),
         }  # fmt: skip
 
 

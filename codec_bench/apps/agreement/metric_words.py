@@ -96,7 +96,8 @@ def metric_agreement_notes(found: MetricAgreement) -> list[str]:
     told = [
         f"neither more nor less is better, so that the sign of their correlations says nothing: {', '.join(undirected)}"
     ]
-    return [*interval_notes(entries), *(told if undirected else [])]
+    judges = [f"{plain(name)}: {plain(words)}" for name, words in found.judges.items()]
+    return [*interval_notes(entries), *(told if undirected else []), *judges]
 
 
 def metric_agreement_csv(found: MetricAgreement) -> str:
@@ -107,8 +108,13 @@ def metric_agreement_csv(found: MetricAgreement) -> str:
     for pair in found.pairs:
         numbers = [_ends(held[name]) for held in (pair.items.coefficients, pair.of_systems) for name in COEFFICIENTS]
         counts = (int(pair.is_same), pair.items.n, pair.items.units, pair.left_out, pair.systems)
-        rows.append([pair.first, pair.second, *counts, *(value for three in numbers for value in three)])
-    write_csv(out, ["first", "second", "same", "items", "units", "left_out", "systems", *columns], rows)
+        judges = "; ".join(
+            f"{name}: {found.judges[name]}" for name in (pair.first, pair.second) if name in found.judges
+        )
+        rows.append(
+            [pair.first, pair.second, *counts, *(value for three in numbers for value in three), judges or None]
+        )
+    write_csv(out, ["first", "second", "same", "items", "units", "left_out", "systems", *columns, "judges"], rows)
     return out.getvalue()
 
 

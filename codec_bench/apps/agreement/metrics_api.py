@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +70,10 @@ def metric_agreement(
     if people is not None:
         standard = _standard(columns, opened, people, _add_people(columns, people, Path(human or "")))
     problems = [] if people is None else [asdict(problem) for problem in people.problems.all()]
-    return metric_agreement_of(columns, least=least, problems=problems, standard=standard)
+    judges = {
+        name: words for run in opened for name in run.metrics if name in columns.names and (words := run.judge(name))
+    }
+    return replace(metric_agreement_of(columns, least=least, problems=problems, standard=standard), judges=judges)
 
 
 def _rated(path: str | os.PathLike[str]) -> Ratings:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from codec_bench.errors import UserError
 from codec_bench.report.opened import open_run
-from codec_bench.store.folders import run_folders
+from codec_bench.store.controls import result_folders
 from codec_bench.store.record import Run
 
 Scale = tuple[float, float]
@@ -50,10 +50,10 @@ class Column:
 
 
 def opened_runs(given: Run | str | os.PathLike[str] | Sequence[Run | str | os.PathLike[str]]) -> list[Run]:
-    """The runs that are meant; a folder that holds several stands for all of them."""
+    """The runs that are meant; a folder that holds several stands for all of them but controls."""
     several = [given] if isinstance(given, Run | str | os.PathLike) else list(given)
     return [
-        run for one in several for run in ([one] if isinstance(one, Run) else map(open_run, run_folders(Path(one))))
+        run for one in several for run in ([one] if isinstance(one, Run) else map(open_run, result_folders(Path(one))))
     ]
 
 

@@ -26,7 +26,7 @@ from codec_bench.registry import names
 from codec_bench.stats import interval
 from codec_bench.stats.correlation import spearman
 from codec_bench.store.answers import AnswerWriter, exchanges
-from codec_bench.store.folders import run_folders
+from codec_bench.store.controls import result_folders, without_marks
 from codec_bench.store.judge_successions import Succession, keep_succession
 from codec_bench.store.judge_tests import Figure
 from codec_bench.store.record import DATABASE, Run
@@ -100,14 +100,13 @@ def judge_compare(
             f"{len(named)} judges were named; expected the old one and the new one", hint="--judge OLD --judge NEW"
         )
     old, new = (judge_label(one, given.get(one)) for one in named)
-    folders = run_folders(runs)
     own = {Path(name).name: name for name in names(benchmark or "")}
     marks: dict[str, list[Mark]] = defaultdict(list)
     kinds: dict[tuple[str, str], Mapping[str, str]] = {}
     served: tuple[set[str], set[str]] = set(), set()
     lost: dict[str, int] = defaultdict(int)
     reaches: dict[str, float] = {}
-    for folder in folders:
+    for folder in result_folders(runs):
         with closing(Run(folder)) as run:
             _check_marked(run, old)
             (system,) = run.systems
@@ -121,7 +120,7 @@ def judge_compare(
             one.close()
         with closing(Run(folder)) as run, closing(Run(copy)) as again:
             units = {one.id: one.speaker or one.id for one in run.samples()}
-            kinds |= {(what, one.question.id): one.question.subsets for one in exchanges(run)}
+            kinds |= {(what, one.question.id): without_marks(one.question.subsets) for one in exchanges(run)}
             reaches |= _reaches(run)
             before, after = _verdicts(run, old, served[0]), _verdicts(again, new, served[1])
             for rubric in before.keys() & after.keys():

@@ -19,9 +19,7 @@ from codec_bench.benchmark.baselines import label_of_run
 from codec_bench.benchmark.judge.metric import load_rubric
 from codec_bench.errors import UserError
 from codec_bench.stats.pairs import Duel, Strengths, strengths
-from codec_bench.store.controls import control_of
-from codec_bench.store.folders import run_folders
-from codec_bench.store.judge_tests import served_in, words_in
+from codec_bench.store.controls import result_folders
 from codec_bench.store.record import Run
 
 OF_THE_DATA = "the answer of the data"
@@ -116,13 +114,10 @@ def judge_strengths(
         >>> [(found.system, round(found.points)) for found in one.found.systems]  # 8 wins, 3 losses and a tie
         [('wordy', 85), ('brief', -85)]
     """
-    folders = run_folders(runs)
     labels: dict[str, str] = {}
     held: dict[_Of, list[_Verdicts]] = defaultdict(list)
-    for folder in folders:
+    for folder in result_folders(runs):  # what was answered without the sound is no result
         with closing(Run(folder)) as run:
-            if control_of(run):  # what was answered without the sound is no result
-                continue
             if run.meta.get("fingerprint"):
                 labels[label_of_run(run)] = next(iter(run.systems))
             for of, verdicts in _verdicts(run):
@@ -171,8 +166,7 @@ def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
         if not scores:  # the baseline beside itself
             continue
         told = [score for score in scores if score.value is not None]
-        served = served_in(run, name)
-        of = _Of(benchmark, rubric, facts["judge"], served, words_in(run, name))
+        of = _Of(benchmark, rubric, facts["judge"], run.served(name), run.judge(name))
         duels = [Duel(system, beside, float(score.value or 0.0), units[score.id]) for score in told]
         yield of, _Verdicts(system, beside, duels, len(scores) - len(told))
 

@@ -65,7 +65,10 @@ def stand_together(tables: Tables, places: Sequence[Mapping[str, int]]) -> list[
         if higher is None or column.metric == BITRATE:
             continue
         rivals = {
-            s: system for s, system in enumerate(tables.systems) if entries[s][c] and system.name != numbers.UNPROCESSED
+            s: system
+            for s, system in enumerate(tables.systems)
+            # What was answered under a control is no result, so that it is no best one either.
+            if entries[s][c] and system.name != numbers.UNPROCESSED and not tables.summaries[system.run].control
         }
         if len({system.run for system in rivals.values()}) < 2:
             continue  # the summary of their run says how they stand

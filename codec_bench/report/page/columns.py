@@ -116,9 +116,11 @@ def data_sets(runs: Sequence[Run]) -> list[str]:
     if len(runs) == 1:
         return [""]
     held: list[tuple[tuple[bool, Any], Identity, str]] = []
-    labels = []
-    for run in runs:
-        data, identity, asked = run.meta.get("data") or {}, identity_of(run), has_answers(run)
+    identities = [identity_of(run) for run in runs]
+    labels = [""] * len(runs)
+    for n in sorted(range(len(runs)), key=lambda n: bool(identities[n].control)):  # a control is named beside a result
+        run, identity = runs[n], identities[n]
+        data, asked = run.meta.get("data") or {}, has_answers(run)
         benchmark = (run.meta.get("benchmark") or {}).get("name")
         key = (asked, benchmark if asked else data.get("fingerprint"))
         kin = [(other, label) for known, other, label in held if known == key]
@@ -127,13 +129,14 @@ def data_sets(runs: Sequence[Run]) -> list[str]:
             label = numbers.plain(str(benchmark)) if asked else f"{_named(data)}, {data.get('samples', 0):,} samples"
             taken = rows_taken(run) if asked else UNTOLD
             part = [numbers.rows_text(taken)] if taken and taken.why else []
-            marks = [*(identity.differences(kin[0][0], rows=not part) if asked and kin else []), *part]
+            first = kin[0][0] if kin else Identity(control="")
+            marks = [*(identity.differences(first, rows=not part) if asked else []), *part]
             label = others = f"{label} ({', '.join(marks)})" if marks else label
             count = 1
             while label in [name for _, _, name in held]:
                 label, count = f"{others} ({count + 1})", count + 1
             held.append((key, identity, label))
-        labels.append(label)
+        labels[n] = label
     return labels if len(held) > 1 else ["" for _ in runs]
 
 

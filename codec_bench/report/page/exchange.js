@@ -32,6 +32,7 @@ function exchange(n, order) {
       content.status === "ok" ? told("answered", content.answer, "answered") : told(content.status, content.reason, "bad"),
       told("heard", content.transcript, "answered"),
       content.unread ? told("unparsed", content.unread, "bad") : content.read !== content.answer && told("read as", content.read, "read"),
+      told("under controls", (content.controls || []).join("\n") || null, "controlled"),
       told("verdict", (content.verdicts || []).join("\n") || null, "verdict"),
     );
   });

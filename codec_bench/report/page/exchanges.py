@@ -13,6 +13,7 @@ from typing import Any
 from codec_bench.report import numbers
 from codec_bench.stats.summary_types import Counted, CountingFailures, MetricSummary
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
+from codec_bench.store.controls import marks_in, without_marks
 from codec_bench.store.record import Run
 
 CHARACTERS = 6000
@@ -79,7 +80,8 @@ def _told(exchange: Exchange, verdicts: Sequence[str], is_read: bool) -> dict[st
         "finish": answer.finish,
         "cut_s": answer.cut_s or None,
         "cached": answer.cached or None,
-        "subsets": ", ".join(f"{name}: {value}" for name, value in question.subsets.items()) or None,
+        "subsets": ", ".join(f"{name}: {value}" for name, value in without_marks(question.subsets).items()) or None,
+        "controls": marks_in(question.subsets),
     }
     return {key: _cut(value) for key, value in told.items() if value not in (None, "", [])}
 

@@ -26,6 +26,7 @@ function selectRows() {
     trouble: (s, n) => missing.has(`${s} ${n}`),
     noted: (s, n) => noted.has(`${s} ${n}`),
     flagged: (s, n) => Boolean(detailsOf.get(`${s} ${n}`)?.get(view.metric)?.flag),
+    controlled: (s, n) => (exchangeOf.get(`${s} ${n}`)?.controls || []).some((mark) => mark.startsWith("right")),
     sound: (s, n) => isHeard(s, n),
   }[view.status];
   const rows = [];
