@@ -121,17 +121,12 @@ def describe(name: str) -> dict[str, Any] | None:
 
 
 def _judged_by(metrics: Iterable[str]) -> dict[str, list[str]]:
-    """By whom the published numbers of a benchmark were marked, and until when that judge is served; empty if no judge is known."""
-    from codec_bench.benchmark.judge.metric import is_judge_metric, load_judge_metric
-    from codec_bench.models import served_words
+    """By whom the published numbers of a benchmark were marked; empty if no judge is known."""
+    from codec_bench.benchmark.judge.metric import published_judge
 
-    judges = {name: load_judge_metric(name).rubric.judged_by for name in metrics if is_judge_metric(name)}
-    told = {
-        f"published by {judge} ({name})": served_words(judge) or "no end is announced"
-        for name, judge in judges.items()
-        if judge is not None
-    }
-    return {"judges": [f"{who}: {ends}" for who, ends in told.items()]} if told else {}
+    found = {name: published_judge(name) for name in metrics}
+    told = [f"published by {judge[0]} ({name}): {judge[1]}" for name, judge in found.items() if judge is not None]
+    return {"judges": told} if told else {}
 
 
 def _prompt_of(one: Any) -> str | None:

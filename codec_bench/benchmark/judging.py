@@ -20,7 +20,15 @@ from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.sending import Answering, AskAll
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.baselines import Baseline
-from codec_bench.benchmark.judge.metric import FINISHES, Beside, JudgeMetric, id_of, is_judge_metric, load_judge_metric
+from codec_bench.benchmark.judge.metric import (
+    FINISHES,
+    Beside,
+    JudgeMetric,
+    id_of,
+    is_judge_metric,
+    load_judge_metric,
+    published_judge,
+)
 from codec_bench.benchmark.judge.published import ASKS_AGAIN, MOST_ASKED
 from codec_bench.benchmark.judge.spoken_answers import doubt_of
 from codec_bench.benchmark.metrics.base import Answer
@@ -327,9 +335,8 @@ def judges_told(wanted: Sequence[Benchmark], request: RunRequest) -> list[str]:
             words = f"the judge {label} for {name}: {judge_words(label, metric.protocol, metric.rubric.hears)}"
             untested = f"; codec-bench judge check {judge} tests it" if NOT_TESTED in words else ""
             told[words + untested] = None
-            by = metric.rubric.judged_by
-            if by is not None and (ends := served_words(by)):
-                told[f"the published numbers of {name} are by the judge {by}: {ends}"] = None
+            if (published := published_judge(name)) is not None:
+                told[f"the published numbers of {name} are by the judge {': '.join(published)}"] = None
         if ends := served_words(judge):
             told[f"the judge {label}: {ends}"] = None
     return list(told)

@@ -313,12 +313,14 @@ class Board:
     @property
     def judges(self) -> list[str]:
         """By whom published values were marked, and what is known between the judges of one column: a sentence each."""
-        marked = {c.name: found for c in self.columns if (found := published_rater(c.metric)) is not None}
-        marked = {name: of for name, of in marked.items() if any(r.published and name in r.cells for r in self.rows)}
+        published = {
+            c.name: c.metric for c in self.columns if any(r.published and c.name in r.cells for r in self.rows)
+        }
+        marked = {name: found for name, metric in published.items() if (found := published_rater(metric)) is not None}
         raters = {
             c.name: [*([marked[c.name]] if c.name in marked else []), *_raters(self.rows, c.name)] for c in self.columns
         }
-        return [*published_words(marked), *bridges(raters, {c.name: c._factor for c in self.columns})]
+        return [*published_words(published), *bridges(raters, {c.name: c._factor for c in self.columns})]
 
     def lacking(self, row: Row) -> str:
         """Which columns an own row has no value for: by group, where the board shows means of groups; "" if it has all."""

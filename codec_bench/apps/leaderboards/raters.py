@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from codec_bench.benchmark.judge.metric import STEM, is_judge_metric, load_judge_metric
+from codec_bench.benchmark.judge.metric import STEM, is_judge_metric, published_judge
 from codec_bench.errors import UserError
-from codec_bench.models import served_words
 from codec_bench.store.judge_successions import Succession, kept_successions
 from codec_bench.store.judge_tests import NOT_TESTED
 
+UNNAMED = "a judge that is not among the models here"
 RaterKey = tuple[str, tuple[str, ...], str]
 
 
@@ -50,30 +50,30 @@ class Rater(NamedTuple):
         return f"{self.name}{wording}; {self.tested}"
 
 
-def published_rater(metric: str) -> Rater | None:
-    """The judge whose verdicts the published numbers of a metric rest on; None if there is none, or nobody knows it."""
-    if not is_judge_metric(metric):
-        return None
-    try:
-        judge = load_judge_metric(metric).rubric.judged_by
-    except UserError:  # a board of one's own may name a rubric that is gone
-        return None
-    return None if judge is None else Rater(judge)
-
-
-def published_words(columns: Mapping[str, Rater]) -> list[str]:
-    """By whom published values were marked, and until when that judge is served: one sentence for each judge.
+def published_words(metrics: Mapping[str, str]) -> list[str]:
+    """By whom published values were marked, until when that judge is served, and how it did in its test: one sentence for each judge.
 
     Args:
-        columns: the judges of published values by column.
+        metrics: those of columns with published values, by column.
     """
     of: dict[str, list[str]] = {}
-    for column, rater in columns.items():
-        of.setdefault(rater.judge, []).append(column)
-    return [
-        f"published values of {', '.join(names)} were marked by {judge}: {served_words(judge) or 'no end is announced'}"
-        for judge, names in of.items()
-    ]
+    for column, metric in metrics.items():
+        if is_judge_metric(metric):
+            of.setdefault(": ".join(_published(metric) or (UNNAMED, NOT_TESTED)), []).append(column)
+    return [f"published values of {', '.join(names)} were marked by {judge}" for judge, names in of.items()]
+
+
+def published_rater(metric: str) -> Rater | None:
+    """The judge whose verdicts the published numbers of a metric rest on; None if there is none, or nobody knows it."""
+    found = _published(metric)
+    return None if found is None else Rater(found[0])
+
+
+def _published(metric: str) -> tuple[str, str] | None:
+    try:
+        return published_judge(metric)
+    except UserError:  # a board of one's own may name a rubric that is gone
+        return None
 
 
 def bridges(columns: Mapping[str, Sequence[Rater]], factors: Mapping[str, int]) -> list[str]:

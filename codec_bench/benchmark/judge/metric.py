@@ -27,8 +27,10 @@ from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
 from codec_bench.errors import UserError
+from codec_bench.models import served_words
 from codec_bench.registry import Spec
 from codec_bench.store.answers import CALLS
+from codec_bench.store.judge_tests import judge_words
 from codec_bench.types import Message, Request, Response, Score
 
 KIND = "judge"
@@ -161,6 +163,19 @@ def load_judge_metric(name: str, judge: str | None = None, beside: str = "") -> 
     if spec.name != STEM or spec.argument is None or spec.point is not None:
         raise UserError(f"'{name}' names no rubric", hint=f"expected {STEM}[RUBRIC]; see codec-bench list rubrics")
     return JudgeMetric(spec.argument, judge, beside)
+
+
+def published_judge(name: str) -> tuple[str, str] | None:
+    """The judge whose verdicts the published numbers of a metric rest on: its name, and until when it is served with how it did in its test.
+
+    None if no judge marked them, or nobody knows which.
+    """
+    judge = load_judge_metric(name).rubric.judged_by if is_judge_metric(name) else None
+    if judge is None:
+        return None
+    metric = load_judge_metric(name, judge)
+    ends = served_words(judge) or "no end is announced"
+    return judge, f"{ends}; {judge_words(judge, metric.protocol, metric.rubric.hears)}"
 
 
 class Beside(NamedTuple):

@@ -133,4 +133,5 @@ def _facts(metric: Any) -> dict[str, Any]:
         "summary": summary.strip().split("\n")[0],
         **({"judge": metric.judge, "rubric": metric.rubric_name} if isinstance(metric, JudgeMetric) else {}),
         **({"hears": True} if isinstance(metric, JudgeMetric) and metric.rubric.hears else {}),
+        **({"judged_by": by} if isinstance(metric, JudgeMetric) and (by := metric.rubric.judged_by) else {}),
     }

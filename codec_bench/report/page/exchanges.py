@@ -14,6 +14,7 @@ from codec_bench.report import numbers
 from codec_bench.stats.summary_types import Counted, CountingFailures, MetricSummary
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
 from codec_bench.store.controls import marks_in, without_marks
+from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.record import Run
 
 CHARACTERS = 6000
@@ -149,13 +150,22 @@ def _cell(entry: Counted | CountingFailures | MetricSummary | None, head: Mappin
 
 
 def published_rows(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """Published results of the same benchmarks: `model`, `metric`, `value`, `source`, `benchmark`."""
+    """Published results of the same benchmarks: `model`, `metric`, `value`, `source`, `benchmark`, and `judge` if one marked them."""
     rows, seen = [], set()
     for run in runs:
-        benchmark = run.meta.get("benchmark") or {}
+        benchmark, metrics = run.meta.get("benchmark") or {}, run.metrics
         for row in benchmark.get("published", []):
             key = (benchmark.get("name"), row["model"], row["metric"])
             if key not in seen:
                 seen.add(key)
-                rows.append({**row, "benchmark": benchmark.get("title") or benchmark.get("name")})
+                title = benchmark.get("title") or benchmark.get("name")
+                rows.append({**row, "benchmark": title, "judge": _published_by(metrics.get(row["metric"], {}))})
     return rows
+
+
+def _published_by(facts: Mapping[str, Any]) -> str:
+    """By which judge the published numbers of a metric were marked, and how that one did in its test; "" if no judge marked them."""
+    if not facts.get("judge"):
+        return ""
+    judge, rubric = facts.get("judged_by"), str(facts.get("protocol", "")).rpartition("/")[0]
+    return f"{judge or 'a judge that is not known'}; {judge_words(judge, rubric, bool(facts.get('hears')))}"

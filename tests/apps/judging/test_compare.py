@@ -14,6 +14,7 @@ from codec_bench.apps.judging.compare import judge_compare
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.errors import UserError
 from codec_bench.store.judge_successions import kept_successions
+from codec_bench.store.judge_tests import NOT_TESTED
 
 SKILL = {"poor": 3, "fair": 5, "good": 7}
 
@@ -219,6 +220,7 @@ def test_what_is_kept_of_two_judges_is_whole_or_refused(marked, board):
 
 def test_published_values_say_by_whom_they_were_marked():
     (told,) = leaderboard("ultraeval-generation").judges
-    assert (
-        told.startswith("published values of speech-alpacaeval were marked by gpt-4o-mini: ") and "2027-01-14" in told
-    )
+    assert told.startswith("published values of speech-alpacaeval were marked by gpt-4o-mini: ")
+    assert "2027-01-14" in told and told.endswith(NOT_TESTED)
+    (told,) = leaderboard("air-bench-chat").judges  # its source names the judge, of which there is no config
+    assert told.endswith(f"were marked by a judge that is not among the models here: {NOT_TESTED}")

@@ -17,6 +17,9 @@ from local_http import Connection, LocalServer
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.api.show import show
 from codec_bench.models import served_words
+from codec_bench.report.opened import open_run
+from codec_bench.report.trackers import material_of
+from codec_bench.stats.summary import summarise
 from codec_bench.store.judge_tests import NOT_TESTED, Figure, JudgeTest, PartTest, keep_test, kept_test
 
 RUBRIC = "rating/alpaca-1-10-"
@@ -82,6 +85,10 @@ def shown(command, folder):
     for form in ("csv", "markdown", "latex"):
         found[form] = command("export", folder, "--summary", "--format", form)[1]
     found = {name: re.sub(r"[\\\\{}]", "", text) for name, text in found.items()}  # escapes of Markdown and LaTeX
+    for form in ("csv", "jsonl", "model-index", "lm-eval", "inspect"):
+        found[f"export {form}"] = " ".join(command("export", folder, "--format", form)[1].split())
+    with closing(open_run(folder)) as run:
+        found["trackers"] = str(material_of(run, summarise(run), set()).rows)
     found["summary"] = (folder / "summary.json").read_text("utf-8")
     for form in ((), ("--json",)):
         found[" ".join(("compare", *form))] = " ".join(command("compare", folder, folder, *form)[1].split())
@@ -92,6 +99,9 @@ def shown(command, folder):
     found["agreement"] = " ".join(command(*given, "--out", page)[1].split())
     found["agreement --json"] = command(*given, "--json")[1]
     found["agreement page"] = page.read_text("utf-8")
+    for form in ("table", "json", "csv"):
+        told = command("metrics", "--agree", folder, "--with", people, "--format", form)[1]
+        found[f"metrics {form}"] = " ".join(told.split())
     return found
 
 
@@ -102,7 +112,7 @@ def test_a_judge_that_was_not_tested_is_said_everywhere_and_before_it_is_paid(ra
     )
     assert NOT_TESTED in out
     places = shown(command, folder)
-    assert [name for name, text in places.items() if NOT_TESTED not in text] == [] and len(places) == 10
+    assert [name for name, text in places.items() if NOT_TESTED not in text] == [] and len(places) == 19
 
 
 def test_the_test_of_a_judge_is_said_everywhere(rated, command, monkeypatch, tmp_path):
@@ -134,7 +144,7 @@ def test_a_file_that_is_not_a_test_is_one_sentence(rated, command, tmp_path):
 
 def test_benchmarks_say_by_whom_their_published_numbers_are_and_until_when():
     (told,) = show("instruct-tts-eval-en")["judges"]
-    assert told.startswith("published by gemini-2.5-pro (rating[instruct-tts]): ")
+    assert told.startswith("published by gemini-2.5-pro (rating[instruct-tts]): ") and told.endswith(NOT_TESTED)
     assert (
         served_words("gemini-2.5-pro", today=date(2026, 11, 24))
         == "shuts down on 2026-12-01; its successor is gemini-3.8-flash"
