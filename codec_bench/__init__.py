@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from codec_bench.apps.profiling.api import profile
     from codec_bench.apps.site.api import site
     from codec_bench.codecs import load_codec
-    from codec_bench.codecs.base import Codec, CodecInfo
+    from codec_bench.codecs.base import Codec, CodecInfo, CodecStream, LatentCodec
     from codec_bench.metrics.base import Inputs, Metric
     from codec_bench.report.figures import write_figures
     from codec_bench.report.opened import open_run
     from codec_bench.stats.intervals import interval
     from codec_bench.stats.paired import paired_test
     from codec_bench.text.error_rate import error_rate
-    from codec_bench.types import Audio, Codes, CodeStream, Sample, Score
+    from codec_bench.types import Audio, Codes, CodeStream, Latents, Sample, Score
 
 __version__ = "0.1.0"
 __all__ = [
@@ -53,8 +53,11 @@ __all__ = [
     "CodeStream",
     "Codec",
     "CodecInfo",
+    "CodecStream",
     "Codes",
     "Inputs",
+    "LatentCodec",
+    "Latents",
     "Metric",
     "Sample",
     "Score",
@@ -107,7 +110,7 @@ _HOMES = {
     "codec_bench.api.run_benchmark": ("run_benchmark",),
     "codec_bench.api.sample_size": ("sample_size",),
     "codec_bench.codecs": ("load_codec",),
-    "codec_bench.codecs.base": ("Codec", "CodecInfo"),
+    "codec_bench.codecs.base": ("Codec", "CodecInfo", "CodecStream", "LatentCodec"),
     "codec_bench.apps.agreement.api": ("agreement",),
     "codec_bench.apps.building.api": ("build",),
     "codec_bench.api.compare": ("compare",),
@@ -130,7 +133,7 @@ _HOMES = {
     "codec_bench.report.figures": ("write_figures",),
     "codec_bench.report.opened": ("open_run",),
     "codec_bench.text.error_rate": ("error_rate",),
-    "codec_bench.types": ("Audio", "Codes", "CodeStream", "Sample", "Score"),
+    "codec_bench.types": ("Audio", "Codes", "CodeStream", "Latents", "Sample", "Score"),
 }
 _HOME = {name: module for module, held in _HOMES.items() for name in held}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -169,6 +169,53 @@ class Codes:
         """Bits per second: the streams' nominal rates, plus the bits of packets and side information over the duration."""
         sent = 8 * sum(map(len, self.packets)) + self.side_bits
         return sum(s.nominal_bitrate_bps for s in self.streams) + (sent / self.duration_s if sent else 0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Latents:
+    """What a continuous codec makes of one piece of audio: vectors of real numbers, where a discrete codec has `Codes`.
+
+    Real numbers have no number of bits, so `bits` is None and `no_bits` says why. `codec_bench.codecs.quantised` rounds them to
+    codes that have one.
+
+    Args:
+        values: floats `(dimensions, frames)`.
+        frame_rate_hz: frames per second of audio.
+        num_samples, sample_rate_hz, side: as of `Codes`.
+
+    Examples:
+        >>> made = Latents(np.zeros((32, 25), np.float32), 12.5, num_samples=48000, sample_rate_hz=24000)
+        >>> made.bits, made.no_bits
+        (None, 'it is not discrete: its 32 real numbers 12.5 times a second have no bitrate')
+    """
+
+    values: np.ndarray
+    frame_rate_hz: float
+    num_samples: int
+    sample_rate_hz: int
+    side: Mapping[str, Any] = field(default_factory=dict)
+    streams: ClassVar[tuple[CodeStream, ...]] = ()
+    packets: ClassVar[tuple[bytes, ...]] = ()
+    bits: ClassVar[float | None] = None
+
+    @property
+    def no_bits(self) -> str:
+        """Why there is no bitrate."""
+        return not_discrete(len(self.values), self.frame_rate_hz)
+
+    @property
+    def duration_s(self) -> float:
+        """Length of the encoded audio in seconds."""
+        return self.num_samples / self.sample_rate_hz
+
+
+def not_discrete(dimensions: int, frame_rate_hz: float) -> str:
+    """Why latents have no bitrate, in one sentence."""
+    return f"it is not discrete: its {dimensions} real numbers {frame_rate_hz:g} times a second have no bitrate"
+
+
+Sent: TypeAlias = Codes | Latents
+"""What a codec sends for one piece of audio."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench import (
-    Audio, Codec, CodecInfo, Codes, CodeStream, Inputs, Metric, Sample, Score, agreement, build, compare, converse, error_rate, evaluate,
+    Audio, Codec, CodecInfo, Codes, CodecStream, CodeStream, Inputs, LatentCodec, Latents, Metric, Sample, Score, agreement, build, compare, converse, error_rate, evaluate,
     doctor, export,
     export_listening, import_listening, interval, judge_check, judge_compare, judge_strengths, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement, metric_stability, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score,
     show, site, validate, verify_batching, write_figures,
@@ -37,6 +37,11 @@ clip = Audio.read("a.flac")
 tone = Audio(np.zeros(16000, np.float32), 16000)
 codec = load_codec("encodec-24khz@6", device="cpu", weights=None)
 codes: list[Codes] = codec.encode([clip, tone])
+continuous = LatentCodec.encode
+latents: Latents = Latents(np.zeros((64, 25), np.float32), 12.5, 48000, 24000)
+unknown: float | None = latents.bits
+with codec.streaming() as stream:
+    piece: CodecStream = stream
 scores = load_metric("dnsmos")(estimate=codec.decode(codes))
 first: Score = scores[0]["dnsmos_sig"]
 rate: float | None = error_rate(reference=["the cat sat"], estimate=["a cat sat"]).rate

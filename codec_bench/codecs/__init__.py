@@ -3,6 +3,7 @@
 Which file to open
     `base.py`       what every codec promises; `adapt.py` gives any codec any audio.
     `catalogue.py`  the names, points and licences that `configs/codec/*.yaml` declare; `TABLE` here has the classes.
+    `quantised.py`  a continuous codec whose latents are rounded to codes.
     `command.py`    a codec that is two programs, and `command_file.py` the file that names them.
     `classical/`, `neural/`  the codecs; `checks/` what shows that one is wrong.
 """
@@ -10,6 +11,7 @@ Which file to open
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
@@ -18,6 +20,7 @@ from typing import Any
 from codec_bench.codecs.base import Codec, CodecInfo
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, load_attribute
+from codec_bench.types import not_discrete
 
 # The adapters that configs/codec/*.yaml refer to. The names that a person types are declared in those files.
 TABLE = {
@@ -80,7 +83,8 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
             programs to run (`./evs.yaml`, `./evs.yaml@13.2`).
         device: where networks run, `cpu` or `cuda:N`.
         weights: a folder or hub id in place of the codec's own weights.
-        options: further arguments of the codec's class.
+        options: further arguments of the codec's class; for a continuous codec also `latent_bits`, which rounds its latents to
+            codes of so many bits for each dimension (`codec_bench.codecs.quantised`).
 
     Raises:
         UnknownName: there is no codec of this name; the message suggests the nearest name.
@@ -97,14 +101,15 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
         >>> codes[0].bits, decoded.samples.shape, round(float(np.abs(decoded.samples - sound.samples).max()), 4)
         (64000.0, (1, 8000), 0.0116)
     """
-    given = {"device": device, "weights": weights, **options}
+    given, bits = _without_bits({"device": device, "weights": weights, **options})
     if is_command_file(name):
-        return _load_command(name, given)
+        return _rounded(_load_command(name, given), bits)
     entry = None if is_own_code(name) else _find(name)
     if entry is None:
-        return _load_other(name, given)
+        return _rounded(_load_other(name, given), bits)
     adapter = load_attribute(TABLE[entry.family.adapter])
-    codec = call_with_known(adapter, {**entry.options, **given})
+    held, own_bits = _without_bits(entry.options)
+    codec = _rounded(call_with_known(adapter, {**held, **given}), own_bits if bits is None else bits)
     licence = entry.family.licence
     codec.info = replace(
         codec.info,
@@ -125,26 +130,30 @@ def build_codec(made: Any, name: str, *, device: str = "cpu", **options: Any) ->
     Raises:
         UserError: it is not a codec, or the class does not take an option.
     """
-    return _checked(call_with_known(made, {"device": device, **options}) if isinstance(made, type) else made, name)
+    given, bits = _without_bits({"device": device, **options})
+    return _rounded(_checked(call_with_known(made, given) if isinstance(made, type) else made, name), bits)
 
 
 def list_codecs() -> list[CodecRow]:
     """Every codec that a name alone selects, first the built-in ones, then those of other packages. Nothing is loaded."""
     from codec_bench.codecs import catalogue
+    from codec_bench.codecs.quantised import quantised_info
 
     rows = []
     for name in catalogue.names():
         entry = _find(name)
         family, adapter = entry.family, load_attribute(TABLE[entry.family.adapter])
+        options, bits = _without_bits(entry.options)
+        described = adapter.describe(**options)
         info = replace(
-            adapter.describe(**entry.options),
+            described if bits is None else quantised_info(described, bits),
             name=name,
             code_licence=family.licence.code,
             weights_licence=family.licence.weights,
             paper=family.paper,
         )
         find_weights = getattr(adapter, "find_weights", None)
-        here = None if find_weights is None else find_weights(**entry.options) is not None
+        here = None if find_weights is None else find_weights(**options) is not None
         rows.append(CodecRow(name, info, family.summary, family.points_text(), here))
     return rows + [CodecRow(name, None, path) for name, path in sorted(REGISTRY.table().items())]
 
@@ -189,7 +198,7 @@ def require_codec(name: str | None, asked: str | None = None) -> None:
     if name is None or not has_codec(name):
         raise UnknownName("codec", asked or str(name), [*codec_names(), *catalogue.families()])
     if Spec.parse(name).name not in codec_names() or Spec.parse(name).point is not None:
-        catalogue.find(name)
+        _find(name)
 
 
 def require_weights(name: str, *, weights: str | None = None, **options: Any) -> None:
@@ -207,12 +216,14 @@ def require_weights(name: str, *, weights: str | None = None, **options: Any) ->
     if entry is None:
         return
     adapter = load_attribute(TABLE[entry.family.adapter])
+    held, _ = _without_bits(entry.options)
+    options, _ = _without_bits(options)
     takes = signature(adapter).parameters
     for option in ("weights", *options) if weights is not None else options:
         if option not in takes and not any(one.kind is one.VAR_KEYWORD for one in takes.values()):
             raise UserError(f"the codec '{name}' does not take '{option}'", hint=f"it takes {', '.join(takes)}")
     if hasattr(adapter, "require_weights"):
-        adapter.require_weights(weights, **{**entry.options, **options})
+        adapter.require_weights(weights, **{**held, **options})
 
 
 def runs_on_device(name: str) -> bool:
@@ -230,6 +241,18 @@ def runs_on_device(name: str) -> bool:
 def is_command_file(name: str) -> bool:
     """Whether a name is a YAML file that declares an encoder and a decoder program, with or without `@KBPS` after it."""
     return _COMMAND_FILE.match(name.strip()) is not None
+
+
+def _without_bits(options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The options of a codec's class, and the bits of each latent that are asked for, or None."""
+    own = dict(options)
+    return own, own.pop("latent_bits", None)
+
+
+def _rounded(codec: Any, bits: Any) -> Codec:
+    from codec_bench.codecs.quantised import Quantised
+
+    return codec if bits is None else Quantised(codec, bits)
 
 
 def _load_command(name: str, given: dict[str, Any]) -> Codec:
@@ -250,8 +273,22 @@ def _bps(name: str, kbps: str) -> int:
 
 
 def _find(name: str) -> Any:
+    """The entry of the catalogue, or None.
+
+    Raises:
+        UserError: the codec has no such operating point; of a continuous codec the message says why it has no bitrate.
+    """
     from codec_bench.codecs import catalogue
 
+    spec = Spec.parse(name)
+    entry = catalogue.find(spec.name) if spec.point is not None and spec.name in catalogue.names() else None
+    if entry is not None:
+        info = load_attribute(TABLE[entry.family.adapter]).describe(**_without_bits(entry.options)[0])
+        if info.latents is not None:
+            reason = not_discrete(info.latents, info.frame_rate_hz)
+            raise UserError(
+                f"the codec '{spec.name}' has no point of {spec.point} kbps: {reason}", hint=f"write {spec.name}"
+            )
     return catalogue.find(name)
 
 
@@ -284,10 +321,19 @@ def _checked(codec: Any, name: str) -> Codec:
             raise UserError(
                 f"the codec '{name}' declares info.{attribute}={values!r}; expected a tuple such as (16000,)"
             )
+    if info.latents is not None and not (isinstance(info.latents, int) and info.latents > 0 and info.frame_rate_hz):
+        raise UserError(
+            f"the codec '{name}' declares info.latents={info.latents!r} at info.frame_rate_hz={info.frame_rate_hz!r}; expected the "
+            "real numbers of a frame, such as 64, and the frames of a second"
+        )
+    if info.latents is not None and info.nominal_bitrate_bps is not None:
+        raise UserError(
+            f"the codec '{name}' declares a bitrate, but {not_discrete(info.latents, info.frame_rate_hz or 0)}"
+        )
     return codec
 
 
-_CONTRACT = "a codec has info (a CodecInfo), encode(batch) -> list[Codes] and decode(codes) -> list[Audio]"
+_CONTRACT = "a codec has info (a CodecInfo), encode(batch) -> list[Codes] and decode(codes) -> list[Audio]; a continuous one has Latents"
 
 __all__ = [
     "REGISTRY",

@@ -21,7 +21,7 @@ import numpy as np
 from codec_bench.audio.resample import to_rate
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.errors import UserError, describe
-from codec_bench.types import Audio, Codes
+from codec_bench.types import Audio, Codes, Latents, Sent
 
 _LONGEST = 500  # characters of a reason; torch writes pages about weights that do not fit
 
@@ -38,10 +38,11 @@ def sentence(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Coded:
-    """One item after encoding and decoding: the estimate at the codec's rate, and the bits that were sent."""
+    """One item after encoding and decoding: the estimate at the codec's rate, and the bits that were sent, or why there are none."""
 
     estimate: Audio
-    bits: float
+    bits: float | None
+    no_bits: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +130,14 @@ def reconstruct_given(codec: Any, given: Given) -> CodedBatch:
     for index, audio in enumerate(given.batch):
         mine = [k for k, owner in enumerate(given.owners) if owner == index]
         estimate = join_channels([decoded[k] for k in mine], audio.channels)
-        items.append(Coded(estimate, sum(codes[k].bits for k in mine)))
+        sent = [codes[k] for k in mine]
+        latents = next((item for item in sent if isinstance(item, Latents)), None)
+        bits = None if latents else sum(item.bits for item in sent if isinstance(item, Codes))
+        items.append(Coded(estimate, bits, latents.no_bits if latents else None))
     return CodedBatch(items, middle - start, end - middle)
 
 
-def encode(codec: Any, pieces: Sequence[Audio]) -> list[Codes]:
+def encode(codec: Any, pieces: Sequence[Audio]) -> list[Sent]:
     """The codes of a batch.
 
     The codec gets copies: other systems and the metrics read the same memory, also in other processes, and a codec may write
@@ -143,11 +147,11 @@ def encode(codec: Any, pieces: Sequence[Audio]) -> list[Codes]:
         CodecFault: the codec gave another number of items, or codes out of range.
     """
     codes = codec.encode(deepcopy(list(pieces)))
-    check_encoded(codec.info.name, codes, len(pieces))
+    check_encoded(codec.info, codes, len(pieces))
     return codes
 
 
-def decode(codec: Any, codes: Sequence[Codes], pieces: Sequence[Audio]) -> list[Audio]:
+def decode(codec: Any, codes: Sequence[Sent], pieces: Sequence[Audio]) -> list[Audio]:
     """The audio of a batch of codes, which must be as long as the pieces that were encoded.
 
     Raises:
@@ -158,24 +162,31 @@ def decode(codec: Any, codes: Sequence[Codes], pieces: Sequence[Audio]) -> list[
     return decoded
 
 
-def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Codes], list[Audio]]:
+def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Sent], list[Audio]]:
     """The codes of a batch, and the audio that they decode to."""
     codes = encode(codec, pieces)
     return codes, decode(codec, codes, pieces)
 
 
-def check_encoded(name: str, codes: Any, count: int) -> None:
-    """Checks what the codec `name` returned for a batch of `count` items.
+def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
+    """Checks what the codec of these facts returned for a batch of `count` items.
 
     Raises:
-        CodecFault: it is another number of items, something other than `Codes`, or codes out of range.
+        CodecFault: it is another number of items, something other than `Codes` (`Latents` of a continuous codec), codes out of
+            range, or latents that are not finite.
     """
+    name = info.name
     if not isinstance(codes, (list, tuple)) or len(codes) != count:
         got = f"{len(codes)} items" if isinstance(codes, (list, tuple)) else type(codes).__name__
         raise CodecFault(f"{name}.encode returned {got} for a batch of {count}; expected a list of {count} Codes")
     for item in codes:
-        if not isinstance(item, Codes):
-            raise CodecFault(f"{name}.encode returned a {type(item).__name__}; expected codec_bench.Codes")
+        kind = Codes if info.latents is None else Latents
+        if not isinstance(item, kind):
+            declared = "" if kind is Codes else f", because its info declares {info.latents} latents"
+            got = type(item).__name__
+            raise CodecFault(f"{name}.encode returned a {got}; expected codec_bench.{kind.__name__}{declared}")
+        if isinstance(item, Latents):
+            _check_latents(info, np.asarray(item.values))
         for stream in item.streams:
             values = np.asarray(stream.values)
             if values.ndim != 2:
@@ -186,6 +197,16 @@ def check_encoded(name: str, codes: Any, count: int) -> None:
                 raise CodecFault(
                     f"{name}.encode gave codes from {values.min()} to {values.max()}; expected 0 to {stream.cardinality - 1}"
                 )
+
+
+def _check_latents(info: CodecInfo, values: np.ndarray) -> None:
+    if values.ndim != 2 or len(values) != info.latents or values.dtype.kind != "f":
+        raise CodecFault(
+            f"{info.name}.encode gave latents of type {values.dtype} and shape {values.shape}; expected floats "
+            f"({info.latents}, frames)"
+        )
+    if not np.isfinite(values.sum(dtype=np.float64)):
+        raise CodecFault(f"{info.name}.encode gave latents that are not finite")
 
 
 def check_decoded(name: str, decoded: Any, pieces: Sequence[Audio]) -> None:

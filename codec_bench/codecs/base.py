@@ -3,7 +3,7 @@
 Conventions
     The caller gives a codec audio at one of its rates, with one of its channel counts. `codecs/adapt.py` converts it.
     `decode` returns exactly as many samples as were encoded. The codec's delay is removed, so that both are aligned.
-    The bitrate is computed from the codes. No codec declares it.
+    The bitrate is computed from the codes. No codec declares it. A codec whose codes are real numbers (`Latents`) has none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.types import Audio, Codes
+from codec_bench.types import Audio, Codes, Latents
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class CodecInfo:
         code_licence, weights_licence: SPDX names; weights_licence is None if there are no weights.
         weights: the weights in use (repository and revision, a path, or `random`), or None.
         paper: where the codec is described.
+        latents: real numbers of each frame, for a continuous codec; None for a discrete one.
 
     Examples:
         >>> info = CodecInfo("mine", sample_rates_hz=(16000, 24000), frame_rate_hz=50.0, causal=True)
@@ -54,6 +55,7 @@ class CodecInfo:
     weights_licence: str | None = None
     weights: str | None = None
     paper: str = ""
+    latents: int | None = None
 
 
 class Codec(ABC):
@@ -111,6 +113,18 @@ class Codec(ABC):
             UserError: the codec needs the whole signal.
         """
         raise UserError(f"{self.info.name} needs the whole signal: it has no streaming way of coding")
+
+
+class LatentCodec(Codec):
+    """A continuous codec: `encode` gives `Latents`, and `info.latents` says how many real numbers a frame has."""
+
+    @abstractmethod
+    def encode(self, batch: Sequence[Audio]) -> list[Latents]:  # type: ignore[override]
+        """Latents of each item; as of `Codec` in all else."""
+
+    @abstractmethod
+    def decode(self, codes: Sequence[Latents]) -> list[Audio]:  # type: ignore[override]
+        """Audio of each item, as of `Codec`."""
 
 
 class CodecStream(ABC):

@@ -72,6 +72,7 @@ class _Outcome:
     system: System
     estimate: Signal | None = None
     bits: float | None = None
+    no_bits: str | None = None
     audio: str | None = None
     unlike: str | None = None
     lacks: str | None = None
@@ -286,7 +287,7 @@ class Engine:
                 self._no_estimate(outcome, result.reason)
                 return
             estimate.content_hash, estimate.notes = result.content_hash, result.notes
-            outcome.bits = result.bits
+            outcome.bits, outcome.no_bits = result.bits, result.no_bits
             self._on_estimate(outcome, estimate)
 
         work = CodecWork(reference.audio, rate, regions, keep)
@@ -353,6 +354,7 @@ class Engine:
                 "estimate_words": loaded.sample.extra.get(ESTIMATE_WORDS),
                 "language": loaded.sample.language,
                 "bits": outcome.bits,
+                "no_bits": outcome.no_bits,
                 "duration_s": estimate.duration_s,
             },
         )

@@ -30,6 +30,7 @@ from codec_bench.store.rows import CUT, SILENT
 from codec_bench.types import Audio, Score
 
 if TYPE_CHECKING:
+    from codec_bench.codecs.adapt import Coded
     from codec_bench.codecs.checks.sent import Parcel
 
 
@@ -72,7 +73,8 @@ class CodecWork:
 class CodecResult:
     """What a codec made of an item. The signals are in the regions that the `CodecWork` named."""
 
-    bits: float
+    bits: float | None
+    no_bits: str | None
     content_hash: str
     notes: tuple[str, ...]
 
@@ -183,16 +185,18 @@ class CodecStage:
 
         coded = reconstruct_given(self.codec, self.prepare(works, segments) if given is None else given)
         start = perf_counter()
-        results = [self._finish(w, c.estimate, c.bits, segments) for w, c in zip(works, coded.items)]
+        results = [self._finish(w, c, segments) for w, c in zip(works, coded.items)]
         return results, {"encode": coded.encode_s, "decode": coded.decode_s, "prepare": perf_counter() - start}
 
     @staticmethod
-    def _finish(work: CodecWork, estimate: Audio, bits: float, segments: Segments) -> CodecResult:
+    def _finish(work: CodecWork, coded: Coded, segments: Segments) -> CodecResult:
+        estimate = coded.estimate
         for rate, region in work.outputs.items():
             segments.view(region)[...] = fit_length(to_signal(estimate, rate), region.shape[-1])
         if work.keep is not None:
             keep_audio(work.keep, estimate)
-        return CodecResult(bits, content_hash(estimate.samples, estimate.sample_rate_hz), signal_notes(estimate))
+        hashed = content_hash(estimate.samples, estimate.sample_rate_hz)
+        return CodecResult(coded.bits, coded.no_bits, hashed, signal_notes(estimate))
 
 
 class CheckStage:

@@ -36,6 +36,7 @@ class Inputs:
             rules compare with both forms.
         estimate_features, reference_features: results by name of the features that the metric's class attributes name.
         bits, duration_s: the bits that the codec sent for this item and the length of the audio, or None.
+        no_bits: why there are no bits, or None if the system is no codec.
         words, estimate_words: when each word of the reference is said, and of an estimate with a timing of its own, as the data hold it
             (`codec_bench.metrics.words` reads it), or None.
 
@@ -56,6 +57,7 @@ class Inputs:
     reference_features: Mapping[str, Any] = field(default_factory=dict)
     bits: float | None = None
     duration_s: float | None = None
+    no_bits: str | None = None
     words: Any = None
     estimate_words: Any = None
 

@@ -11,7 +11,7 @@ class Bitrate(ItemMetric):
 
     Lower is better. The corpus value is all bits over all seconds, not the mean of the items' rates. So bits that are
     sent once per utterance have the weight that they have in a transmission. Undefined for a system that sends no bits
-    (synthesised or ready-made audio) and for audio of no length. Exact, because it is one division.
+    (synthesised or ready-made audio, or a codec whose latents are not discrete) and for audio of no length. Exact, because it is one division.
 
     Examples:
         >>> from codec_bench.metrics import Inputs, build_metric
@@ -34,7 +34,7 @@ class Bitrate(ItemMetric):
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `numerator` holds its bits and `denominator` its seconds."""
         if item.bits is None:
-            return Score.undefined("this system is not a codec: it sends no bits", self.protocol)
+            return Score.undefined(item.no_bits or "this system is not a codec: it sends no bits", self.protocol)
         if not item.duration_s:
             return Score.undefined("the audio has no length", self.protocol)
         return Score.ok(item.bits / item.duration_s, self.protocol, numerator=item.bits, denominator=item.duration_s)

@@ -33,7 +33,7 @@ __all__ = ["UNPROCESSED", "plain"]  # what writes numbers names the unprocessed 
 BOLD = "Bold is the best value of a column, with every value that a paired test over the same samples does not tell from it"
 SUSPECT = " (suspect)"
 ARROWS = {True: "↑", False: "↓", None: ""}
-_OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb)?)$")
+_OPERATING_POINT = re.compile(r"(?:@.*|[-_]\d+(?:\.\d+)?\s*(?:k|kbps|bps|kbit|cb|bit)?)$")
 _NUMBERED = re.compile(r"^(?P<stem>.*[^\W\d_]{2})(?P<point>\d+(?:\.\d+)?(?:k|kbps)?)$")
 """Two letters at least: `g711` and `g722` are no operating points."""
 _METRIC = re.compile(r"^(?P<name>[\w-]+)(\[(?P<argument>[^\[\]]*)\])?(?P<point>@[^\[\]]+)?$")

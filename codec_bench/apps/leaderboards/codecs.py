@@ -66,6 +66,7 @@ class CodecPoint:
         value: of the metric. ci95: its interval, or None. n: how many items it rests on; None if that is not known.
         on_front: whether it is on the front; None without the cost. share: the share of draws of other items in which it is.
         doubt: why it is compared with no other, and so on no front: what its checks found, or values for too few samples; or None.
+        continuous: whether it makes latents instead of codes; such codecs have a front of their own.
     """
 
     name: str
@@ -78,6 +79,7 @@ class CodecPoint:
     on_front: bool | None = None
     share: float | None = None
     doubt: str | None = None
+    continuous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +260,7 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
                 system, numbers.family(system), str(run.folder), costs, entry.value,
                 None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n,
                 doubt=numbers.doubts_text(held) or (entry.standing.why if entry.standing and not entry.standing.compared else None),
+                continuous=run.systems[system].get("latents") is not None,
             )  # fmt: skip
             before = table.points.get(system)
             if before is not None and before.value != point.value:
@@ -326,8 +329,14 @@ def _fronted(
     """The table with its front along an axis and its delta rates. A point that is compared with no other is on no front and on no curve."""
     if table.higher_is_better is None:
         return table
-    priced = [n for n, point in enumerate(table.points) if axis in point.costs and not point.doubt]
-    if priced:
+    for continuous in (False, True):  # real numbers cost no bits, so they are on no front with codes
+        priced = [
+            n
+            for n, point in enumerate(table.points)
+            if axis in point.costs and not point.doubt and point.continuous == continuous
+        ]
+        if not priced:
+            continue
         known = all(changes.get(table.points[n].name) for n in priced)
         items = together({place: changes[table.points[n].name] for place, n in enumerate(priced)}) if known else None
         front = pareto_front(

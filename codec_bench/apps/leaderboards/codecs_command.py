@@ -60,6 +60,7 @@ def _plain_point(point: CodecPoint) -> dict[str, Any]:
     return {
         "codec": point.name, "family": point.family, "run": point.run or None, "costs": dict(point.costs), "value": point.value,
         "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front, "front_share": point.share, "doubt": point.doubt,
+        "continuous": point.continuous,
     }  # fmt: skip
 
 
@@ -87,6 +88,10 @@ def _print_board(board: CodecBoard) -> None:
         doubts = {(point.name, point.doubt): None for table in tables for point in table.points if point.doubt}
         for codec, doubt in doubts:
             talk(f"{codec} is not compared, and on no front: {doubt}")
+    if any(point.continuous for table in board.tables for point in table.points):
+        talk(
+            "codecs with latents are not discrete: they have no bitrate, and a front of their own along every other axis"
+        )
     talk(
         "* is on the Pareto front: no other codec is as good at the same cost or less; (80 %) is on it in 80 % of the draws of "
         "other items. Numbers of different tables are not comparable."
@@ -106,10 +111,11 @@ def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
         points = [points.get(name) for points in held]
         costs = next(point.costs for point in points if point is not None)
         shown = "" if axis not in costs else f"{factor * costs[axis]:.4g}"
+        called_so = f"{name[0]} (latents)" if any(point and point.continuous for point in points) else name[0]
         doubtful = any(point is not None and point.doubt for point in points)
         rows.append(
             (
-                f"{name[0]} (not compared)" if doubtful else name[0],
+                f"{called_so} (not compared)" if doubtful else called_so,
                 shown,
                 *("" if point is None else _cell(point) for point in points),
             )

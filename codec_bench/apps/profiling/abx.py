@@ -38,7 +38,7 @@ from codec_bench.codecs.adapt import CodecFault
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
 from codec_bench.errors import UserError
-from codec_bench.types import Codes
+from codec_bench.types import Sent
 
 SIZE = 10
 SPEAKERS = 5
@@ -212,7 +212,7 @@ class AbxItems:
         self._streams: dict[str, list[Item]] = {}
         self._unknown = 0
 
-    def add(self, name: str, codes: Codes) -> None:
+    def add(self, name: str, codes: Sent) -> None:
         """Takes the phones of one sample.
 
         Args:

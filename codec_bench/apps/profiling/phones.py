@@ -34,7 +34,7 @@ import numpy as np
 from codec_bench.apps.profiling.codebook_use import entropy_bits
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.data.alignments import Alignment
-from codec_bench.types import Codes
+from codec_bench.types import Sent
 
 DRAWS = 10
 
@@ -173,7 +173,7 @@ class PhoneCounter:
         self._streams: list[_Stream] = []
         self._aligned = self._missing = 0
 
-    def add(self, name: str, codes: Codes) -> None:
+    def add(self, name: str, codes: Sent) -> None:
         """Counts one item.
 
         Args:

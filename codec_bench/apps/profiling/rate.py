@@ -9,6 +9,7 @@ Bitrates
                    frequencies, corrected for the bias of few tokens (Miller and Madow), plus packets and side bits.
     joint          the same if each codebook is coded with knowledge of the one before it. It is an upper bound of the true
                    joint rate, and None if there are too few tokens (see `codebook_use.py`).
+A continuous codec has none of them: `latents` is how many real numbers a frame has, and `no_bits` says why there is no bitrate.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import numpy as np
 
 from codec_bench.apps.profiling.codebook_use import CodebookCounts, CodebookSummary, summarise
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.types import Codes
+from codec_bench.types import Codes, Latents, Sent, not_discrete
 
 HISTOGRAM_BINS = 1024
 _BUFFERED_CODES = 4_000_000
@@ -39,10 +40,18 @@ class RateCounter:
         self._streams: list[_Stream] | None = None
         self._seconds = self._bits = self._nominal = self._other_bits = 0.0
         self._packet_bytes: list[int] = []
-        self._items = 0
+        self._items = self._latent_frames = 0
 
-    def add(self, codes: Codes) -> None:
+    def add(self, codes: Sent) -> None:
         """Counts one item, whose streams are those of the items before."""
+        if isinstance(codes, Latents):
+            self._latent_frames += np.asarray(codes.values).shape[1]
+            self._items += 1
+            self._seconds += codes.duration_s
+            return
+        self._count(codes)
+
+    def _count(self, codes: Codes) -> None:
         if self._streams is None:
             self._streams = [
                 _Stream(s.values.shape[0], s.cardinality, float(s.frame_rate_hz), s.name) for s in codes.streams
@@ -58,17 +67,21 @@ class RateCounter:
 
     def result(self) -> dict[str, Any]:
         """The bitrates, and the use of codebooks, as JSON values."""
-        seconds = self._seconds
+        seconds, info = self._seconds, self._info
+        if info.latents is not None:
+            return self._of_latents(info.latents, info.frame_rate_hz or 0.0)
         streams = [stream.result(seconds) for stream in self._streams or []]
         other_bps = self._other_bits / seconds
         out = {
-            "declared_bps": self._info.nominal_bitrate_bps,
+            "declared_bps": info.nominal_bitrate_bps,
+            "no_bits": None,
+            "latents": None,
             "nominal_bps": self._nominal / seconds,
             "measured_bps": self._bits / seconds,
             "packets_and_side_bps": other_bps,
             "seconds": seconds,
             "items": self._items,
-            "frame_rate_hz": max((s["frame_rate_hz"] for s in streams), default=0.0) or self._info.frame_rate_hz,
+            "frame_rate_hz": max((s["frame_rate_hz"] for s in streams), default=0.0) or info.frame_rate_hz,
             "tokens": sum(s["tokens"] for s in streams),
             "tokens_per_s": sum(s["codebooks"] * s["frame_rate_hz"] for s in streams),
             "tokens_per_item": sum(s["codebooks"] for s in streams if not s["frame_rate_hz"]),
@@ -85,6 +98,26 @@ class RateCounter:
             (s["joint_reason"] for s in streams if s["joint_reason"]), None if streams else reason
         )
         return out
+
+    def _of_latents(self, dimensions: int, rate_hz: float) -> dict[str, Any]:
+        """The same keys for a continuous codec: it has frames and no bits, with the reason."""
+        reason = not_discrete(dimensions, rate_hz)
+        bits = dict.fromkeys(
+            (
+                "declared_bps",
+                "nominal_bps",
+                "measured_bps",
+                "packets_and_side_bps",
+                "entropy_coded_bps",
+                "joint_bps",
+                "packets",
+            )
+        )
+        return {
+            **bits, "no_bits": reason, "entropy_coded_reason": reason, "joint_reason": reason, "latents": dimensions,
+            "latent_frames": self._latent_frames, "frame_rate_hz": rate_hz, "seconds": self._seconds, "items": self._items,
+            "tokens": 0, "tokens_per_s": 0, "tokens_per_item": 0, "streams": [],
+        }  # fmt: skip
 
     def _packets(self) -> dict[str, Any] | None:
         if not self._packet_bytes:

@@ -168,11 +168,12 @@ def head(profile: Mapping[str, Any], name: str) -> str:
 def _rate(codecs: Mapping[str, Any]) -> Section:
     rows = [
         row_of(codecs, "declared bitrate", "kbps", "The bitrate that the codec declares.", "rate", _declared),
-        row_of(codecs, "nominal bitrate", "kbps", "The bits of its codes, from their number and the entries of the codebooks.", "rate", lambda r: _kbps(r["nominal_bps"])),
-        row_of(codecs, "measured bitrate", "kbps", "All bits that were sent, divided by the seconds that were coded.", "rate", lambda r: _kbps(r["measured_bps"])),
+        row_of(codecs, "nominal bitrate", "kbps", "The bits of its codes, from their number and the entries of the codebooks.", "rate", lambda r: Cell(_kbps(r["nominal_bps"]), r["no_bits"])),
+        row_of(codecs, "measured bitrate", "kbps", "All bits that were sent, divided by the seconds that were coded.", "rate", lambda r: Cell(_kbps(r["measured_bps"]), r["no_bits"])),
         row_of(codecs, "entropy-coded bitrate", "kbps", "With an ideal code for each codebook separately.", "rate", lambda r: Cell(_kbps(r["entropy_coded_bps"]), r["entropy_coded_reason"])),
         row_of(codecs, "joint bitrate", "kbps", "With each codebook coded with knowledge of the one before it; an upper bound.", "rate", lambda r: Cell(_kbps(r["joint_bps"]), r["joint_reason"])),
         row_of(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: Cell(f"{r['frame_rate_hz']:g}") if r["frame_rate_hz"] else Cell("–", "it has no fixed frames")),
+        row_of(codecs, "latents", "per frame", "Real numbers of each frame of a continuous codec; they have no bitrate.", "rate", lambda r: Cell(f"{r['latents']:,}") if r["latents"] else Cell("–", "its codes are discrete")),
         row_of(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
         row_of(codecs, "tokens counted", "", "How many codes these numbers were computed from.", "rate", lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
     ]  # fmt: skip
@@ -303,7 +304,7 @@ def _three(value: float | None) -> str:
 
 def _declared(rate: Mapping[str, Any]) -> Cell:
     if rate["declared_bps"] is None:
-        return Cell("–", "it declares no bitrate")
+        return Cell("–", rate["no_bits"] or "it declares no bitrate")
     wrong = abs(rate["nominal_bps"] / rate["declared_bps"] - 1) > 0.02
     return Cell(_kbps(rate["declared_bps"]), flag=wrong)
 
@@ -364,6 +365,7 @@ def _stability(codecs: Mapping[str, Any]) -> Section:
     for number in range(max(len(s["reencoding"]) for s in measured)):
         what = "Codes of decoded audio compared with those of the original."
         rows.append(row(f"re-encoded {number + 1}×", "%", what, say=partial(_reencoded, number)))
+        rows.append(row(f"latents re-encoded {number + 1}×", "dB", _LATENTS, say=partial(_latents_reencoded, number)))
     shift = measured[0]["shift"]["samples"]
     changes: list[tuple[str, Callable[[Mapping[str, Any]], Any]]] = [
         (
@@ -387,6 +389,12 @@ def _reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
     return _share(rounds[number]["with_first"] if number < len(rounds) else None, stability["tokens_reason"])
 
 
+def _latents_reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
+    rounds = stability["reencoding"]
+    value = rounds[number]["latent_snr_db"] if number < len(rounds) else None
+    return Cell("–", "it gives no latents") if value is None else Cell(f"{value:.1f}".replace("-", "−"))
+
+
 def _same(found: Callable[[Mapping[str, Any]], Any], stability: Mapping[str, Any]) -> Cell:
     return _share(found(stability)["agreement"], stability["tokens_reason"])
 
@@ -396,6 +404,7 @@ def _snr(found: Callable[[Mapping[str, Any]], Any], stability: Mapping[str, Any]
     return "–" if value is None else "same" if value >= 200 else f"{value:.1f}"
 
 
+_LATENTS = "Signal-to-noise ratio of the latents of decoded audio to those of the original; higher is better."
 _AGAINST = {
     "%": "Codes of the changed clip compared with those of the unchanged clip.",
     "dB": "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded unchanged clip.",

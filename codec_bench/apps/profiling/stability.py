@@ -6,7 +6,8 @@ Agreement is the share of codes that are equal in the same place, for each codeb
     for a gain       with the codes of the unchanged clip. The clip is attenuated first, so that it does not clip.
     for a shift      with the codes of the unshifted clip: the frames stay where they are, and the sound moves.
 `wave_snr_db` compares the decoded changed clip, after the change was undone, with the decoded unchanged clip. It is the
-only number for codecs without codes.
+only number for codecs without codes. For latents there is no agreement; `latent_snr_db` is the signal-to-noise ratio of the latents
+of decoded audio to those of the original, higher is better.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import recode
 from codec_bench.codecs.checks.material import Material
-from codec_bench.types import Audio, Codes
+from codec_bench.types import Audio, Latents, Sent
 
 _SNR_CEILING_DB = 200.0
 
@@ -33,21 +34,22 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     return {
         "clips": len(clips),
         "tokens": sum(np.asarray(s.values).size for c in codes for s in c.streams),
-        "tokens_reason": None if codes[0].streams else "it sends packets of bits, which have no codes to compare",
+        "tokens_reason": None if codes[0].streams else _no_tokens(codes[0]),
         "reencoding": _reencoding(codec, codes, waves, settings.reencodings),
         "gain": _gain(codec, quiet, settings.gains_db),
         "shift": _shift(codec, clips, codes, waves, settings.shift_samples),
     }
 
 
-def _reencoding(codec: Any, first: Sequence[Codes], waves: Sequence[Audio], rounds: int) -> list[dict[str, Any]]:
+def _reencoding(codec: Any, first: Sequence[Sent], waves: Sequence[Audio], rounds: int) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
-    if not first[0].streams:
+    if not first[0].streams and not isinstance(first[0], Latents):
         return out
     before, current = first, waves
     for number in range(1, rounds + 1):
         codes, decoded = recode(codec, current)
-        out.append({"round": number, "with_first": agreement(first, codes), "with_previous": agreement(before, codes)})
+        same = {"with_first": agreement(first, codes), "with_previous": agreement(before, codes)}
+        out.append({"round": number, **same, "latent_snr_db": latent_snr_db(first, codes)})
         before, current = codes, decoded
     return out
 
@@ -64,7 +66,7 @@ def _gain(codec: Any, clips: Sequence[Audio], gains_db: Sequence[float]) -> list
 
 
 def _shift(
-    codec: Any, clips: Sequence[Audio], codes: Sequence[Codes], waves: Sequence[Audio], shift: int
+    codec: Any, clips: Sequence[Audio], codes: Sequence[Sent], waves: Sequence[Audio], shift: int
 ) -> dict[str, Any]:
     moved = [Audio(np.pad(c.samples, ((0, 0), (shift, 0)))[:, : c.num_samples], c.sample_rate_hz) for c in clips]
     changed, decoded = recode(codec, moved)
@@ -73,7 +75,7 @@ def _shift(
     return {"samples": shift, "agreement": agreement(codes, changed), "wave_snr_db": _snr_db(plain, later)}
 
 
-def agreement(codes: Sequence[Codes], others: Sequence[Codes]) -> list[float] | None:
+def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | None:
     """The share of equal codes of each codebook, of all streams in turn; None if there are no codes."""
     if not codes[0].streams:
         return None
@@ -90,6 +92,25 @@ def agreement(codes: Sequence[Codes], others: Sequence[Codes]) -> list[float] | 
     return same
 
 
+def latent_snr_db(latents: Sequence[Sent], others: Sequence[Sent]) -> float | None:
+    """The signal-to-noise ratio of other latents to these, each dimension without its mean; None for codes, and without a signal."""
+    pairs = [(a, b) for a, b in zip(latents, others) if isinstance(a, Latents) and isinstance(b, Latents)]
+    if not pairs:
+        return None
+    frames = [min(np.shape(a.values)[1], np.shape(b.values)[1]) for a, b in pairs]
+    one, other = (
+        np.concatenate([np.asarray(pair[side].values, np.float64)[:, :n] for pair, n in zip(pairs, frames)], axis=1)
+        for side in (0, 1)
+    )
+    return _ratio_db(float(np.square(one - one.mean(axis=1, keepdims=True)).sum()), float(np.square(one - other).sum()))
+
+
+def _no_tokens(codes: Sent) -> str:
+    if isinstance(codes, Latents):
+        return "it gives latents, which are not discrete; see how far they move"
+    return "it sends packets of bits, which have no codes to compare"
+
+
 def _scaled(audio: Audio, factor: float) -> Audio:
     return Audio(audio.samples * np.float32(factor), audio.sample_rate_hz)
 
@@ -100,6 +121,10 @@ def _snr_db(references: Sequence[Audio], others: Sequence[Audio]) -> float | Non
         float(np.square(r.samples.astype(np.float64) - o.samples.astype(np.float64)).sum())
         for r, o in zip(references, others)
     )
+    return _ratio_db(signal, noise)
+
+
+def _ratio_db(signal: float, noise: float) -> float | None:
     if signal == 0.0:
         return None
     return min(_SNR_CEILING_DB, float(10 * np.log10(signal / noise))) if noise else _SNR_CEILING_DB

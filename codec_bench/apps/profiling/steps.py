@@ -20,7 +20,7 @@ from codec_bench.codecs.adapt import decode, encode
 from codec_bench.codecs.checks import steps
 from codec_bench.codecs.checks.steps import Checking, NotApplicable, Watched
 from codec_bench.data.alignments import read_alignments
-from codec_bench.types import Audio, Codes
+from codec_bench.types import Audio, Sent
 
 STEPS: Mapping[str, tuple[str, ...]] = {
     "load": ("info", "load"),
@@ -105,7 +105,7 @@ class Measuring(Checking):
             "abx": _or_reason(lambda: abx.result(seed, self._announce, vectors)),
         }
 
-    def _recoded(self) -> Iterator[tuple[str, Audio, Codes, Audio]]:
+    def _recoded(self) -> Iterator[tuple[str, Audio, Sent, Audio]]:
         players = self._request.players
         for name, piece, codes, out in super()._recoded():
             yield name, piece, codes, out  # the checks look first: what they refuse is not counted
@@ -116,7 +116,7 @@ class Measuring(Checking):
             if name in players and not Path(players[name]).exists():
                 write_flac(players[name], out)
 
-    def _coded_once(self, pieces: list[Audio]) -> tuple[list[Codes], list[Audio]]:
+    def _coded_once(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
         self._clock.begin()
         start = perf_counter()
         codes = encode(self._codec, pieces)

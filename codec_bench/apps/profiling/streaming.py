@@ -16,10 +16,11 @@ import numpy as np
 
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import recode
+from codec_bench.codecs.checks.batching import latent_flips
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.errors import UserError
-from codec_bench.types import Audio, Codes
+from codec_bench.types import Audio, Latents, Sent
 
 WAVE_TOLERANCE = 1e-4
 CODE_SHARE = 0.9999
@@ -41,7 +42,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     clip = material.exactly(settings.stream_s)
     (offline_codes,), (offline,) = recode(codec, [clip])
     encode_s, decode_s = [], []
-    codes: list[Codes] = []
+    codes: list[Sent] = []
     waves: list[np.ndarray] = []
     with stream as running:
         step = int(running.step_samples)
@@ -82,8 +83,12 @@ def _percentiles(values: np.ndarray) -> dict[str, float]:
     return {"p50": float(np.percentile(values, 50)), "p95": float(np.percentile(values, 95))}
 
 
-def _equal_codes(pieces: list[Codes], whole: Codes) -> float | None:
-    """The share of equal codes between the pieces and the whole signal; None for a codec without codes."""
+def _equal_codes(pieces: list[Sent], whole: Sent) -> float | None:
+    """The share of equal codes, or of frames of equal latents, between the pieces and the whole signal; None without either."""
+    if isinstance(whole, Latents):
+        joined = np.concatenate([np.asarray(p.values) for p in pieces if isinstance(p, Latents)], axis=1)
+        flips, frames = latent_flips(np.asarray(whole.values), joined)
+        return 1 - flips / frames if frames else None
     if not whole.streams:
         return None
     same = total = 0

@@ -1,7 +1,7 @@
 """Whether a clip in a batch gives what the clip alone gives: with other clips, in other orders, in batches of other sizes.
 
 Conventions
-    Codes must be equal in at least 99.99 % of the frames, and waveforms within 1e-4. A waveform is not compared where codes
+    Codes must be equal in at least 99.99 % of the frames (latents within 1e-4 of the largest), and waveforms within 1e-4. A waveform is not compared where codes
     differ, because it then differs for that reason.
     Clips are chosen to disagree (`disagreeing`): the shortest with the longest, silence with speech, and lengths that are a
     whole number of frames, one sample more and one less, so that one frame of padding that leaks is seen.
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.adapt import recode
-from codec_bench.types import Audio, Codes
+from codec_bench.types import Audio, Latents, Sent
 
 WAVE_TOLERANCE = 1e-4
 CODE_SHARE = 0.9999
+LATENT_TOLERANCE = 1e-4
 _FRAME_S = 0.02  # of a codec that declares none
 
 
@@ -41,7 +42,7 @@ class Batched:
     worst: int | None = None
     _worst_by: float = 0.0
 
-    def add(self, place: int, alone: tuple[Codes, Audio], together: tuple[Codes, Audio]) -> None:
+    def add(self, place: int, alone: tuple[Sent, Audio], together: tuple[Sent, Audio]) -> None:
         """Compares one clip of one batch with the same clip alone."""
         flips, frames = code_flips(alone[0], together[0])
         wave = 0.0
@@ -61,8 +62,13 @@ class Batched:
         return self.wave <= WAVE_TOLERANCE and (not self.flips or 1 - self.flips / self.frames >= CODE_SHARE)
 
 
-def code_flips(codes: Codes, other: Codes) -> tuple[int, int]:
-    """In how many frames of how many the codes of two items differ; a packet counts as a frame."""
+def code_flips(codes: Sent, other: Sent) -> tuple[int, int]:
+    """In how many frames of how many the codes of two items differ; a packet counts as a frame.
+
+    Latents differ where one of them does by more than `LATENT_TOLERANCE` of the largest latent.
+    """
+    if isinstance(codes, Latents) and isinstance(other, Latents):
+        return latent_flips(np.asarray(codes.values), np.asarray(other.values))
     flips = frames = 0
     for a, b in zip(codes.streams, other.streams):
         left, right = np.asarray(a.values), np.asarray(b.values)
@@ -73,6 +79,14 @@ def code_flips(codes: Codes, other: Codes) -> tuple[int, int]:
         same = sum(a == b for a, b in zip(codes.packets, other.packets))
         flips += max(len(codes.packets), len(other.packets)) - same
     return flips, frames
+
+
+def latent_flips(one: np.ndarray, other: np.ndarray) -> tuple[int, int]:
+    """In how many frames of how many latents `(dimensions, frames)` differ."""
+    if one.shape != other.shape:
+        return one.shape[1], one.shape[1]
+    allowed = LATENT_TOLERANCE * float(np.abs(one).max(initial=0.0))
+    return int((np.abs(one - other) > allowed).any(axis=0).sum()), one.shape[1]
 
 
 def disagreeing(clips: Sequence[Audio], frame_rate_hz: float | None) -> list[Audio]:
@@ -103,7 +117,7 @@ def batches_of(lengths: Sequence[int]) -> list[list[int]]:
     return [list(range(count)), list(reversed(range(count))), inside_out, *pairs]
 
 
-def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Codes, Audio]]:
+def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Sent, Audio]]:
     """The codes and the sound of each clip, coded alone.
 
     Raises:
@@ -118,7 +132,7 @@ def one_by_one(codec: Any, clips: Sequence[Audio]) -> list[tuple[Codes, Audio]]:
 
 
 def try_batches(
-    codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Codes, Audio]], batches: Sequence[Sequence[int]]
+    codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> Batched:
     """Codes every batch, and compares with the clips alone.
 

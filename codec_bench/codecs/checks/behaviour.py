@@ -18,7 +18,7 @@ from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import WAVE_TOLERANCE, batches_of, disagreeing, one_by_one, try_batches
 from codec_bench.codecs.checks.signals import count_of, rms
 from codec_bench.codecs.checks.wide import future, last_frame, wide
-from codec_bench.types import Audio, Codes
+from codec_bench.types import Audio, Sent
 
 SHORT = (1, 7, 160, 801)  # samples
 _QUIET_DB = -50.0
@@ -57,7 +57,7 @@ def _settled(codec: Any, clips: Sequence[Audio]) -> list[dict[str, Any]]:
 
 
 def settled(
-    codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Codes, Audio]], batches: Sequence[Sequence[int]]
+    codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> list[dict[str, Any]]:
     """The findings of what becomes of the input, of two runs of one input, and of batches.
 
@@ -180,7 +180,7 @@ def _repeated(codec: Any, clip: Audio, before: Audio) -> dict[str, Any]:
 
 
 def _batch(
-    codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Codes, Audio]], batches: Sequence[Sequence[int]]
+    codec: Any, clips: Sequence[Audio], alone: Sequence[tuple[Sent, Audio]], batches: Sequence[Sequence[int]]
 ) -> dict[str, Any]:
     found = try_batches(codec, clips, alone, batches)
     what = f"{count_of(len(clips), 'clip')} in {len(batches)} batches of unequal lengths"

@@ -16,7 +16,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import finding
-from codec_bench.types import Codes
+from codec_bench.types import Latents, Sent
 
 _RATE_SHARE = 0.02
 _PACKETS_SHARE = 0.1
@@ -34,12 +34,17 @@ class LabelChecks:
         self._frames = self._frames_said = self._frames_allowed = 0.0
         self._rates: set[float] = set()
         self._packets = False
+        self._no_bits: str | None = None
         self._side: list[tuple[float, float]] = []
 
-    def add(self, codes: Codes) -> None:
+    def add(self, codes: Sent) -> None:
         """Takes the codes of one clip."""
         seconds = codes.duration_s
         self._seconds += seconds
+        if isinstance(codes, Latents):
+            self._count_frames(codes.frame_rate_hz, np.asarray(codes.values).shape[1], seconds)
+            self._no_bits = codes.no_bits
+            return
         self._sent += codes.bits
         self._nominal += codes.nominal_bitrate_bps * seconds
         self._packets = self._packets or bool(codes.packets)
@@ -47,16 +52,21 @@ class LabelChecks:
         self._of_clips += min(max(codes.side_bits, 0.0), _CLIP_BITS)
         for stream in codes.streams:
             if stream.frame_rate_hz:
-                self._rates.add(stream.frame_rate_hz)
-                self._frames += np.asarray(stream.values).shape[1]
-                self._frames_said += stream.frame_rate_hz * seconds
-                self._frames_allowed += stream.frame_rate_hz * (_PADDING_S + _RATE_SHARE * seconds) + 2
+                self._count_frames(stream.frame_rate_hz, np.asarray(stream.values).shape[1], seconds)
         self._side.append((seconds, side_bits(codes.side) - max(0.0, codes.side_bits)))
+
+    def _count_frames(self, rate_hz: float, frames: int, seconds: float) -> None:
+        self._rates.add(rate_hz)
+        self._frames += frames
+        self._frames_said += rate_hz * seconds
+        self._frames_allowed += rate_hz * (_PADDING_S + _RATE_SHARE * seconds) + 2
 
     def findings(self, info: CodecInfo) -> list[dict[str, Any]]:
         """The findings over all clips."""
         if not self._seconds:
             return []
+        if self._no_bits is not None:
+            return [finding("bitrate label", "not applicable", self._no_bits), *self._frame_rate(info)]
         return [self._bitrate(info), *self._frame_rate(info), *self._uncounted()]
 
     def _bitrate(self, info: CodecInfo) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import numpy as np
 from codec_bench.codecs.adapt import decode
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import WAVE_TOLERANCE
-from codec_bench.types import Audio, Codes, CodeStream
+from codec_bench.types import Audio, Codes, CodeStream, Latents, Sent
 
 CHECK = "decoded elsewhere"
 UNDECODED = "another process cannot decode the codes"
@@ -57,7 +57,7 @@ class Parcel:
             )  # fmt: skip
 
 
-def pack(codes: Sequence[Codes], decoded: Sequence[Audio]) -> Parcel:
+def pack(codes: Sequence[Sent], decoded: Sequence[Audio]) -> Parcel:
     """The parcel of some items.
 
     Raises:
@@ -91,8 +91,8 @@ def unpack(codec: Any, parcel: Parcel) -> dict[str, Any]:
     return finding(CHECK, "ok", "another process decodes the codes to the same sound", worst)
 
 
-def to_bytes(codes: Codes) -> bytes:
-    """Codes as bytes: numbers, texts and arrays, and nothing else.
+def to_bytes(codes: Sent) -> bytes:
+    """Codes or latents as bytes: numbers, texts and arrays, and nothing else.
 
     Raises:
         CannotSend: `side` or a stream holds something else.
@@ -117,16 +117,20 @@ def to_bytes(codes: Codes) -> bytes:
             arrays[f"side {key}"] = _array(value, f"its codes hold side['{key}'], which")
     head = {
         "streams": streams, "packets": [len(packet) for packet in codes.packets], "side": plain, "tuples": tuples,
-        "num_samples": int(codes.num_samples), "sample_rate_hz": int(codes.sample_rate_hz), "side_bits": float(codes.side_bits),
+        "num_samples": int(codes.num_samples), "sample_rate_hz": int(codes.sample_rate_hz),
     }  # fmt: skip
+    if isinstance(codes, Latents):
+        arrays["latents"], head["latent_rate_hz"] = np.asarray(codes.values), float(codes.frame_rate_hz)
+    else:
+        head["side_bits"] = float(codes.side_bits)
     arrays["head"] = np.frombuffer(json.dumps(head).encode(), np.uint8)
     file = io.BytesIO()
     np.savez(file, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
 
 
-def from_bytes(content: bytes) -> Codes:
-    """The codes that `to_bytes` wrote."""
+def from_bytes(content: bytes) -> Sent:
+    """The codes or latents that `to_bytes` wrote."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     head = json.loads(arrays.pop("head").tobytes())
@@ -143,6 +147,8 @@ def from_bytes(content: bytes) -> Codes:
             side[key] = array.tobytes()
         elif kind == "side":
             side[key] = array if array.ndim else array[()]
+    if "latents" in arrays:
+        return Latents(arrays["latents"], head["latent_rate_hz"], head["num_samples"], head["sample_rate_hz"], side)
     return Codes(
         tuple(streams), head["num_samples"], head["sample_rate_hz"], tuple(packets), head["side_bits"], side
     )  # fmt: skip

@@ -20,7 +20,7 @@ from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.sent import CHECK, UNDECODED, CannotSend, Parcel, pack, unpack
 from codec_bench.codecs.checks.signals import SignalChecks
 from codec_bench.config.limits import Limits
-from codec_bench.types import Audio, Codes
+from codec_bench.types import Audio, Latents, Sent
 
 ELSEWHERE = "elsewhere"
 """The step that runs in a process of its own: it decodes what the step `sent` left."""
@@ -174,7 +174,7 @@ class Checking:
         rate_hz = self._material.few[0].sample_rate_hz
         return {"findings": {"findings": [*looks.findings(rate_hz), *labels.findings(self._codec.info)]}}
 
-    def _recoded(self) -> Iterator[tuple[str, Audio, Codes, Audio]]:
+    def _recoded(self) -> Iterator[tuple[str, Audio, Sent, Audio]]:
         """Every clip, or each of its channels, with its id, its codes and what comes out."""
         for batch in self._material.batches(self._batch_s):
             pieces: list[Audio] = []
@@ -186,7 +186,7 @@ class Checking:
             codes, decoded = self._coded(pieces)
             yield from zip(owners, pieces, codes, decoded)
 
-    def _coded(self, pieces: list[Audio]) -> tuple[list[Codes], list[Audio]]:
+    def _coded(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
         """Codes and decoded audio of a batch. If memory does not suffice, the batch is split into halves."""
         from codec_bench.memory import give_back, out_of_memory
 
@@ -201,7 +201,7 @@ class Checking:
         first, second = self._coded(pieces[:half]), self._coded(pieces[half:])
         return first[0] + second[0], first[1] + second[1]
 
-    def _coded_once(self, pieces: list[Audio]) -> tuple[list[Codes], list[Audio]]:
+    def _coded_once(self, pieces: list[Audio]) -> tuple[list[Sent], list[Audio]]:
         codes = encode(self._codec, pieces)
         return list(codes), list(decode(self._codec, codes, pieces))
 
@@ -244,13 +244,16 @@ class OneShape:
         self._name = name
         self._first: list[tuple[Any, ...]] | None = None
 
-    def add(self, codes: Codes) -> None:
+    def add(self, codes: Sent) -> None:
         """Looks at one item.
 
         Raises:
             CodecFault: its streams have another number, size or cardinality than those of the items before.
         """
+        shape: list[tuple[Any, ...]]
         shape = [(s.values.shape[0], s.cardinality, float(s.frame_rate_hz), s.name) for s in codes.streams]
+        if isinstance(codes, Latents):
+            shape = [(len(codes.values), "latents", float(codes.frame_rate_hz), "latents")]
         if self._first is None:
             self._first = shape
         if self._first != shape:

@@ -95,7 +95,7 @@ def _looked_at(
     tops = [flat_top(*pieces[place]) for place in _SPEECH]
     if any(tops):
         yield "clipping", f"samples at full scale come back cut at {max(tops):.2g}", max(tops)
-    if channels == 2 and codes[0].bits / codes[0].duration_s >= channels * _PARAMETRIC_BPS:
+    if channels == 2 and (codes[0].bits or np.inf) / codes[0].duration_s >= channels * _PARAMETRIC_BPS:
         yield from _crossed(pieces)
     in_long = short, made[0].samples[:, start : start + length]
     yield from _unlike(in_long, *[(a.samples, b.samples) for a, b in zip(given[1:], made[1:])])

@@ -21,7 +21,7 @@ RATES = {"6": 6000.0, "12": 12000.0, "24": 24000.0, "48": 48000.0}
 ITEMS = 30
 
 
-def record(folder, values, *, protocol="q/1", data="d1", state="finished", metric="stoi"):
+def record(folder, values, *, protocol="q/1", data="d1", state="finished", metric="stoi", latents=()):
     """A run with a bitrate and one metric; `values` gives the mean by codec, the name of which ends with its kbps."""
     rng = np.random.default_rng(0)
     hard = rng.normal(0, 0.05, ITEMS)
@@ -36,7 +36,9 @@ def record(folder, values, *, protocol="q/1", data="d1", state="finished", metri
     }
     samples = [Sample(f"s{n}", None, speaker=f"p{n}") for n in range(ITEMS)]
     with closing(RunWriter(folder, {"asked": {}})) as writer:
-        writer.begin({name: {"lookahead_s": 0.02} for name in values}, facts, samples)
+        writer.begin(
+            {name: {"lookahead_s": 0.02, "latents": 64 if name in latents else None} for name in values}, facts, samples
+        )
         for name, mean in values.items():
             rate = RATES[name.rpartition("@")[2]]
             scores = [
@@ -70,6 +72,12 @@ def test_the_front_and_the_delta_rate_of_a_run_with_their_uncertainty(tmp_path):
     curve = lambda family: [(p.costs["bitrate"], p.value) for p in table.points if p.family == family]  # noqa: E731
     assert rate.family == "b" and rate.value == pytest.approx(bd_rate(anchor=curve("a"), test=curve("b")))
     assert rate.interval.low < rate.value < rate.interval.high < 0 and rate.interval.units == ITEMS
+
+
+def test_latents_have_a_front_of_their_own(tmp_path):
+    record(tmp_path / "r", {"a@6": 0.9, "a@12": 0.8, "b@6": 0.6, "b@12": 0.5}, latents=("b@6", "b@12"))
+    (table,) = own(codec_board([tmp_path], axis="lookahead"))
+    assert {point.name for point in table.points if point.on_front} == {"a@6", "b@6"}
 
 
 def test_other_data_and_other_protocols_are_tables_of_their_own(tmp_path):

@@ -1,0 +1,130 @@
+"""Latents rounded to codes, so that a continuous codec has a bitrate and a curve of quality against it.
+
+Conventions
+    Each dimension is rounded to one of 2 ** bits levels that lie evenly between the lowest and the highest value that it has over
+    `RANGE_CLIPS`; what lies beyond is set to the nearest level. The receiver has the same clips, so no range is sent.
+    The levels come first and the bits follow: no entropy coding, no dither, no noise shaping.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
+from functools import cached_property
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.adapt import check_encoded, ready
+from codec_bench.codecs.base import Codec, CodecInfo, CodecStream
+from codec_bench.errors import UserError
+from codec_bench.types import Audio, Codes, CodeStream, Latents
+
+OPTION = "latent_bits"
+"""The option of `load_codec` that asks for rounded latents."""
+RANGE_CLIPS = tuple(f"{voice}_{clip:02d}" for voice in ("awb", "kal16", "rms", "slt") for clip in (1, 2))
+"""The clips of the embedded speech whose latents set the range of every dimension: two of each voice, 26 s."""
+_MOST_BITS = 16
+
+
+def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
+    """The facts of a continuous codec whose latents are rounded.
+
+    Args:
+        info: of the continuous codec. bits: of each dimension, 1 to 16.
+
+    Raises:
+        UserError: the codec has no latents, or it is no such number of bits.
+    """
+    if info.latents is None or info.frame_rate_hz is None:
+        raise UserError(
+            f"{info.name} has no latents to round to {OPTION}={bits}", hint="its codes are discrete already"
+        )
+    if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= _MOST_BITS:
+        raise UserError(f"{info.name}: {OPTION} is {bits!r}; expected a whole number from 1 to {_MOST_BITS}")
+    rate_bps = info.latents * bits * info.frame_rate_hz
+    return replace(info, name=f"{info.name}-{bits}bit", nominal_bitrate_bps=rate_bps, latents=None)
+
+
+class Quantised(Codec):
+    """A continuous codec whose latents are sent as whole numbers of some bits for each dimension.
+
+    Args:
+        codec: the continuous codec. bits: of each dimension, 1 to 16.
+
+    Raises:
+        UserError: the codec has no latents, or it is no such number of bits.
+    """
+
+    def __init__(self, codec: Any, bits: int) -> None:
+        self.info = quantised_info(codec.info, bits)
+        self._codec, self._levels = codec, 2**bits
+        self.where, self.batch_s = getattr(codec, "where", "device"), getattr(codec, "batch_s", 60.0)  # type: ignore[misc]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "_codec":
+            raise AttributeError(name)
+        return getattr(self._codec, name)  # its networks, for those who count them
+
+    @cached_property
+    def _range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The lowest value of each dimension and the step between its levels, `(dimensions, 1)`."""
+        held = files("codec_bench.data") / "embedded"
+        clips = [piece for name in RANGE_CLIPS for piece in ready(Audio.read(str(held / f"{name}.flac")), self.info)]
+        latents = self._codec.encode(clips)
+        check_encoded(self._codec.info, latents, len(clips))
+        values = np.concatenate([np.asarray(item.values, np.float64) for item in latents], axis=1)
+        low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+        return low, (high - low) / (self._levels - 1)
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Codes of each item, one codebook for each dimension."""
+        latents = self._codec.encode(batch)
+        check_encoded(self._codec.info, latents, len(batch))
+        return list(map(self._rounded, latents))
+
+    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Audio of each item."""
+        return self._codec.decode(list(map(self._restored, codes)))
+
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        """The latents that codes stand for, `(frames, dimensions)`."""
+        low, step = self._range
+        return np.asarray(low + values * step, np.float32).T
+
+    @contextmanager
+    def _stream(self) -> Iterator[CodecStream]:
+        with self._codec.streaming() as stream:
+            yield _Stream(self, stream)
+
+    def streaming(self) -> AbstractContextManager[CodecStream]:
+        """The codec's own stream, with rounded latents."""
+        if not callable(getattr(self._codec, "streaming", None)):
+            raise UserError(f"{self.info.name} needs the whole signal: it has no streaming way of coding")
+        return self._stream()
+
+    def _rounded(self, item: Latents) -> Codes:
+        low, step = self._range
+        places = np.rint((item.values - low) / np.where(step > 0, step, 1.0))
+        values = np.clip(places, 0, self._levels - 1).astype(np.int64)
+        stream = CodeStream(values, self._levels, float(item.frame_rate_hz), "latents")
+        return Codes((stream,), item.num_samples, item.sample_rate_hz, side=item.side)
+
+    def _restored(self, item: Codes) -> Latents:
+        (stream,) = item.streams
+        values = np.ascontiguousarray(self.vectors(stream.values).T)
+        return Latents(values, stream.frame_rate_hz, item.num_samples, item.sample_rate_hz, item.side)
+
+
+class _Stream(CodecStream):
+    def __init__(self, codec: Quantised, stream: Any) -> None:
+        self._codec, self._of = codec, stream
+        self.step_samples = stream.step_samples
+
+    def encode(self, piece: Audio) -> Codes:
+        return self._codec._rounded(self._of.encode(piece))
+
+    def decode(self, codes: Codes) -> Audio:
+        return self._of.decode(self._codec._restored(codes))
