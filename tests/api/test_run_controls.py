@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import re
+import tracemalloc
 from contextlib import closing
 
 import miniature
@@ -21,7 +22,9 @@ from codec_bench.api.merge import merge
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.site.records import describe_run
+from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import load_benchmark
+from codec_bench.benchmark.asking.controls import given
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.errors import UserError
 from codec_bench.report.controls.rows import beyond_notes
@@ -33,6 +36,7 @@ from codec_bench.stats.paired import paired_test
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import exchanges
 from codec_bench.store.controls import Control, control_of, result_folders
+from codec_bench.types import Message, Request
 
 THREE = ("mmau-test-mini", "voxceleb1", "audio-mnist")
 ROWS = 46
@@ -309,3 +313,26 @@ def test_the_number_of_questions_cannot_change_where_their_sounds_are_dealt_out(
     ask(sound="another", limit=10)
     with pytest.raises(UserError, match="so that their number cannot change"):
         ask(sound="another", limit=20)
+
+
+def test_ten_minutes_are_shuffled_in_bounded_memory():
+    rate, step, seconds = 16_000, 8_000, 600.2
+    count = round(rate * seconds)
+    wav = io.BytesIO()
+    soundfile.write(wav, (np.arange(count) // step).astype(np.int16), rate, format="WAV")
+    request = Request("a", (Message("user", (Clip(wav.getvalue(), "a"), "What is it?")),))
+    asked = given(request, Control("shuffled"), 0, "a", lambda: request)
+    tracemalloc.start()
+    try:
+        shuffled = asked.messages[0].content[0].read().samples[0]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(shuffled) == count and peak < 3 * shuffled.nbytes  # the sound, what it becomes, and what decoding takes
+    order = np.rint(shuffled[:: step // 10] * 32768).astype(int)
+    pieces = order[np.flatnonzero(np.diff(order, prepend=-1))].tolist()
+    # Each piece is there once and whole: in another order, with nothing between.
+    assert sorted(pieces) == list(range(1201)) and pieces != sorted(pieces)
+    assert np.array_equal(np.bincount(np.rint(shuffled * 32768).astype(int)), [step] * 1200 + [count - 1200 * step])
+    again = given(request, Control("shuffled"), 0, "a", lambda: request).messages[0].content[0].read().samples[0]
+    assert np.array_equal(shuffled, again)
