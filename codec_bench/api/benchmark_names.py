@@ -121,11 +121,15 @@ def describe(name: str) -> dict[str, Any] | None:
 
 
 def _judged_by(metrics: Iterable[str]) -> dict[str, list[str]]:
-    """By whom the published numbers of a benchmark were marked; empty if no judge is known."""
-    from codec_bench.benchmark.judge.metric import published_judge
+    """By whom the published numbers of a benchmark were marked, and which judge comes after; empty if no judge is known."""
+    from codec_bench.benchmark.judge.metric import published_judge, succeeding_judge
 
-    found = {name: published_judge(name) for name in metrics}
-    told = [f"published by {judge[0]} ({name}): {judge[1]}" for name, judge in found.items() if judge is not None]
+    told = [
+        f"{what} {found[0]} ({name}): {found[1]}"
+        for name in metrics
+        for what, of in (("published by", published_judge), ("followed by", succeeding_judge))
+        if (found := of(name)) is not None
+    ]
     return {"judges": told} if told else {}
 
 

@@ -41,7 +41,7 @@ from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
-from codec_bench.store.judge_tests import NOT_TESTED, judge_words, kept_test
+from codec_bench.store.judge_tests import NOT_TESTED, kept_test
 from codec_bench.store.record import Run
 from codec_bench.types import Audio, Request, Response, Score
 
@@ -332,7 +332,7 @@ def judges_told(wanted: Sequence[Benchmark], request: RunRequest) -> list[str]:
     for label, judge in labelled_judges(request).items():
         for name in named:
             metric = load_judge_metric(name, label)
-            words = f"the judge {label} for {name}: {judge_words(label, metric.protocol, metric.rubric.hears)}"
+            words = f"the judge {label} for {name}: {metric.tested}"
             untested = f"; codec-bench judge check {judge} tests it" if NOT_TESTED in words else ""
             told[words + untested] = None
             if (published := published_judge(name)) is not None:

@@ -216,6 +216,12 @@ def served_words(name: str, *, today: date | None = None) -> str:
     return config.served.words(day) if config.served is not None and going else ""
 
 
+def successor(name: str) -> str | None:
+    """The model that a service names in the place of one that it shuts down; None if there is none with a config here."""
+    served = _config(name).served if _has_config(name) else None
+    return served.successor if served is not None and served.successor in model_names() else None
+
+
 def _has_config(name: str) -> bool:
     """Whether a model is described by a file, and not by code of its own."""
     return not is_own_code(name) and (is_own_file(name) or name not in REGISTRY.table())

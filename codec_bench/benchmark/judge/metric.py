@@ -27,7 +27,7 @@ from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
 from codec_bench.errors import UserError
-from codec_bench.models import served_words
+from codec_bench.models import served_words, successor
 from codec_bench.registry import Spec
 from codec_bench.store.answers import CALLS
 from codec_bench.store.judge_tests import judge_words
@@ -173,9 +173,19 @@ def published_judge(name: str) -> tuple[str, str] | None:
     judge = load_judge_metric(name).rubric.judged_by if is_judge_metric(name) else None
     if judge is None:
         return None
+    return judge, f"{served_words(judge) or 'no end is announced'}; {load_judge_metric(name, judge).tested}"
+
+
+def succeeding_judge(name: str) -> tuple[str, str] | None:
+    """The judge that the service names in the place of the one that marked the published numbers of a metric: its name, and the protocol of its
+    verdicts with how it did in its test. None if there is none.
+    """
+    published = published_judge(name)
+    judge = successor(published[0]) if published is not None else None
+    if judge is None:
+        return None
     metric = load_judge_metric(name, judge)
-    ends = served_words(judge) or "no end is announced"
-    return judge, f"{ends}; {judge_words(judge, metric.protocol, metric.rubric.hears)}"
+    return judge, f"a protocol of its own, {metric.protocol}; {metric.tested}"
 
 
 class Beside(NamedTuple):
@@ -210,6 +220,11 @@ class JudgeMetric:
         self.higher_is_better = self.rubric.higher_is_better
         self._also = load_answer_metric(self.rubric.also) if self.rubric.also is not None else None
         self.paper, self.source, self.summary = self.rubric.paper, self.rubric.source, self.rubric.summary
+
+    @property
+    def tested(self) -> str:
+        """How its judge did in its test, as far as this user knows."""
+        return judge_words(self.judge, self.protocol, self.rubric.hears)
 
     @property
     def reads_raw(self) -> bool:

@@ -16,6 +16,7 @@ from local_http import Connection, LocalServer
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.api.show import show
+from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.models import served_words
 from codec_bench.report.opened import open_run
 from codec_bench.report.trackers import material_of
@@ -143,8 +144,16 @@ def test_a_file_that_is_not_a_test_is_one_sentence(rated, command, tmp_path):
 
 
 def test_benchmarks_say_by_whom_their_published_numbers_are_and_until_when():
-    (told,) = show("instruct-tts-eval-en")["judges"]
+    told, after = show("instruct-tts-eval-en")["judges"]
     assert told.startswith("published by gemini-2.5-pro (rating[instruct-tts]): ") and told.endswith(NOT_TESTED)
+    assert after == (
+        "followed by gemini-3.8-flash (rating[instruct-tts]): a protocol of its own, "
+        f"{load_judge_metric('rating[instruct-tts]', 'gemini-3.8-flash').protocol}; {NOT_TESTED}"
+    )
+    _, after = show("voice-bench-commoneval")["judges"]
+    assert after.startswith(
+        "followed by gpt-6-luna (rating[voicebench-open]): a protocol of its own, rating/voicebench-open-"
+    )
     assert (
         served_words("gemini-2.5-pro", today=date(2026, 11, 24))
         == "shuts down on 2026-12-01; its successor is gemini-3.8-flash"
