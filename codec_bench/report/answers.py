@@ -48,6 +48,12 @@ def cost_text(done: Answers | Judging) -> str:
     return f"{done.cost_usd:.4g} USD" if done.cost_usd else ""
 
 
+def spent_text(done: Answers | Judging) -> str:
+    """What calls took of tokens and money, in words; empty if nothing is known."""
+    used = [f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in done.usage.items() if amount]
+    return "; ".join(filter(None, (*used, cost_text(done))))
+
+
 def judge_notes(entries: Entries) -> list[str]:
     """What each judge was asked and what that cost, one sentence each.
 
@@ -59,12 +65,10 @@ def judge_notes(entries: Entries) -> list[str]:
         done = entry.judging
         if not done or not done.asked:
             continue
-        used = [f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in done.usage.items() if amount]
         told = [
             f"{done.asked - done.failed:,} verdicts on {done.asked:,} answers",
             f"{done.calls:,} calls, {done.cached:,} of them from the cache",
-            *used,
-            cost_text(done),
+            spent_text(done),
             f"the service named {' and '.join(done.served)}" if done.served else "",
         ]
         notes.append(plain(f"{metric} of {system}: the judge {done.judge} gave {'; '.join(filter(None, told))}"))

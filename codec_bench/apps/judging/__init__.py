@@ -7,6 +7,7 @@ Which file to open
     `figures.py`    from replies to figures: Youden's J, changed verdicts, biases, refusals. `words.py` says them.
     `compare.py`    the verb `judge_compare`: another judge marks the same answers.
     `strengths.py`  the verb `judge_strengths`: how strong many systems are by verdicts on pairs of answers.
+    `page/`         the pages of a test and of a comparison.
     `command.py`    what is typed. What is kept of a check is read by `store/judge_tests.py`.
 """
 

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.apps.judging.page import write_check_page
 from codec_bench.apps.judging.planted import text_rubrics
 from codec_bench.apps.judging.questions import Plan, read_replies, write_questions
 from codec_bench.apps.judging.sounds import KINDS, TWO_CHANNELS
@@ -27,6 +28,8 @@ from codec_bench.engine.running import Running, chosen_running
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import load_model
 from codec_bench.registry import is_own_code, names
+from codec_bench.report.answers import spent_text
+from codec_bench.stats.summary import summarise
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 from codec_bench.store.judge_tests import JudgeTest, PartTest, keep_test
@@ -34,7 +37,7 @@ from codec_bench.store.judge_tests import JudgeTest, PartTest, keep_test
 SOUNDS, TEXTS = "sounds", "texts"
 PARTS = (SOUNDS, TEXTS)
 PER_KIND, REPEATS = 4, 2
-BEGUN, QUESTIONS, ANSWERS = "check.json", "questions", "answers"
+BEGUN, QUESTIONS, ANSWERS, PAGE = "check.json", "questions", "answers", "report.html"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +125,15 @@ def judge_check(
         begun = _begun(place.path, asked)
         done = _ask(place.path, plan, judge, given, terms, running)
         found: dict[str, PartTest] = {}
+        spent: dict[str, str] = {}
         for (benchmark, _), run in done.runs.items():
             with closing(run):
                 name, part = read_replies(run, metrics.get(benchmark), begun, plan)
-                found[name] = part
+                found[name], spent[name] = part, spent_text(summarise(run).answers)
         test = JudgeTest(label, found)
         write_json(place.path / "test.json", test.as_dict())
+        if running.page and found:
+            write_check_page(test, spent, [*left_out, *_broken(done)], place.path / PAGE)
         keep_test(JudgeTest(label, {name: part for name, part in found.items() if part.j.value is not None}))
         if not done.left_out:
             mark_finished(place.path)

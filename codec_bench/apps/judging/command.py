@@ -38,6 +38,7 @@ def check(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Test a judge with sounds and texts of which the truth is known."""
+    from codec_bench.api.read_arguments import regrouped
     from codec_bench.apps.judging.api import judge_check
     from codec_bench.benchmark.run_request import Terms
     from codec_bench.engine.running import Running
@@ -48,7 +49,7 @@ def check(
 
     with stopping() as stop, progress_line() as progress:
         found = judge_check(
-            judge, parts=parts, rubrics=rubrics, per_kind=per_kind, repeats=repeats, seed=seed, out=out, options=parse_settings(settings or []),
+            judge, parts=parts, rubrics=rubrics, per_kind=per_kind, repeats=repeats, seed=seed, out=out, options=regrouped(parse_settings(settings or []), [judge]),
             terms=Terms(wait=wait, anyway=anyway, max_cost_usd=max_cost_usd, max_hours=max_hours), dry_run=dry_run,
             running=Running(device=device, progress=progress.tell, on_folder=stop.on_folder, on_estimate=talk),
         )  # fmt: skip
@@ -70,6 +71,7 @@ def check(
 
 def _print(found: JudgeCheck) -> None:
     from codec_bench.apps.judging import words
+    from codec_bench.apps.judging.api import PAGE
     from codec_bench.report.table import wide_table
     from codec_bench.terminal.output import console, talk
 
@@ -78,7 +80,7 @@ def _print(found: JudgeCheck) -> None:
     out.print(wide_table(("part", "kind", "J"), words.kind_rows(found.test), out.width))
     for sentence in words.sentences(found.test):
         out.print(sentence, markup=False)
-    talk(f"kept: {found.folder / 'test.json'}")
+    talk(f"kept: {found.folder / 'test.json'}; page: {found.folder / PAGE}")
 
 
 @judge_app.command()
@@ -93,8 +95,9 @@ def compare(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Let a new judge mark answers that an old one has marked, and say what changes."""
+    from codec_bench.api.read_arguments import regrouped
     from codec_bench.apps.judging import words
-    from codec_bench.apps.judging.compare import judge_compare
+    from codec_bench.apps.judging.compare import PAGE, judge_compare
     from codec_bench.benchmark.run_request import Terms
     from codec_bench.engine.running import Running
     from codec_bench.report.table import wide_table
@@ -106,7 +109,7 @@ def compare(
     with stopping() as stop, progress_line() as progress:
         stop.on_folder(out, f"folder of the copies: {out}")
         found = judge_compare(
-            list(runs), judges, out=out, benchmark=benchmark, options=parse_settings(settings or []), terms=Terms(max_cost_usd=max_cost_usd),
+            list(runs), judges, out=out, benchmark=benchmark, options=regrouped(parse_settings(settings or []), judges), terms=Terms(max_cost_usd=max_cost_usd),
             running=Running(device=device, progress=progress.tell, on_estimate=talk),
         )  # fmt: skip
     if as_json:
@@ -117,6 +120,7 @@ def compare(
     shown.print(wide_table(("rubric", "kind of items", "new less old"), words.moved_rows(found), shown.width))
     for one in found:
         shown.print(f"{one.rubric}: {one.words}", markup=False)
+    sys.stdout.write(f"{out / PAGE}\n")
 
 
 @judge_app.command()

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from heapq import nsmallest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -18,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.benchmark.judge.metric import STEM
+from codec_bench.apps.judging.page import MovedItem, write_compare_page
+from codec_bench.apps.judging.words import part_name
+from codec_bench.benchmark.judge.metric import STEM, load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.errors import UserError
@@ -28,9 +31,11 @@ from codec_bench.stats.correlation import spearman
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.controls import result_folders, without_marks
 from codec_bench.store.judge_successions import Succession, keep_succession
-from codec_bench.store.judge_tests import Figure
+from codec_bench.store.judge_tests import Figure, judge_words
 from codec_bench.store.record import DATABASE, Run
 
+PAGE, MOST, SHOWN = "comparison.html", 20, 400
+"""The page in the folder of the copies, how many answers it shows, and how many characters of each text."""
 Mark = tuple[str, str, str, str, float, float]
 """Benchmark, system, sample, unit, the old judge's mark and the new one's."""
 
@@ -106,11 +111,13 @@ def judge_compare(
     served: tuple[set[str], set[str]] = set(), set()
     lost: dict[str, int] = defaultdict(int)
     reaches: dict[str, float] = {}
+    place: dict[tuple[str, str], Path] = {}
     for folder in result_folders(runs):
         with closing(Run(folder)) as run:
             _check_marked(run, old)
             (system,) = run.systems
             what = run.meta["config"]["benchmark"]
+            place[what, system] = folder
             copy = _copied(run, run_folder(Path(out), what, system), without_scores=old == new)
         done = run_benchmark(
             benchmark=own.get(what, what), model=system, out=out, phase="scores", judge=named[1], options=given, terms=terms,
@@ -135,7 +142,39 @@ def judge_compare(
     ]
     for succession in found:
         keep_succession(succession)
+    if running.page and found:
+        tested = {called: _tested(found, side) for side, called in enumerate(found[0].called)}
+        write_compare_page(found, _moved_most(marks, place), tested, Path(out) / PAGE)
     return found
+
+
+def _tested(found: Sequence[Succession], side: int) -> str:
+    """How one of the two judges did in its test, for each rubric."""
+    told = {
+        judge_words((one.old, one.new)[side], one.rubric, load_rubric(part_name(one.rubric)).hears, one.served[side])
+        for one in found
+    }
+    return "; ".join(sorted(told))
+
+
+def _moved_most(marks: Mapping[str, Sequence[Mark]], place: Mapping[tuple[str, str], Path]) -> list[MovedItem]:
+    """The answers whose two marks lie farthest apart, the farthest first; those that both mark alike are none of them."""
+    every = ((rubric, mark) for rubric, held in sorted(marks.items()) for mark in held if mark[4] != mark[5])
+    most = nsmallest(MOST, every, key=lambda one: (-abs(one[1][5] - one[1][4]), one[1][:3]))
+    texts: dict[tuple[str, str, str], tuple[str, str]] = {}
+    for what, system in {mark[:2] for _, mark in most}:
+        with closing(Run(place[what, system])) as run:
+            for one in exchanges(run):
+                texts[what, system, one.question.id] = one.question.prompt or "", one.answer.text or ""
+    return [
+        MovedItem(rubric, what, system, id, _short(asked), _short(answered), old, new)
+        for rubric, (what, system, id, _, old, new) in most
+        for asked, answered in [texts[what, system, id]]
+    ]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
 
 
 def _reaches(run: Run) -> dict[str, float]:

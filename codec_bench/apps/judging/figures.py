@@ -142,4 +142,6 @@ def figure(cases: Sequence[Case], low: float = -1.0) -> Figure:
         return Figure(None, note="nothing was asked")
     values = [value for _, value in cases]
     found = interval(values, clusters=[unit for unit, _ in cases], bounds=(low, 1.0))
-    return Figure(sum(values) / len(values), found.low, found.high, len(values), found.units, found.note)
+    # Few units have wide intervals, which may end where no value can be.
+    lower, upper = (None if end is None else min(1.0, max(low, end)) for end in (found.low, found.high))
+    return Figure(sum(values) / len(values), lower, upper, len(values), found.units, found.note)

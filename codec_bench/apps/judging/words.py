@@ -80,19 +80,8 @@ def part_name(name: str) -> str:
     return "hearing" if name == HEARING else name.removeprefix("rating/").rpartition("-")[0]
 
 
-COLUMNS = (
-    "part",
-    "J",
-    "changed",
-    "yes",
-    "the first",
-    "the longer",
-    "high marks",
-    "asked",
-    "declined",
-    "unread",
-    "failed",
-)
+BIASES = (YES, FIRST, LONG, HIGH)
+COLUMNS = ("part", "J", "changed", *BIASES, "asked", "declined", "unread", "failed")
 
 
 def part_rows(test: JudgeTest) -> list[tuple[str, ...]]:
@@ -100,7 +89,7 @@ def part_rows(test: JudgeTest) -> list[tuple[str, ...]]:
     return [
         (
             part_name(name), part.j.words, part.changed.words,
-            *(part.biases[bias].words if bias in part.biases else "" for bias in (YES, FIRST, LONG, HIGH)),
+            *(part.biases[bias].words if bias in part.biases else "" for bias in BIASES),
             *(f"{count:,}" for count in (part.asked, part.refused, part.unread, part.failed)),
         )
         for name, part in test.parts.items()

@@ -1,0 +1,155 @@
+"""The pages of a judge's test and of two judges over the same answers: one HTML file each.
+
+Conventions
+    A page can be opened from disk and loads nothing. It has the style and the content security policy of a run's page, and no script. Text from
+    data is not trusted: the template escapes it. `judging.html.j2` is the template of both, a section for each `Section`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codec_bench.apps.judging import words
+from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+from codec_bench.store.judge_successions import Succession
+from codec_bench.store.judge_tests import Figure, JudgeTest
+
+_LAYOUT = Layout(
+    (__package__, "judging.html.j2"),
+    ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "judging.css")),
+    (),
+)
+Cells = Sequence[str | Figure]
+_WIDE = 100.0
+"""Of the line from the least to the greatest value, in units of the drawing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section of a page: a table with what leads to it, and sentences below it.
+
+    Args:
+        rows: of cells, which are texts, and figures, which are drawn beside their words on a line from `least` to `most`.
+    """
+
+    id: str
+    title: str
+    lead: str
+    heads: Sequence[str]
+    rows: Sequence[Cells]
+    notes: Sequence[str] = ()
+    least: float = -1.0
+    most: float = 1.0
+
+    def at(self, value: float) -> float:
+        """Where a value stands on the line."""
+        return round(_WIDE * (value - self.least) / ((self.most - self.least) or 1.0), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class MovedItem:
+    """An answer that two judges marked: what was asked and answered, and both marks."""
+
+    rubric: str
+    benchmark: str
+    system: str
+    id: str
+    asked: str
+    answered: str
+    old: float
+    new: float
+
+
+def write_check_page(
+    test: JudgeTest, spent: Mapping[str, str], left_out: Sequence[tuple[str, str]], path: Path
+) -> None:
+    """Writes the page of a judge's test.
+
+    Args:
+        test: the figures. spent: what the questions of each part cost, in words. left_out: what was not asked, each with the reason.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    parts = test.parts
+    kinds: list[Cells] = [
+        [words.part_name(name), kind, one] for name, part in parts.items() for kind, one in part.kinds.items()
+    ]
+    rows: list[Cells] = [
+        [words.part_name(name), part.j, part.changed.words, *(part.biases[of].words if of in part.biases else "–" for of in words.BIASES)]
+        for name, part in parts.items()
+    ]  # fmt: skip
+    asked = [
+        [words.part_name(name), part.date, ", ".join(part.served) or "not said", spent.get(name) or "not known",
+         *(f"{count:,}" for count in (part.asked, part.refused, part.unread, part.failed))]
+        for name, part in parts.items()
+    ]  # fmt: skip
+    sections = [
+        Section(
+            "figures", "What kind of judge it is",
+            "J is Youden's J: the share of true statements that the judge affirms, less the share of false ones; of marks, the share of pairs in "
+            "which the better answer gets the higher mark, less the share in which the worse one does. 1 is always right, 0 is a coin. Changed is "
+            "the share of verdicts that were others when the same question was put again. Biases go from −1 to 1, and 0 is none.",
+            ("part", "J", "changed", *words.BIASES), rows, words.sentences(test),
+        ),
+        Section("kinds", "J by kind", "The 95 % intervals are over sounds, or over questions.", ("kind", "J", "part"), kinds),
+        Section(
+            "asked", "What was asked", "A reply that declines, or that is no clear verdict, counts as a coin. Calls that failed count nowhere.",
+            ("part", "date", "answered by", "cost", "asked", "declined", "unread", "failed"), asked,
+            [f"left out: {name}: {why}" for name, why in left_out],
+        ),
+    ]  # fmt: skip
+    facts = {"Judge": test.judge, "Parts": str(len(parts))}
+    _write(path, "judge check", f"Test of {test.judge}", facts, sections)
+
+
+def write_compare_page(
+    found: Sequence[Succession], moved: Sequence[MovedItem], tested: Mapping[str, str], path: Path
+) -> None:
+    """Writes the page of two judges over the same answers; there is one rubric at least.
+
+    Args:
+        found: what changes, by rubric. moved: the answers whose marks lie farthest apart. tested: how each judge did in its test, by what it is called.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    old, new = found[0].called
+    reach = max(
+        [abs(end) for one in found for of in (one.offset, *one.kinds.values()) for end in (of.low, of.high, of.value) if end is not None],
+        default=1.0,
+    )  # fmt: skip
+    rows: list[Cells] = [
+        [words.part_name(one.rubric), f"{one.offset.n:,}", one.offset, one.equal.words, one.ranks.words, f"{one.lost:,}"] for one in found
+    ]  # fmt: skip
+    kinds: list[Cells] = [[kind, of, words.part_name(one.rubric)] for one in found for kind, of in one.kinds.items()]
+    items = [
+        [one.id, one.system, one.benchmark, words.part_name(one.rubric), f"{one.old:g}", f"{one.new:g}", one.asked, one.answered] for one in moved
+    ]  # fmt: skip
+    sections = [
+        Section(
+            "offset", "What changes",
+            f"How much more or less {new} gives than {old} to the same answers, with its 95 % interval over questions or speakers; how many answers "
+            "both mark alike; and whether the systems keep their order (Spearman's correlation of their means).",
+            words.SUCCESSION, rows, [f"{words.part_name(one.rubric)}: {one.words}" for one in found] + [f"{name}: {said}" for name, said in tested.items()],
+            -reach, reach,
+        ),
+        Section(
+            "kinds", "Which kinds of items move", "By the subsets of the benchmarks, the farthest first.", ("kind of items", "new less old", "rubric"),
+            kinds, (), -reach, reach,
+        ),
+        Section(
+            "items", "Which items move most", "The answers whose two marks lie farthest apart.",
+            ("item", "system", "benchmark", "rubric", "old", "new", "asked", "answered"), items,
+        ),
+    ]  # fmt: skip
+    facts = {"Old judge": old, "New judge": new, "Answers": f"{sum(one.offset.n for one in found):,}"}
+    _write(path, "judge compare", f"{new} beside {old}", facts, [one for one in sections if one.rows])
+
+
+def _write(path: Path, command: str, title: str, facts: Mapping[str, str], sections: Sequence[Section]) -> None:
+    write_whole(
+        path, render(_LAYOUT, {"command": command, "title": title, "facts": facts, "sections": sections}, {}, ())
+    )
