@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from local_http import Connection, LocalServer
 from codec_bench.apps.judging.api import judge_check
 from codec_bench.apps.judging.claims import claims
 from codec_bench.apps.judging.planted import FACTS, RIGHT, _answers
+from codec_bench.apps.judging.sounds import heard
 
 ANSWER = re.compile(r"<(answer|first|second) [0-9a-f]{12}>\n(.*?)\n</\1", re.DOTALL)
 FAILS = ""
@@ -28,6 +30,24 @@ OPTION = re.compile(r"^([AB])\. (.+)$", re.MULTILINE)
 
 def digest(samples: np.ndarray) -> str:
     return hashlib.sha256(np.ascontiguousarray(samples.astype("<i2")).tobytes()).hexdigest()
+
+
+@cache
+def truth():
+    """About which sound each question is, and whether yes or A is right, by the hash of the sound and the text."""
+    return {
+        (digest(np.round(np.atleast_2d(sound.samples).T * 32768.0)), one.text): (one.unit, one.right)
+        for _, sound, asked in claims(4, 1, 0)
+        for one in asked
+    }
+
+
+@pytest.fixture(autouse=True, scope="session")
+def sounds_made_once():
+    """A sound is the same each time that it is made, and is made once for all tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("codec_bench.apps.judging.claims.heard", cache(heard))
+        yield
 
 
 @dataclass
@@ -54,11 +74,7 @@ class Judge:
     """A judge of texts and sounds: `hear(put)` says whether yes or A is its verdict, `mark(put, text)` how good a text is, from 0 to 1."""
 
     def __init__(self):
-        self.truth = {
-            (digest(np.round(np.atleast_2d(sound.samples).T * 32768.0)), one.text): (one.unit, one.right)
-            for _, sound, asked in claims(4, 1, 0)
-            for one in asked
-        }
+        self.truth = truth()
         self.good = {text.strip() for fact in FACTS for kind, text in _answers(fact, 5).items() if kind in RIGHT}
         self.asked, self.calls, self.model = Counter(), 0, "judge-1"
         self.hear = lambda put: put.right
@@ -125,6 +141,12 @@ def check(tmp_path, monkeypatch, judge):
         return judge_check("openai-chat", out=tmp_path / out, options=given, **settings)
 
     return run
+
+
+@pytest.fixture
+def two(monkeypatch):
+    """Two kinds of sounds in place of all, for what does not depend on how many there are."""
+    monkeypatch.setattr("codec_bench.apps.judging.api.KINDS", dict.fromkeys(("count of beeps", "order")))
 
 
 @pytest.fixture

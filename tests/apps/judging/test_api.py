@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -14,7 +15,7 @@ LABEL = "openai-chat:m"
 PRICED = {"prices": {"input": 1.0, "output": 2.0, "audio_tokens_s": 10}}
 
 
-def test_what_was_found_is_kept_and_stands_beside_numbers(few, check, judge):
+def test_what_was_found_is_kept_and_stands_beside_numbers(two, check, judge):
     assert judge_words(LABEL, "rating/instruct-tts-1/openai-chat:m", True) == NOT_TESTED
     found = check(parts="sounds")
     assert (
@@ -33,7 +34,7 @@ def test_what_was_found_is_kept_and_stands_beside_numbers(few, check, judge):
     assert set(check(out="texts", parts="texts", rubrics="absolute-1-5").test.parts) < set(kept_test(LABEL).parts)
 
 
-def test_a_check_that_was_stopped_goes_on(few, check, judge):
+def test_a_check_that_was_stopped_goes_on(two, check, judge):
     whole = check(out="whole", parts="sounds").test.parts[HEARING]
     asked, judge.calls = judge.calls, 0
 
@@ -41,41 +42,41 @@ def test_a_check_that_was_stopped_goes_on(few, check, judge):
         pass
 
     def progress(stage, done, total, failed, audio_s):
-        if "asking" in stage and done >= 64:
+        if "asking" in stage and done >= 48:
             raise Stop
 
     with pytest.raises((Stop, BaseExceptionGroup)):
         check(parts="sounds", running=Running(progress=progress))
     before = judge.calls
-    assert 64 <= before < asked
+    assert 48 <= before < asked
     part = check(parts="sounds").test.parts[HEARING]
     assert part == whole
     # What was in flight when it was stopped is asked again, and nothing else.
     assert judge.calls - asked <= 32
 
 
-def test_repeats_are_asked_and_no_answer_is_taken_from_another_run(few, check, judge):
+def test_repeats_are_asked_and_no_answer_is_taken_from_another_run(two, check, judge):
     check(parts="sounds")
     assert set(judge.asked.values()) == {2}
     check(out="again", parts="sounds")
     assert set(judge.asked.values()) == {4}
 
 
-def test_calls_that_fail_are_counted_and_asked_again(few, check, judge):
+def test_calls_that_fail_are_counted_and_asked_again(two, check, judge):
     judge.say = lambda asked: "" if asked == 2 else None
     part = check(parts="sounds").test.parts[HEARING]
-    assert part.failed == 96 and part.changed.n == 0 and part.j.value == 1.0
+    assert part.failed == 48 and part.changed.n == 0 and part.j.value == 1.0
     judge.say = None
     assert check(parts="sounds").test.parts[HEARING].failed == 0
 
 
-def test_replies_that_decline_or_say_nothing_count_as_a_coin(few, check, judge):
+def test_replies_that_decline_or_say_nothing_count_as_a_coin(two, check, judge):
     judge.say = lambda asked: "I'm sorry, I cannot listen to audio." if asked == 1 else "Hm."
     part = check(parts="sounds").test.parts[HEARING]
-    assert (part.refused, part.unread, part.asked) == (96, 96, 192) and part.j.value == 0.0
+    assert (part.refused, part.unread, part.asked) == (48, 48, 96) and part.j.value == 0.0
 
 
-def test_what_it_costs_is_said_before_anything_is_asked(few, check, judge):
+def test_what_it_costs_is_said_before_anything_is_asked(two, check, judge):
     told = []
     found = check(
         parts="sounds,texts",
@@ -88,22 +89,22 @@ def test_what_it_costs_is_said_before_anything_is_asked(few, check, judge):
     assert all("USD" in one.cost for one in found.previews) and not kept_test(LABEL).parts
     check(parts="sounds", options=PRICED, running=Running(on_estimate=lambda words: told.append((judge.calls, words))))
     ((calls, words),) = told
-    assert calls == 0 and words.startswith("hearing: 192 questions with ") and "USD" in words
+    assert calls == 0 and words.startswith("hearing: 96 questions with ") and "USD" in words
 
 
-def test_a_limit_of_cost_stops_it_and_the_rest_is_asked_later(few, check, judge):
+def test_a_limit_of_cost_stops_it_and_the_rest_is_asked_later(two, check, judge):
     from codec_bench.benchmark.run_request import Terms
 
     with pytest.raises(UserError, match="USD is reached"):
         check(parts="sounds", options=PRICED, terms=Terms(max_cost_usd=0.001))
     before = judge.calls
-    assert 0 < before < 192
+    assert 0 < before < 96
     assert (
-        check(parts="sounds", options=PRICED).test.parts[HEARING].asked == 192 and judge.calls <= 192 + 5
+        check(parts="sounds", options=PRICED).test.parts[HEARING].asked == 96 and judge.calls <= 96 + 5
     )  # five questions show that the same model answers
 
 
-def test_a_judge_without_ears_is_not_asked_about_sounds(few, check, judge):
+def test_a_judge_without_ears_is_not_asked_about_sounds(two, check, judge):
     deaf = {"inputs": ["text"]}
     found = check(options=deaf, rubrics="absolute-1-5")
     ((what, why),) = found.left_out
@@ -119,7 +120,7 @@ def test_a_judge_without_ears_is_not_asked_about_sounds(few, check, judge):
         ({"rubrics": "instruct-tts"}, "do not fit the rubric 'instruct-tts'"), ({"rubrics": "nothing"}, "nothing"),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_sentence(few, check, settings, said):
+def test_bad_input_is_one_sentence(two, check, settings, said):
     with pytest.raises(UserError, match=said):
         check(**settings)
 
@@ -142,19 +143,25 @@ def test_what_is_no_judge_is_one_sentence_and_leaves_no_folder(tmp_path, monkeyp
     assert "\n" not in error.value.message and not list(tmp_path.iterdir())
 
 
-def test_a_folder_of_another_check_is_refused(few, check):
+def test_a_folder_of_another_check_is_refused(two, check):
     check(parts="sounds", dry_run=False)
     with pytest.raises(UserError, match="holds a check with another 'seed'"):
         check(parts="sounds", seed=1)
 
 
-def test_the_command_prints_what_kind_of_judge_it_is(few, check, judge, command, tmp_path):
+def test_the_command_prints_what_kind_of_judge_it_is(two, check, judge, command, tmp_path):
     judge.hear = lambda put: True if not put.chosen else put.right
     given = [f"--set=openai-chat.base_url={judge.url}", "--set=openai-chat.model=m", f"--out={tmp_path / 'typed'}"]
+    given += [f"--set=openai-chat.prices.{name}={price}" for name, price in PRICED["prices"].items()]
     code, out, err = command("judge", "check", "openai-chat", "--parts", "sounds", *given)
     assert code == 0, err
     assert "hearing: the judge is better than a coin, and often wrong (J 0.33" in out
     assert "says yes nearly always (bias 1.00" in out and "side: its sounds have two channels" in err
+    page = (tmp_path / "typed" / "report.html").read_text("utf-8")
+    kinds = page.partition('id="kinds-table"')[2].partition("</table>")[0]
+    assert kinds.count("<tr>") == 1 + 2 and "count of beeps" in kinds and "0.33 [" in page
+    asked = re.sub(r"<[^>]+>", " ", page.partition('id="asked-table"')[2].partition("</table>")[0])
+    assert "judge-1" in asked and re.search(r"9,600 input tokens; 192 output tokens; [\d.]+ USD", asked)
 
 
 def test_own_code_is_sent_both_channels(check, judge, tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import closing
 
 import pytest
@@ -10,7 +11,7 @@ import yaml
 from local_http import Connection, LocalServer
 
 from codec_bench.api.run_benchmark import run_benchmark
-from codec_bench.apps.judging.compare import judge_compare
+from codec_bench.apps.judging.compare import PAGE, judge_compare
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.errors import UserError
 from codec_bench.store.judge_successions import kept_successions
@@ -19,8 +20,8 @@ from codec_bench.store.judge_tests import NOT_TESTED
 SKILL = {"poor": 3, "fair": 5, "good": 7}
 
 
-@pytest.fixture
-def url():
+@pytest.fixture(scope="module")
+def service():
     """Two judges by the name of the model: `old` gives what the answer says, and `new` gives hard ones two less, and easy ones the same.
 
     From its second state on the service gives what `new` gives under the name of `old` too.
@@ -46,9 +47,15 @@ def url():
 
 
 @pytest.fixture
-def marked(tmp_path, monkeypatch, url):
-    """Runs of three systems, marked by the old judge; what the comparison is called with."""
-    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+def url(marked, service):
+    """The service, in its first state and with what it was asked."""
+    return service
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, service):
+    """A folder with runs of three systems, marked by the old judge, and with what they were made of."""
+    tmp_path = tmp_path_factory.mktemp("made")
     folder = tmp_path / "mine"
     folder.mkdir()
     rows = [
@@ -74,16 +81,33 @@ def marked(tmp_path, monkeypatch, url):
         path = tmp_path / f"{name}.yaml"
         path.write_text(yaml.safe_dump({
             "version": 1, "summary": "A judge.", "kind": "openai-chat", "inputs": ["text"], "outputs": ["text"],
-            "options": {"base_url": f"{url.url}/v1", "model": name},
+            "options": {"base_url": f"{service.url}/v1", "model": name},
         }))  # fmt: skip
         judges.append(str(path))
     models = [f"{tmp_path / 'models.py'}:{name.title()}" for name in SKILL]
-    done = run_benchmark(
-        benchmark=str(folder), model=models, judge=judges[0], out=tmp_path / "runs", page=False, workers=1
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+        done = run_benchmark(
+            benchmark=str(folder), model=models, judge=judges[0], out=tmp_path / "runs", page=False, workers=1
+        )
     for one in done.runs.values():
         one.close()
-    return {"runs": tmp_path / "runs", "judges": judges, "out": tmp_path / "copies", "benchmark": str(folder)}
+    return tmp_path
+
+
+@pytest.fixture
+def marked(tmp_path, monkeypatch, made, service):
+    """What the comparison is called with, over runs and a cache of the test's own."""
+    service.state, service.asked = 1, ["old"] * 48
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+    judges = [str(tmp_path / f"{name}.yaml") for name in ("old", "new")]
+    return {
+        "runs": tmp_path / "runs",
+        "judges": judges,
+        "out": tmp_path / "copies",
+        "benchmark": str(tmp_path / "mine"),
+    }
 
 
 def test_what_a_new_judge_changes_is_told(marked, url):
@@ -111,8 +135,6 @@ def test_wrong_judges_and_other_answers_are_one_sentence(marked):
         judge_compare(**{**marked, "judges": marked["judges"][::-1]})
     poor, good = (marked["runs"] / "mine" / name for name in ("poor", "good"))
     judge_compare(**marked)
-    import shutil
-
     shutil.rmtree(marked["out"] / "mine" / "good")
     shutil.copytree(poor, marked["out"] / "mine" / "good")
     with pytest.raises(UserError, match="are not those in"):
@@ -136,6 +158,12 @@ def test_the_command_prints_the_bridge(marked, command):
     )
     assert code == 0, err
     assert "level=hard" in out and "-2.00" in out and "minus 0.50 ±" in out
+    page = (marked["out"] / PAGE).read_text("utf-8")
+    assert out.split()[-1] == str(marked["out"] / PAGE)
+    # Twelve answers of 48 move, all of them by two, and no others are among those that move most.
+    body = page.partition('id="items-table"')[2].partition("</table>")[0]
+    assert body.count("<tr>") == 1 + 12 and "easy question" not in body and "hard question" in body
+    assert "minus 0.50 ±" in page and page.count(NOT_TESTED) == 2, "each of the two judges says that it was not tested"
 
 
 @pytest.fixture

@@ -126,14 +126,14 @@ def write_compare_page(
     ]  # fmt: skip
     kinds: list[Cells] = [[kind, of, words.part_name(one.rubric)] for one in found for kind, of in one.kinds.items()]
     items = [
-        [one.id, one.system, one.benchmark, words.part_name(one.rubric), f"{one.old:g}", f"{one.new:g}", one.asked, one.answered] for one in moved
+        [one.id, f"{one.old:g}", f"{one.new:g}", one.system, one.asked, one.answered, one.benchmark, words.part_name(one.rubric)] for one in moved
     ]  # fmt: skip
     sections = [
         Section(
             "offset", "What changes",
             f"How much more or less {new} gives than {old} to the same answers, with its 95 % interval over questions or speakers; how many answers "
             "both mark alike; and whether the systems keep their order (Spearman's correlation of their means).",
-            words.SUCCESSION, rows, [f"{words.part_name(one.rubric)}: {one.words}" for one in found] + [f"{name}: {said}" for name, said in tested.items()],
+            words.SUCCESSION, rows, [f"rubric {words.part_name(one.rubric)}: {one.words}" for one in found] + [f"the judge {name}: {said}" for name, said in tested.items()],
             -reach, reach,
         ),
         Section(
@@ -142,7 +142,7 @@ def write_compare_page(
         ),
         Section(
             "items", "Which items move most", "The answers whose two marks lie farthest apart.",
-            ("item", "system", "benchmark", "rubric", "old", "new", "asked", "answered"), items,
+            ("item", "old", "new", "system", "asked", "answered", "benchmark", "rubric"), items,
         ),
     ]  # fmt: skip
     facts = {"Old judge": old, "New judge": new, "Answers": f"{sum(one.offset.n for one in found):,}"}
