@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.network import TIMEOUT_S, offline
+from codec_bench.data.archives import is_archive, unpacked
 from codec_bench.errors import UserError, hub_fault, server_status
 
 PREFIX = "hf:"
@@ -42,6 +43,7 @@ class Place:
         partial: whether the folder is the hub's cache, which holds only the files that were fetched.
         converted: whether the files have the layout of the hub's own conversion to Parquet.
         files: the paths of all files of a repository on the hub, or in its cache if a list was kept; else empty.
+        sounds: a folder or an archive in it from which the paths of sounds are counted too, or None.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Place:
     partial: bool = False
     converted: bool = False
     files: frozenset[str] = frozenset()
+    sounds: str | None = None
 
     def path_of(self, file: str) -> str:
         """The path in the repository of a file, from the name that the `datasets` library gives it."""
@@ -117,13 +120,16 @@ class Place:
         """
         if os.path.isabs(named) and self.repo is None:
             return named
-        folder = os.path.dirname(beside)
-        candidates = [os.path.normpath(os.path.join(above, named)).replace(os.sep, "/") for above in (folder, "")]
+        archived = self.sounds is not None and is_archive(self.sounds)
+        folders = (os.path.dirname(beside), "", *(() if self.sounds is None or archived else (self.sounds,)))
+        candidates = [os.path.normpath(os.path.join(above, named)).replace(os.sep, "/") for above in folders]
         if self.repo is not None:
             candidates = [path for path in candidates if not path.startswith(("../", "/"))]
             if not candidates:
                 return f"{named} of {self.name}, which leads out of the data set"
         found = next((path for path in candidates if self.has(path)), None)
+        if found is None and archived and self.has(str(self.sounds)):
+            return os.path.join(unpacked(self.local(str(self.sounds))), os.path.normpath(named))
         # A file that is not there also gets a path. Reading it fails, and only that row is affected.
         return self.local(found) if found is not None else os.path.join(self.root or str(self.repo), candidates[0])
 

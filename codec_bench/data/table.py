@@ -178,6 +178,7 @@ def open_table(
     columns: Sequence[str] | None = None,
     limit: int | None = None,
     seed: int | None = None,
+    sounds: str | None = None,
 ) -> Table:
     """Opens the rows of a data set. From the hub, this fetches only the card and, where needed, the footers of Parquet files.
 
@@ -194,6 +195,8 @@ def open_table(
         limit: at most this many rows.
         seed: None takes the first rows. A number takes a random part, which depends only on the number and the rows'
             keys. Files that hold none of these rows are not fetched.
+        sounds: a folder of the repository, or an archive in it, that the rows' paths of sounds begin in; an archive is unpacked
+            into the cache when the first of its sounds is needed.
 
     Raises:
         UserError: there is no such data set, configuration, split or column, it is gated, or cannot be read.
@@ -210,11 +213,11 @@ def open_table(
                 f"'{where}' names the revision '{pinned}', and '{revision}' was asked for as well",
                 hint="name one of them",
             )
-        place = find_place(repo, revision or pinned, mirror)
+        place = replace(find_place(repo, revision or pinned, mirror), sounds=sounds)
         return _of_place(place, (config, data_dir), split, names, wanted)
     path = os.path.abspath(os.path.expanduser(where))
     if os.path.isdir(path):
-        place = folder_place(path, os.path.basename(path) or "root", revision)
+        place = replace(folder_place(path, os.path.basename(path) or "root", revision), sounds=sounds)
         return _of_place(place, (config, data_dir), split, [], wanted)
     if not os.path.exists(path):
         raise UserError(

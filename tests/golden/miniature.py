@@ -12,6 +12,8 @@ from __future__ import annotations
 import io
 import json
 import math
+import tarfile
+import zipfile
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -86,11 +88,19 @@ def build(name: str, folder: Path) -> Path:
     if data.layout == "air-bench":
         _write_air_bench(root, str(data.config))
         return Path(folder)
+    if data.layout == "seed-tts":
+        _write_seed_tts(root, str(data.config), str(benchmark.language))
+        return Path(folder)
+    if str(data.repository) in SOUND_FOLDERS:
+        _write_sound_folder(root, benchmark)
+        return Path(folder)
     for split in data.splits or ([data.split] if data.split else ["dev", "test"]):
         file = root / (data.data_dir or data.config or "data") / f"{split}-00000-of-00001.parquet"
         file.parent.mkdir(parents=True, exist_ok=True)
         if not file.exists():  # or a benchmark that shares it has written the same
             pq.write_table(_table(_sharing(data, split if data.split or data.splits else None)), file)
+    if data.sounds is not None:
+        _write_archive(root / data.sounds)
     _write_card(root)
     return Path(folder)
 
@@ -199,6 +209,9 @@ def _several(our: str, at: int, benchmark: Benchmark) -> list[Any]:
 
 def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
     if our in SOUNDS:
+        if benchmark.data.sounds is not None:  # the paths of members of an archive; in MMAU-Pro one to three of them
+            paths = [] if index == NO_SOUND else [f"./audio/{at}.wav" for at in range(index, index + 1 + index % 3)]
+            return paths if benchmark.name == "mmau-pro" else next(iter(paths), None)
         return None if index == NO_SOUND else {"bytes": _wav(index), "path": f"{index}.wav"}
     if our == "text":
         sounding = any(name in benchmark.data.columns for name in SOUNDS)
@@ -236,8 +249,10 @@ def _reference(index: int, benchmark: Benchmark) -> Any:
         return ANSWERS[index % len(ANSWERS)]
     if benchmark.primary == "accuracy[number]":
         return str(10 + index)
-    if benchmark.name == "mmau-test-mini":
+    if benchmark.primary == "accuracy[mmau]":
         return OPTIONS[index % 4]
+    if (words := benchmark.data.values.get("reference")) is not None:
+        return list(words)[index % len(words)]
     if _labelled(benchmark):
         return _with_labels()[index % 4]
     if column == "answer_gt" and "choices" in benchmark.data.columns:
@@ -288,6 +303,50 @@ def _write_minimax(root: Path, file: str, language: str) -> None:
     speakers = [f"{file}_{who}" for who in ("female", "male", "female", "male", "nobody")]
     sentences = [f"{speaker}|{_sentence(language, at)}" for at, speaker in enumerate(speakers)]
     (root / "text" / f"{file}.txt").write_text("\n".join(sentences) + "\n", encoding="utf-8")
+
+
+SOUND_FOLDERS = ("ArtificialAnalysis/big_bench_audio",)
+"""Repositories of sound files with a `metadata.jsonl` beside them."""
+
+
+def _write_sound_folder(root: Path, benchmark: Benchmark) -> None:
+    (root / "data").mkdir(parents=True, exist_ok=True)
+    lines = []
+    for index in range(ROWS):
+        file = f"data/question_{index}.mp3"
+        soundfile.write(root / file, tone(index, 0.5), RATE_HZ, format="MP3")
+        right = None if index == NO_REFERENCE else ("valid", "7", "No", "yes")[index % 4]
+        lines.append({"category": "navigate", "official_answer": right, "file_name": file, "id": index})
+    (root / "metadata.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    (root / "README.md").write_text("---\nlicense: mit\n---\n", encoding="utf-8")
+
+
+def _write_archive(file: Path) -> None:
+    sounds = {f"audio/{index}.wav": _wav(index) for index in range(ROWS + 3)}
+    if file.suffix == ".zip":
+        with zipfile.ZipFile(file, "w") as opened:
+            for name, data in sounds.items():
+                opened.writestr(name, data)
+        return
+    with tarfile.open(file, "w:gz") as tar:
+        for name, data in sounds.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+
+
+def _write_seed_tts(root: Path, listed: str, language: str) -> None:
+    file = root / listed
+    (file.parent / "prompt-wavs").mkdir(parents=True, exist_ok=True)
+    converts = "non_para" in listed
+    lines = []
+    for index in range(ROWS):
+        voice = f"prompt-wavs/{index}.wav"
+        if index != NO_SOUND:
+            (file.parent / voice).write_bytes(_wav(index))
+        text = _sentence(language, index)
+        lines.append("|".join([f"row-{index}", text, voice, text, *([voice] if converts else [])]))
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 AIR_BENCH_CHAT = (

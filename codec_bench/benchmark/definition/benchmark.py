@@ -208,6 +208,8 @@ class Benchmark:
         # Who speaks changes no question; intervals alone depend on it.
         data = self.data.model_dump(exclude_none=True, exclude={"size", SPEAKER})
         data["optional"] = [name for name in self.data.optional if name != SPEAKER or name in self.data.columns]
+        if not self.data.values:
+            del data["values"]  # the records of before there was this field stay the same
         return {
             "benchmark": self.name,
             "data": data,

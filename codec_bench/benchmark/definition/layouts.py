@@ -8,6 +8,9 @@
     `text/LANGUAGE.txt`: one `SPEAKER|SENTENCE` a line.
     `speaker/LANGUAGE/SPEAKER/*.mp3`: recordings of the speaker's voice; the first by name is used.
     `speaker/prompt_text.txt`: the words of these recordings, one `FILE.mp3|TEXT` a line.
+
+`seed-tts` (the files of BytedanceSpeech/seed-tts-eval) has lists, one `NAME|WORDS OF THE VOICE|VOICE|TEXT` a line, of which some have a
+fifth field: for voice conversion the recording of the text by another speaker. Paths of sounds begin at the list's folder.
 """
 
 from __future__ import annotations
@@ -108,6 +111,58 @@ def open_minimax(
         }
         rows.append((f"{language}-{number:03d}", row))
     return FileRows(place.name, place.revision, COLUMNS, _part(rows, limit, seed))
+
+
+def open_seed_tts(
+    where: str,
+    *,
+    listed: str,
+    revision: str | None = None,
+    mirror: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> FileRows:
+    """The lines of one list of Seed-TTS-Eval, each with its sounds in the columns `audio` (the voice) and `source_audio`.
+
+    Args:
+        where: `hf:REPOSITORY` or a folder.
+        listed: path of the list, such as `zh/hardcase.lst`.
+        revision, mirror, limit, seed: as for `open_minimax`.
+
+    Raises:
+        UserError: the list cannot be found or read.
+    """
+    place = _place(where, revision, mirror)
+    try:
+        lines = Path(place.local(listed)).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
+    stem = posixpath.splitext(listed)[0]
+    rows = [
+        (f"{stem}/{at}", _seed_tts_row(line, f"line {at} of {listed}"))
+        for at, line in enumerate(lines, 1)
+        if line.strip()
+    ]
+    kept = _part(rows, limit, seed)
+    return FileRows(place.name, place.revision, SEED_TTS_COLUMNS, kept, lambda row: _with_voices(row, listed, place))
+
+
+SEED_TTS_COLUMNS = ("name", "prompt_text", "audio", "text", "source_audio")
+
+
+def _seed_tts_row(line: str, where: str) -> dict[str, Any]:
+    parts = [part.strip() for part in line.split("|")]
+    if len(parts) not in (4, 5):
+        return ProblemRow(f"{where} has {len(parts)} fields between bars; expected 4 or 5")
+    return dict(zip(SEED_TTS_COLUMNS, [*(part or None for part in parts), None]))
+
+
+def _with_voices(row: dict[str, Any], listed: str, place: Place) -> dict[str, Any]:
+    if isinstance(row, ProblemRow):
+        return row
+    named = {name: row[name] for name in ("audio", "source_audio") if row[name] is not None}
+    found = {name: place.sound(path, listed) for name, path in named.items()}
+    return {**row, **{name: Clip(path) if os.path.isfile(path) else named[name] for name, path in found.items()}}
 
 
 def _files(place: Place) -> frozenset[str]:

@@ -182,7 +182,7 @@ class Prompt:
         values = question_values(question)
         if self.reads == "fields":
             filled = {
-                name: self._fill(part, question, values)
+                name: self._fill(part, question, values)[0]
                 for name, part in (self.template.fields or {}).items()
                 if _present(part, question)
             }
@@ -190,7 +190,12 @@ class Prompt:
         messages = tuple(
             Message(
                 turn.role,
-                tuple(self._fill(part, question, values) for part in turn.content if _present(part, question)),
+                tuple(
+                    filled
+                    for part in turn.content
+                    if _present(part, question)
+                    for filled in self._fill(part, question, values)
+                ),
             )
             for turn in self.template.messages or ()
         )
@@ -204,16 +209,20 @@ class Prompt:
         for turn in (self.template.messages or ())[-1 if last else 0 :]:
             yield from turn.content
 
-    def _fill(self, part: Part, question: Question, values: Mapping[str, Any]) -> str | Clip:
+    def _fill(self, part: Part, question: Question, values: Mapping[str, Any]) -> tuple[str | Clip, ...]:
+        """A text or a sound as a tuple of one; of a column that holds several sounds, all of them."""
         if part.audio is None:
             text = part.texts[(self.wording_of(question) or 1) - 1 if part.wordings is not None else 0]
-            return render_text(text, values, f"the prompt '{self.name}' for '{question.id}'")
-        clip = question.audio if part.audio == "audio" else question.fields.get(part.audio)
-        if not isinstance(clip, Clip):
+            return (render_text(text, values, f"the prompt '{self.name}' for '{question.id}'"),)
+        held = question.fields.get(part.audio)
+        if part.audio == "audio" and not isinstance(held, list):
+            held = question.audio
+        clips = tuple(held) if isinstance(held, list) else (held,)
+        if not clips or not all(isinstance(clip, Clip) for clip in clips):
             raise UserError(
                 f"the prompt '{self.name}' needs the sound '{part.audio}', which '{question.id}' does not have"
             )
-        return clip
+        return clips
 
 
 def choose(
@@ -255,10 +264,14 @@ def choose(
 
 def question_values(question: Question) -> dict[str, Any]:
     """What a template may read: the question's columns without the sounds, and its `language`."""
-    values = {name: value for name, value in question.fields.items() if not isinstance(value, Clip)}
+    values = {name: value for name, value in question.fields.items() if not _sounding(value)}
     if question.language is not None:
         values.setdefault("language", question.language)
     return values
+
+
+def _sounding(value: Any) -> bool:
+    return isinstance(value, Clip) or (isinstance(value, list) and any(isinstance(one, Clip) for one in value))
 
 
 def render_text(template: str, values: Mapping[str, Any], what: str) -> str:

@@ -25,8 +25,8 @@ from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.errors import UserError
 from codec_bench.text.language import base_language
 
-SOUNDS = ("audio", "prompt_audio", "reference_audio")
-"""Names that hold sounds."""
+SOUNDS = ("audio", "prompt_audio", "reference_audio", "source_audio")
+"""Names that hold sounds. `audio` may hold several."""
 SPEAKER = "speaker"
 NOBODY = frozenset(("", "-", "n/a", "na", "nan", "none", "null", "unknown"))
 """What data write in place of a speaker, in lower case."""
@@ -90,7 +90,7 @@ class QuestionStream:
         self._subsets, self._language, self._limit, self._seed = dict(subsets), language, limit, seed
         self._each = len(data.expand.columns) if data.expand else 1
         # A layout chooses its own rows; those of a table are chosen as they are read.
-        self._chooses = data.where is not None and data.layout == "table"
+        self._chooses = (data.where or data.unless) is not None and data.layout == "table"
         self._opened = list(self._open(limit, seed, mirror, folder))
         for opened in self._opened:
             self._check_columns(opened)
@@ -119,13 +119,16 @@ class QuestionStream:
         told: dict[str, Any] = {"revision": data.revision, "mirror": mirror, "limit": rows, "seed": seed}
         if data.layout == "table":
             for split in splits:
-                table = open_table(where, config=data.config, data_dir=data.data_dir, split=split, **told)
+                told |= {"data_dir": data.data_dir, "sounds": data.sounds}
+                table = open_table(where, config=data.config, split=split, **told)
                 yield Opened(table, split, table.columns)
             return
-        from codec_bench.benchmark.definition.layouts import open_air_bench, open_minimax
+        from codec_bench.benchmark.definition.layouts import open_air_bench, open_minimax, open_seed_tts
 
         if data.layout == "minimax":
             read = open_minimax(where, language=data.language or "", **told)
+        elif data.layout == "seed-tts":
+            read = open_seed_tts(where, listed=data.config or "", **told)
         else:
             read = open_air_bench(where, track=data.config or "", keep=self._is_wanted, **told)
         yield Opened(read, None, read.columns)
@@ -136,12 +139,14 @@ class QuestionStream:
 
         if row_problem(row) is not None:
             return True
-        for name, texts in (self._data.where or {}).items():
-            column = self._data.columns.get(name, name)
-            value = _cell(row, column) if isinstance(column, str) else None
-            if value is None or _text(value) not in _listed(texts):
-                return False
-        return True
+        return all(self._has(row, name, texts) for name, texts in (self._data.where or {}).items()) and not any(
+            self._has(row, name, texts) for name, texts in (self._data.unless or {}).items()
+        )
+
+    def _has(self, row: Mapping[str, Any], name: str, texts: str | list[str]) -> bool:
+        column = self._data.columns.get(name, name)
+        value = _cell(row, column) if isinstance(column, str) else None
+        return value is not None and _text(value) in _listed(texts)
 
     def _check_columns(self, opened: Opened) -> None:
         for name, column, setting in absent_columns(self._data, opened.columns):
@@ -187,6 +192,9 @@ class QuestionStream:
         if split is not None and data.splits and name != key:  # a key names its split already
             name = f"{split}/{name}"
         fields = {our: _value(row, our, column) for our, column in data.columns.items()}
+        for our, words in data.values.items():
+            told = None if fields.get(our) is None else _text(fields[our])
+            fields[our] = words.get(told, fields[our]) if told is not None else None
         fields = {**self._constants, **{k: v for k, v in fields.items() if v is not None or k not in data.optional}}
         if data.splits and split is not None:
             fields[SPLIT] = split
@@ -211,6 +219,8 @@ class QuestionStream:
         language = fields.get("language") or self._language
         subsets = {name: str(fields[field]) for name, field in self._subsets.items() if fields.get(field) is not None}
         audio = fields.get("audio")
+        if isinstance(audio, list):  # of several sounds the first stands for the question
+            audio = next(iter(audio), None)
         return Question(
             name,
             {our: value for our, value in fields.items() if our != "language"},
@@ -233,6 +243,8 @@ class QuestionStream:
     def _problem(self, fields: Mapping[str, Any]) -> str | None:
         for name in sorted(self._demanded - {"reference", "language"}):
             value = fields.get(name)
+            if isinstance(value, list) and any(isinstance(one, Clip) for one in value):
+                value = next((one for one in value if not isinstance(one, Clip)), value[0])
             if name in SOUNDS and not isinstance(value, Clip):
                 named = f": there is no sound file '{value}'" if isinstance(value, str) and value.strip() else ""
                 return f"the row has no sound in '{name}'{named}"
@@ -267,6 +279,8 @@ def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str,
 def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
     if isinstance(column, str):
         value = _cell(row, column)
+        if our in SOUNDS and isinstance(value, list) and len(value) == 1:
+            return value[0]
         return _unwritten(value) if our in _LISTS else value
     return [value for part in column if not _blank(value := _cell(row, part))]
 

@@ -189,18 +189,24 @@ class Data(Strict):
         config, split: configuration and split of the data set; a split of null means all.
         data_dir: a folder of the repository whose files alone are read; null for all that belong to the configuration.
         splits: several splits that form one benchmark; their names form the subset `split`.
+        sounds: a folder of the repository, or an archive in it, in which the paths begin that rows give of their sounds; null if
+            they begin at the table or at the root. An archive is unpacked once, into the cache.
         layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
-            of rows with their folders of sound, of which `config` names one.
+            of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, which
+            `config` names.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
             about, and `reference` is the expected answer. `a.b` is the value `b` in the column `a`, if no column is called so.
-            A list of columns gives a list of their values without null.
+            A list of columns gives a list of their values without null. A cell of `audio` may hold several sounds; a prompt
+            gives all of them where it names `audio`.
+        values: what the texts or numbers of a column stand for, such as `{reference: {"0": A, "1": B}}`; others stay as they are.
         optional: names from `columns` whose column may be missing or null; `speaker` for that of `speaker`.
         speaker: the column that says who speaks in the question's sound, or a column with a pattern; null if none does.
         id: the column that holds the id of a row; with null, rows are numbered.
         size: the number of questions that all the data give; null if unknown. A run over another number says so.
         expand: how a row that holds several questions is taken apart.
         where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
+        unless: the text, or the texts, that rows must not have in a column, in the same form.
         kinds: how rows of several kinds are told apart.
     """
 
@@ -211,9 +217,11 @@ class Data(Strict):
     data_dir: str | None = None
     split: str | None = None
     splits: Names | None = None
-    layout: Literal["table", "minimax", "air-bench"] = "table"
+    sounds: str | None = None
+    layout: Literal["table", "minimax", "air-bench", "seed-tts"] = "table"
     language: str | None = None
     columns: dict[str, str | list[str]] = Field(min_length=1)
+    values: dict[str, dict[str, str]] = {}
     optional: Names = []
     speaker: Annotated[Speaker | None, BeforeValidator(_speaker)] = None
     id: str | None = None
@@ -221,6 +229,7 @@ class Data(Strict):
     expand: Expand | None = None
     kinds: Kinds | None = None
     where: dict[str, str | list[str]] | None = None
+    unless: dict[str, str | list[str]] | None = None
 
     @model_validator(mode="after")
     def _one_place(self) -> Data:
@@ -232,6 +241,8 @@ class Data(Strict):
             raise ValueError("the layout 'minimax' needs 'language'")
         if self.layout == "air-bench" and self.config is None:
             raise ValueError("the layout 'air-bench' needs 'config', Foundation or Chat")
+        if self.layout == "seed-tts" and self.config is None:
+            raise ValueError("the layout 'seed-tts' needs 'config', the path of a list such as zh/hardcase.lst")
         return self
 
 

@@ -13,7 +13,7 @@ The project's own rules
     `mmau`: the answer has every word of the right choice and no word that only wrong choices have (S. Sakshi et al.,
         "MMAU", ICLR 2025). Labels such as `(A)` are removed before.
 Published rules, with their quirks: `official/ultraeval-audio/...`, `official/audiobench/...`,
-`official/air-bench/...` (see `ultraeval`, `audiobench`, `air_bench_foundation`).
+`official/air-bench/...`, `official/mmsu` (see `ultraeval`, `audiobench`, `air_bench_foundation`, `mmsu`).
 
 The project's own rules never match an empty reference. Higher is better.
 """
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, ultraeval
+from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, mmsu, ultraeval
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.choices import chance_of, choices_of, named, right_letters, without_label
 from codec_bench.benchmark.reading.number import read_number
@@ -62,11 +62,13 @@ class Rule:
         decide: decides about an answer that has a reference.
         choices: whether it needs the row's choices, in any form that `choices_of` knows.
         source: where the rule was published.
+        whole_set: whether it decides about all answers at once, given in order, because one depends on those before it.
     """
 
-    decide: Callable[[Answer], Ruling]
+    decide: Callable[..., Any]
     choices: bool = False
     source: str = ""
+    whole_set: bool = False
 
 
 class Accuracy(AnswerMetric):
@@ -85,24 +87,32 @@ class Accuracy(AnswerMetric):
         self._rule = RULES[variant]
         self.name = f"accuracy[{variant}]"
         self.source = self._rule.source
+        self.whole_set = self._rule.whole_set
         self.protocol = f"accuracy/{variant}-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
         """1 or 0 for each answer; a status with a reason if there is no reference, or a published rule leaves the
         item out.
         """
-        return [self._one(answer) for answer in answers]
+        barred = [self._barred(answer) for answer in answers]
+        open_to_it = [answer for answer, bar in zip(answers, barred) if bar is None]
+        decide = self._rule.decide
+        rulings = iter(decide(open_to_it) if self.whole_set else map(decide, open_to_it))
+        return [bar if bar is not None else self._scored(answer, next(rulings)) for answer, bar in zip(answers, barred)]
 
     def worst(self, answer: Answer) -> Score:
         """0, even if the rule would match an empty text."""
         return Score.ok(0.0, self.protocol)
 
-    def _one(self, answer: Answer) -> Score:
+    def _barred(self, answer: Answer) -> Score | None:
+        """The score of an answer about which no rule can decide, or None."""
         if not answer.references:
             return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
         if self._rule.choices and not choices_of(answer.fields):
             return Score.undefined(f"the sample '{answer.id}' has no choices", self.protocol)
-        ruling = self._rule.decide(answer)
+        return None
+
+    def _scored(self, answer: Answer, ruling: Ruling) -> Score:
         if ruling.value is None:
             return Score(None, ruling.status, ruling.reason, self.protocol, detail=ruling.detail)
         return Score.ok(ruling.value, self.protocol, detail={**ruling.detail, **_of_choices(answer)})
@@ -224,6 +234,25 @@ def _foundation(answer: Answer) -> Ruling:
     return Ruling(float(bool(found.correct)), detail={"letter": found.letter})
 
 
+def _mmsu(answer: Answer) -> Ruling:
+    return _mmsu_ruling(mmsu.marked(answer.text, answer.references[0], choices_of(answer.fields)))
+
+
+def _mmsu_in_order(answers: Sequence[Answer]) -> list[Ruling]:
+    rows = [(answer.text, answer.references[0], choices_of(answer.fields)) for answer in answers]
+    return [_mmsu_ruling(found) for found in mmsu.marked_in_order(rows)]
+
+
+def _mmsu_ruling(found: mmsu.Marked | None) -> Ruling:
+    if found is None:
+        return Ruling(
+            None, "undefined", "the published program ends in an error at an empty answer before the first letter"
+        )
+    if not found.counted:
+        return Ruling(None, "unparsed", "the published rule reads no option here and leaves the item out")
+    return Ruling(float(found.correct), detail={"letter": found.letter or ""})
+
+
 _ULTRAEVAL = "github.com/OpenBMB/UltraEval-Audio 9b69da6"
 _AUDIOBENCH = "github.com/AudioLLMs/AudioBench e991641"
 _PUBLISHED: dict[str, tuple[bool, Callable[[Answer], ultraeval.Match]]] = {
@@ -264,6 +293,10 @@ RULES: dict[str, Rule] = {
     ),
     "official/audiobench/spoken-mqa-arithmetic": Rule(
         partial(_spoken, "arithmetic"), False, f"{_AUDIOBENCH} spoken_mqa.py (arithmetic), exactly"
+    ),
+    "official/mmsu": Rule(_mmsu, True, "github.com/dingdongwang/MMSU 217d1d3 mmsu_evaluation.py, exactly"),
+    "official/mmsu-2025-06": Rule(
+        _mmsu_in_order, True, "github.com/dingdongwang/MMSU_Bench f0ef334 mmsu_evaluation.py, exactly", whole_set=True
     ),
     "official/air-bench/foundation": Rule(
         _foundation, True, "github.com/OFA-Sys/AIR-Bench 9832476 score_foundation.py, exactly"

@@ -29,6 +29,7 @@ FIELDS = {
     "meta_info": "A guide speaks.",
     "text": "The tower is in Paris.",
     "audio": SOUND,
+    "category": "Emotions",
 }
 
 
@@ -67,7 +68,8 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
         assert ("seed" in request.parameters) == bool(request.parameters.get("temperature"))
         assert any(isinstance(p, Clip) for p in request.messages[-1].content) == made.rubric.hears
         if not made.rubric.hears:
-            assert "In Paris." in words(request) and "Where is the tower?" in words(request)
+            assert "In Paris." in words(request)
+            assert ("Where is the tower?" in words(request)) == ("question" in made.rubric.needs)
     low, high = made.range
     for value in (low, high):
         right = {
@@ -95,6 +97,17 @@ def test_a_question_without_what_is_needed_is_refused(made):
     for name in made.rubric.needs:
         refused = questions(made, answer(**{name: None}))
         assert (refused.status, refused.reason) == ("refused", f"the question has no {name}")
+
+
+@pytest.mark.parametrize(
+    ("category", "respect"),
+    [("Emotions", "emotion"), ("Paralinguistics", "no plain word"), ("Foreign Words", "other languages"),
+     ("Syntactic Complexity", "involved sentences"), ("Questions", "questions"), ("Pronunciation", "in signs")],
+)  # fmt: skip
+def test_a_text_of_each_category_is_judged_in_its_own_respect(category, respect):
+    made = load_judge_metric("rating[emergent-tts-eval]", "judge")
+    for request in questions(made, answer(category=category)):
+        assert words(request).count("The respect is") == 1 and respect in words(request).partition("The respect is")[2]
 
 
 HOSTILE = [

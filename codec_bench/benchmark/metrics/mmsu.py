@@ -1,0 +1,62 @@
+"""MMSU's rules for questions with options, with their quirks.
+
+Source: `mmsu_evaluation.py` of github.com/dingdongwang/MMSU 217d1d3 (12 February 2026), and of github.com/dingdongwang/MMSU_Bench
+f0ef334 (8 June 2025), which most published numbers were made with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from codec_bench.benchmark.metrics.ultraeval import first_or_last_but_one
+
+
+class Marked(NamedTuple):
+    """What the script makes of one answer.
+
+    Args:
+        letter: the option that it took; None if it took none.
+        counted: whether the answer counts in its accuracy.
+        correct: whether it is right.
+    """
+
+    letter: str | None
+    counted: bool
+    correct: bool
+
+
+def marked(response: str, answer: str, choices: Mapping[str, str], kept: str | None = None) -> Marked:
+    """Reads a letter from A to D and compares the text of its option with the expected answer.
+
+    An empty answer, or `None`, counts as wrong; any other answer without such a letter is left out.
+
+    Args:
+        response: the model's answer.
+        answer: the expected answer, the text of a choice.
+        choices: the texts of the choices by letter.
+        kept: the letter that an empty answer takes.
+    """
+    text = response.strip().replace("\n", "")
+    letter = kept if text in ("", "None") else first_or_last_but_one(text, "ABCD")
+    if letter is None and text not in ("", "None"):
+        return Marked(None, False, False)
+    return Marked(letter, True, letter is not None and choices.get(letter) == answer)
+
+
+def marked_in_order(rows: Sequence[tuple[str, str, Mapping[str, str]]]) -> list[Marked | None]:
+    """As the script of June 2025: an empty answer keeps the letter of the last answer before it in which one was read.
+
+    Args:
+        rows: of each question in order the answer, the expected answer and the choices, as in `marked`.
+
+    Returns:
+        What became of each; None for empty answers before the first letter, where the script ends in an error.
+    """
+    found: list[Marked | None] = []
+    kept: str | None = None
+    for response, answer, choices in rows:
+        one = marked(response, answer, choices, kept)
+        found.append(None if one.counted and one.letter is None else one)
+        kept = one.letter or kept
+    return found

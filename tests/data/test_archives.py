@@ -1,0 +1,73 @@
+"""Archives of sounds: unpacked once, and nothing outside of their folder."""
+
+import io
+import json
+import tarfile
+import zipfile
+
+import pytest
+
+from codec_bench.data.archives import unpacked
+from codec_bench.data.table import open_table
+from codec_bench.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
+
+
+def a_tar(path, files, links=()):
+    with tarfile.open(path, "w:gz") as tar:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            tar.addfile(member, io.BytesIO(data))
+        for name, to in links:
+            member = tarfile.TarInfo(name)
+            member.type, member.linkname = tarfile.SYMTYPE, to
+            tar.addfile(member)
+    return path
+
+
+def test_files_are_unpacked_once_and_anew_when_the_archive_changes(tmp_path):
+    path = a_tar(tmp_path / "a.tar.gz", {"./x/1.wav": b"one"})
+    folder = unpacked(str(path))
+    assert (folder / "x" / "1.wav").read_bytes() == b"one"
+    assert unpacked(str(path)) == folder
+    a_tar(path, {"x/1.wav": b"another one"})
+    assert (unpacked(str(path)) / "x" / "1.wav").read_bytes() == b"another one"
+
+
+def test_nothing_leaves_the_folder(tmp_path):
+    path = a_tar(tmp_path / "a.tar.gz", {"../out": b"1", "/etc/out": b"2", "in": b"3"}, [("link", "/etc/passwd")])
+    folder = unpacked(str(path))
+    assert [file.name for file in folder.rglob("*")] == ["in"]
+    with zipfile.ZipFile(tmp_path / "b.zip", "w") as opened:
+        opened.writestr("..\\out", b"1")
+        opened.writestr("a/in", b"2")
+    assert sorted(file.name for file in unpacked(str(tmp_path / "b.zip")).rglob("*")) == ["a", "in"]
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz"])
+def test_a_damaged_archive_is_one_sentence_and_leaves_nothing(tmp_path, name):
+    (tmp_path / name).write_bytes(b"no archive at all")
+    with pytest.raises(UserError, match=f"{name}' cannot be unpacked"):
+        unpacked(str(tmp_path / name))
+    assert list((tmp_path / "cache" / "unpacked").iterdir()) == []
+
+
+@pytest.mark.parametrize("sounds", ["speech", "speech.tar.gz"])
+def test_a_rows_path_begins_in_a_folder_or_an_archive(tmp_path, sounds):
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    if sounds.endswith(".gz"):
+        a_tar(tmp_path / sounds, {"a/1.wav": b"RIFF"})
+    else:
+        (tmp_path / sounds / "a").mkdir(parents=True)
+        (tmp_path / sounds / "a" / "1.wav").write_bytes(b"RIFF")
+    rows = [{"audio": "a/1.wav"}, {"audio": "a/2.wav"}]
+    (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found, missing = (row["audio"] for _, row in open_table(tmp_path, split="test", sounds=sounds))
+    with open(found.source, "rb") as file:
+        assert file.read() == b"RIFF"
+    assert missing.source.endswith("a/2.wav")
