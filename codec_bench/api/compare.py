@@ -16,8 +16,9 @@ from codec_bench.report.opened import open_run
 from codec_bench.stats.identity import identity_of
 from codec_bench.stats.intervals import declared_bounds
 from codec_bench.stats.paired import Comparison, compare_items, holm
-from codec_bench.stats.recorded import items_of
+from codec_bench.stats.recorded import Recorded, items_of
 from codec_bench.stats.sets import SETS, item_fold
+from codec_bench.stats.verdict import SUSPECT, speechless
 from codec_bench.store.record import Run
 
 
@@ -26,8 +27,8 @@ class Pair:
     """System A compared with system B: one comparison for each metric that both were scored with.
 
     `unlike` says in what the benchmark was asked in another way in the run of B, such as `other prompt`. `suspect` says what the
-    checks of A or B found. Where they found something, neither of the two is the better one. `judges` says by metric who marked the answers, and
-    how that judge did in its test.
+    checks of A or B found. Where they found something, neither of the two is the better one; `barred` of a comparison says so. `judges` says by metric
+    who marked the answers, and how that judge did in its test.
     """
 
     a: str
@@ -38,10 +39,10 @@ class Pair:
     judges: Mapping[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON values; the test of a comparison stands among its other fields. `wins`, `losses` and `ties` are None beside a suspect."""
+        """As JSON values; the test of a comparison stands among its other fields. `wins`, `losses` and `ties` are None where `barred` is not."""
         compared = [asdict(comparison) for comparison in self.comparisons]
-        uncounted = dict.fromkeys(("wins", "losses", "ties")) if self.suspect else {}
-        found = [{**one, **one.pop("test"), **uncounted} for one in compared]
+        uncounted = dict.fromkeys(("wins", "losses", "ties"))
+        found = [{**one, **one.pop("test"), **(uncounted if one["barred"] else {})} for one in compared]
         told = {"unlike": list(self.unlike), "suspect": dict(self.suspect), "judges": dict(self.judges)}
         return {"a": self.a, "b": self.b, "comparisons": found, **told}
 
@@ -79,10 +80,12 @@ def compare(
         ('g711-ulaw', 'g722', -4.0, 8)
     """
     opened = [r if isinstance(r, Run) else open_run(r) for r in runs]
+    held = {run.folder: Recorded(run) for run in opened}
     wanted = names(systems) if systems is not None else []
     found = [
-        (first[2], second[2], list(_metrics(*first[:2], *second[:2], metrics, seed)), _suspects(first, second))
+        (first[2], second[2], [_barred(one, held, first, second) for one in compared], _suspects(first, second))
         for first, second in _pairs(opened, wanted)
+        for compared in (_metrics(*first[:2], *second[:2], metrics, seed),)
     ]
     unlike = tuple(identity_of(opened[0]).differences(identity_of(opened[-1]), rows=False)) if len(opened) == 2 else ()
     metric_names = {comparison.metric for _, _, comparisons, _ in found for comparison in comparisons}
@@ -110,6 +113,18 @@ _Side = tuple[Run, str, str]
 def _suspects(*sides: _Side) -> dict[str, str]:
     """What the checks of the two found, by the names that they are called here."""
     return {label: found for run, system, label in sides if (found := doubts_in(run, system))}
+
+
+def _barred(compared: Comparison, held: Mapping[Path, Recorded], *sides: _Side) -> Comparison:
+    """A comparison with the reasons why its systems compete with no other, as `stats.verdict` decides for the tables."""
+    told = []
+    for run, system, label in sides:
+        recorded = held[run.folder]
+        scores = recorded.scores(system, compared.metric)
+        without = speechless(scores.speechless, len(scores.numbers))
+        if reason := SUSPECT if system in recorded.suspects else without:
+            told.append(f"{label}: {reason}")
+    return replace(compared, barred="; ".join(told) or None)
 
 
 def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Side]]:

@@ -15,7 +15,7 @@ from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric, expand
-from codec_bench.metrics.base import Metric, flagged, inputs_or_score
+from codec_bench.metrics.base import Compared, Metric, compared, flagged, inputs_or_score
 from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Score
 
@@ -76,6 +76,7 @@ class LoadedMetric:
         }
         others = list(reference) if reference is not None else [None] * len(estimate)
         silent = [tuple(audio is not None and is_silent(audio) for audio in pair) for pair in zip(estimate, others)]
+        told = [self._compared(audio, other) for audio, other in zip(estimate, others)]
         scores: list[dict[str, Score]] = [{} for _ in estimate]
         for name, metric in self._plan.metrics.items():
             ready: list[Any] = []
@@ -99,8 +100,17 @@ class LoadedMetric:
                 ready[place] = score
             for index, score in enumerate(ready):
                 quiet, other_quiet = silent[index]
-                scores[index][name] = flagged(metric, score, estimate_silent=quiet, reference_silent=other_quiet)
+                scores[index][name] = flagged(
+                    metric, score, estimate_silent=quiet, reference_silent=other_quiet, told=told[index]
+                )
         return scores
+
+    def _compared(self, estimate: Audio, reference: Audio | None) -> Compared:
+        """What the levels of an estimate say beside its reference, at the lowest rate at which a metric hears it, as in a run."""
+        rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
+        if reference is None or not rates:
+            return Compared()
+        return compared(*(to_signal(audio, min(rates)) for audio in (reference, estimate)), min(rates), made=True)
 
     def _compute(
         self, names: Sequence[str], audios: Sequence[Audio] | None, count: int, language: str | None

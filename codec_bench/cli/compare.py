@@ -63,10 +63,12 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
     tests = sum(c.test.p is not None for pair in pairs for c in pair.comparisons)
     for pair in pairs:
         out.print(Text(plain(f"A: {pair.a}   B: {pair.b}")))
-        contest = not pair.suspect
-        out.print(comparison_table(pair.comparisons, adjusted=tests > 1, is_contest=contest, width=out.width))
+        out.print(comparison_table(pair.comparisons, adjusted=tests > 1, width=out.width))
         for name, found in pair.suspect.items():
             out.print(Text(plain(f"{name} is suspect, so that neither is the better one: {found}")))
+        for why in {} if pair.suspect else dict.fromkeys(c.barred for c in pair.comparisons if c.barred):
+            of = ", ".join(c.metric for c in pair.comparisons if c.barred == why)
+            out.print(Text(plain(f"{of}: neither is the better one. {why}", most=2_000)))
         for note in (*comparison_notes(pair.comparisons), *(f"{name}: {told}" for name, told in pair.judges.items())):
             out.print(Text(plain(note, most=2_000)))
         if pair.unlike:

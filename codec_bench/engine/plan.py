@@ -113,10 +113,10 @@ def build_plan(
     if unused:
         known = [name for system in rows for name in (system.name, system.asked)]
         raise UnknownName("codec or feature in this run", unused[0], [*features, *known])
+    for system in rows:
+        if system.stage is not None and system.codec is not None:
+            require_codec(system.codec, system.asked)  # before the weights, which would not help a codec that does not exist
     if missing := [*missing, *_codec_weights_missing(rows)]:
-        for system in rows:
-            if system.stage is not None and system.codec is not None:
-                require_codec(system.codec, system.asked)  # fetching weights would not help a codec that does not exist
         raise WeightsMissing(missing)
     signals = [m for m in built.values() if m.signals]
     estimate_rates = {m.rate_hz or NATIVE for m in signals} | {features[f].rate_hz for f in estimate_features}

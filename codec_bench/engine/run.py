@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
-from codec_bench.audio.following import lacks_speech, unlike
 from codec_bench.audio.resample import resampled_length
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.batch import Dispatcher
@@ -42,8 +41,8 @@ from codec_bench.engine.stage import (
 from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
-from codec_bench.metrics.base import LENGTH_TOLERANCE_S, flagged, inputs_or_score
-from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, NO_SPEECH, OF_ANOTHER, SAME, SILENT, ItemRecord, Results
+from codec_bench.metrics.base import Compared, compared, flagged, inputs_or_score
+from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, OF_ANOTHER, SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import ESTIMATE_WORDS, SPOKEN, WORDS, Sample, Score
 
@@ -74,8 +73,7 @@ class _Outcome:
     bits: float | None = None
     no_bits: str | None = None
     audio: str | None = None
-    unlike: str | None = None
-    lacks: str | None = None
+    told: Compared = Compared()
     scores: dict[str, Score] = field(default_factory=dict)
     features_missing: int = 0
 
@@ -324,10 +322,7 @@ class Engine:
             return
         rate = min(shared)
         sounds = self._arena.view(reference.rates[rate]), self._arena.view(estimate.rates[rate])
-        if abs(estimate.duration_s - reference.duration_s) <= LENGTH_TOLERANCE_S:
-            outcome.unlike = NO_SPEECH.get(unlike(*sounds, rate) or "")
-        if outcome.system.kind == "files":
-            outcome.lacks = NO_SPEECH.get(lacks_speech(*sounds, rate) or "")
+        outcome.told = compared(*sounds, rate, made=outcome.system.kind == "files")
 
     def _features_of(self, outcome: _Outcome) -> tuple[list[str], list[str]]:
         """The features of the estimate, and those of the reference, that the metrics of an item read."""
@@ -465,10 +460,7 @@ class Engine:
         """
         metric, score, sample = self.plan.metrics[name], outcome.scores[name], outcome.item.loaded.sample
         silent, quiet = (s is not None and SILENT in s.notes for s in (outcome.estimate, outcome.item.loaded.reference))
-        # Audio made elsewhere need not follow the recording that it is compared with, but for metrics that compare samples.
-        follows = outcome.system.kind == "codec" or (metric.kind == "pair" and metric.signals)
-        said = (outcome.unlike if follows else None) or outcome.lacks
-        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, unlike=said)
+        score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, told=outcome.told)
         if score.status == "undefined" and silent and not quiet:
             score = replace(score, detail={**score.detail, "wrong": []})  # a failure, also without a worst value
         elif score.status not in ("failed", "unparsed"):
@@ -504,7 +496,7 @@ def _notes(outcome: _Outcome) -> tuple[str, ...]:
         return estimate.notes
     if reference is None:
         return (*_of_another(outcome, estimate), *estimate.notes)
-    told = outcome.lacks if made else outcome.unlike
+    told = outcome.told.lacks if made else outcome.told.unlike
     same = made and SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
     return (
         *((SAME,) if same else _of_another(outcome, estimate)),

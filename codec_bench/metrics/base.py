@@ -12,13 +12,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from codec_bench.audio.following import lacks_speech, unlike
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.errors import UserError
-from codec_bench.store.rows import SILENT_ESTIMATE
+from codec_bench.store.rows import NO_SPEECH, SILENT_ESTIMATE
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
@@ -219,8 +220,32 @@ SILENT_REFERENCE = "a value of a reference that is silent"
 ALIGNMENT_UNKNOWN = "alignment unknown: a short delay of this codec cannot be told, and it would move the value"
 
 
+class Compared(NamedTuple):
+    """What the levels of an estimate and its reference say (`audio.following`), in the words of `store.rows.NO_SPEECH`.
+
+    Args:
+        unlike: why an estimate that is as long as its reference is not what it says, or None. lacks: whether one that was made
+            elsewhere lacks speech. made: whether it was made elsewhere.
+    """
+
+    unlike: str | None = None
+    lacks: str | None = None
+    made: bool = False
+
+
+def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, made: bool) -> Compared:
+    """Compares an estimate with its reference by levels.
+
+    Args:
+        reference, estimate: float32 `(samples,)`, of any lengths. rate_hz: of both. made: whether the estimate was made elsewhere.
+    """
+    as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
+    found = (unlike(reference, estimate, rate_hz) if as_long else None, lacks_speech(reference, estimate, rate_hz) if made else None)
+    return Compared(*(NO_SPEECH.get(one or "") for one in found), made)
+
+
 def flagged(
-    metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool, unlike: str | None = None
+    metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool, told: Compared = Compared()
 ) -> Score:
     """The score with a flag (`detail["flag"]`) if its value is in doubt. A flag that it has already stays.
 
@@ -228,13 +253,16 @@ def flagged(
         metric: that gave the score.
         score: of one item.
         estimate_silent, reference_silent: whether the item's sound is silent (`audio.following.is_silent`).
-        unlike: why the estimate is not what its reference says (`audio.following`), or None.
+        told: what the levels of the two say. An estimate that was made elsewhere need not follow its reference, but for metrics that
+            compare samples.
     """
     if score.status != "ok" or "flag" in score.detail:
         return score
+    follows = not told.made or (metric.kind == "pair" and metric.signals)
+    said = (told.unlike if follows else None) or told.lacks
     if estimate_silent and not reference_silent:
-        unlike = SILENT_ESTIMATE
-    doubt = unlike if metric.signals or metric.estimate_features else None
+        said = SILENT_ESTIMATE
+    doubt = said if metric.signals or metric.estimate_features else None
     if estimate_silent or reference_silent:
         doubt = metric.doubt(estimate_silent=estimate_silent, reference_silent=reference_silent) or doubt
     return score if doubt is None else replace(score, detail={**score.detail, "flag": doubt})

@@ -240,30 +240,28 @@ def comparison_table(
     name_a: str = "A",
     name_b: str = "B",
     adjusted: bool = False,
-    is_contest: bool = True,
     width: int | None = None,
 ) -> Table:
     """Two systems compared metric by metric, over the samples for which both have a number.
 
     The difference is A minus B, with its interval. It is bold if the interval does not contain 0. `better` counts the
-    samples on which A is better. `detectable` is the smallest difference that such data show in four of five studies, or
+    samples on which A is better. Where a comparison is barred, nothing is bold, and `better` counts nothing. `detectable` is the smallest difference that such data show in four of five studies, or
     `equal` if the two are equal everywhere. `comparison_notes` says why there is a dash in the place of a number.
 
     Args:
         comparisons: as `codec_bench.stats.paired.compare_items` gives them.
         name_a, name_b: what to call the two.
         adjusted: whether to show p adjusted for all comparisons of the call (Holm).
-        is_contest: whether one of the two can be the better one. If not, nothing is bold, and `better` counts nothing.
         width: columns of the terminal; None asks it. A table that is wider is spread over several blocks.
     """
-    rows = [_comparison(c, adjusted, is_contest) for c in comparisons]
+    rows = [_comparison(c, adjusted) for c in comparisons]
     heads = ["metric", numbers.plain(name_a), numbers.plain(name_b), "difference", "95 % interval", "p"]
     heads += [*(["p (Holm)"] if adjusted else []), "detectable", "better : worse : same", "pairs", "units"]
     columns = [_Column(Text(head), [row[place] for row in rows]) for place, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width or get_console().width)
 
 
-def _comparison(c: Comparison, adjusted: bool, is_contest: bool) -> list[Text]:
+def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
     test = c.test
     factor, unit = numbers.shown_unit(c.unit)
     ci = None if test.low is None or test.high is None else [test.low, test.high]
@@ -280,12 +278,12 @@ def _comparison(c: Comparison, adjusted: bool, is_contest: bool) -> list[Text]:
         _probability(test.p) + ("*" if _is_starred(c) else ""),
         *([_probability(c.p_holm)] if adjusted else []),
         "equal" if EQUAL in (test.note or "") else scaled(test.detectable),
-        f"{c.wins:,} : {c.losses:,} : {c.ties:,}" if c.pairs and is_contest else "–",
+        f"{c.wins:,} : {c.losses:,} : {c.ties:,}" if c.pairs and not c.barred else "–",
         f"{c.pairs:,}" + (f"\n{c.dropped:,} left out" if c.dropped else ""),
         f"{test.units:,}",
     ]
     cells = list(map(Text, told))
-    cells[3].stylize("bold" if clear and is_contest else "")
+    cells[3].stylize("bold" if clear and not c.barred else "")
     return cells
 
 

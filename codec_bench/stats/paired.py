@@ -122,6 +122,7 @@ class Comparison:
         test: the difference, with its interval and p.
         wins, losses, ties: items on which A is better, worse, the same.
         p_holm: p adjusted for all comparisons of the same call; None until `adjusted`, or without p.
+        barred: why neither of the two is the better one, whatever the numbers; None if one of them can be.
     """
 
     metric: str
@@ -136,6 +137,7 @@ class Comparison:
     losses: int
     ties: int
     p_holm: float | None = None
+    barred: str | None = None
 
 
 def paired_test(

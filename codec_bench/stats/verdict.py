@@ -101,7 +101,7 @@ def verdict(rivals: Mapping[K, Parts], suspects: Collection[K], higher_is_better
 
 def speechless(count: int, n: int) -> str | None:
     """Why a system with so many values of estimates without speech, of `n` in all, is compared with no other; None if they are few."""
-    if count <= (1 - WHOLE) * n:
+    if n - count >= WHOLE * n:
         return None
     return f"{count:,} of its {n:,} values are of sound that is not the speech that it should be"
 

@@ -177,6 +177,19 @@ def test_audio_made_elsewhere_that_lacks_speech_is_flagged_too(tmp_path):
     found = {row.system: row.detail.get("flag") for row in run.scores()}
     lacks = NO_SPEECH["lacking"]
     assert found == {"half": lacks, "padded": lacks, "faint": SILENT_ESTIMATE, "slower": None}
+    reference = sounds[samples[0].id]
+    heard = {name: Audio.read(tmp_path / name / f"{samples[0].id}.flac") for name in makers}
+    noise = np.random.default_rng(0).normal(0, 0.1, reference.samples.shape).astype(np.float32)
+    heard["noise"] = Audio(noise, reference.sample_rate_hz)
+    wanted = {
+        "dnsmos_sig": found | {"noise": None},
+        # It compares samples, and refuses two lengths.
+        "stft_distance": {"half": NO_SPEECH["partial"], "faint": SILENT_ESTIMATE, "noise": NO_SPEECH["unlike"]},
+    }
+    for metric, flags in wanted.items():
+        scores = load_metric(metric)(estimate=list(heard.values()), reference=[reference] * len(heard))
+        told = {name: of[metric] for name, of in zip(heard, scores)}
+        assert {name: of.detail.get("flag") for name, of in told.items() if of.status == "ok"} == flags
     systems = run.summary()["systems"]
     assert {name: (of["silent"], of["partial"], of["unlike"]) for name, of in systems.items()} == {
         "half": (0, 2, 0), "padded": (0, 2, 0), "faint": (2, 0, 0), "slower": (0, 0, 0),

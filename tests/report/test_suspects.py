@@ -117,6 +117,20 @@ def test_compare_counts_no_win_for_it_nor_against_it(run, command):
     assert "suspect" not in out and "19 : 0 : 0" in out
 
 
+def test_compare_counts_no_win_for_a_system_without_speech(tmp_path, command):
+    """More than a tenth of the values is too much, as in the tables; a tenth is not."""
+    values = {name: [float(n + better) for n in range(20)] for better, name in enumerate(("worst", "plain", "mute", "few"))}
+    flags = {"mute": (3, SILENT_ESTIMATE), "few": (2, SILENT_ESTIMATE)}
+    run = recorded(tmp_path / "run", values, flags=flags)
+    for pair in compare(runs=[run]):
+        (one,) = pair.as_dict()["comparisons"]
+        barred = "mute: 3 of its 20 values are of sound that is not the speech that it should be"
+        is_out = "mute" in (pair.a, pair.b)
+        assert (one["barred"], one["wins"]) == ((barred, None) if is_out else (None, 0))
+    _, out, _ = command("compare", run.folder, "--systems", "mute,plain")
+    assert "m: neither is the better one. mute: 3 of its 20 values" in " ".join(out.split()) and "20 : 0" not in out
+
+
 @pytest.mark.parametrize("form", ["hf-eval-results", "model-index", "lm-eval", "lmms-eval", "inspect"])
 def test_exports_for_other_programs_say_it_with_what_was_found(command, tmp_path, form):
     """The mark stands in the name that such a program shows, where there is one, and the finding beside the value."""
