@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from datetime import date
 from typing import Any
@@ -88,6 +89,22 @@ def _steps() -> list[dict[str, Any]]:
     return [{"name": n, "what": step_summary(n)} for n in step_names()]
 
 
+def defines_a_benchmark(path: str) -> bool:
+    """Whether a path is that of a benchmark's own definition, or of the folder that holds one."""
+    return os.path.basename(path) == "benchmark.yaml" or os.path.isfile(os.path.join(path, "benchmark.yaml"))
+
+
+def configures_a_model(path: str) -> bool:
+    """Whether a path is that of a model's own config."""
+    from codec_bench.config import load_yaml
+    from codec_bench.models import is_own_file
+
+    if not is_own_file(path) or not os.path.isfile(path):
+        return False
+    document = load_yaml(path)
+    return isinstance(document, dict) and "kind" in document  # the file of a codec made of programs has no kind
+
+
 def describe(name: str) -> dict[str, Any] | None:
     """Everything about the benchmark, suite, model, prompt, rubric or step of this name; None if there is none."""
     from dataclasses import asdict
@@ -99,7 +116,7 @@ def describe(name: str) -> dict[str, Any] | None:
     from codec_bench.models import is_own_file, model_info, model_names
     from codec_bench.registry import Spec
 
-    if has_benchmark(name):
+    if defines_a_benchmark(name) or (has_benchmark(name) and not configures_a_model(name)):
         one = load_benchmark(name)
         published: dict[str, list[str]] = {}
         for p in one.published:

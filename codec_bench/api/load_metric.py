@@ -15,7 +15,7 @@ from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric, expand
-from codec_bench.metrics.base import Compared, Metric, compared, flagged, inputs_or_score
+from codec_bench.metrics.base import NOT_COMPARED, Compared, Metric, compared, flagged, inputs_or_score
 from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Score
 
@@ -109,7 +109,7 @@ class LoadedMetric:
         """What the levels of an estimate say beside its reference, at the lowest rate at which a metric hears it, as in a run."""
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
         if reference is None or not rates:
-            return Compared()
+            return NOT_COMPARED
         return compared(*(to_signal(audio, min(rates)) for audio in (reference, estimate)), min(rates), made=True)
 
     def _compute(

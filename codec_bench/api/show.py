@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.benchmark_names import describe
+from codec_bench.api.benchmark_names import configures_a_model, defines_a_benchmark, describe
 from codec_bench.api.metric_names import BETTER, COST
 from codec_bench.errors import UnknownName, UserError
 
@@ -108,7 +108,8 @@ def _described(name: str) -> dict[str, Any]:
         return _data_facts(name)
     if name in config_names("preset"):
         return {"preset": name, **read_config("preset", name)}
-    if is_own_code(name) or codecs.has_codec(name):
+    is_file = defines_a_benchmark(name) or configures_a_model(name)
+    if not is_file and (is_own_code(name) or codecs.has_codec(name)):
         from dataclasses import asdict
 
         return {"codec": name, **asdict(codecs.load_codec(name).info)}

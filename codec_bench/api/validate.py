@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from codec_bench.api.benchmark_names import configures_a_model, defines_a_benchmark
 from codec_bench.api.doctor import embedded_clip
 from codec_bench.api.finding import Finding, State
 from codec_bench.config.limits import Limits
@@ -68,9 +69,9 @@ def _check(
             return [
                 Finding(name, "ok" if whole else "note", f"{counts['finished']} of {counts['items']} items finished")
             ]
-        if canonical(name) in benchmark_names() or (is_path(name) and _defines_a_benchmark(name)):
+        if canonical(name) in benchmark_names() or (is_path(name) and defines_a_benchmark(name)):
             return _check_benchmark(name)
-        if name in model_names() or _configures_a_model(name):
+        if name in model_names() or configures_a_model(name):
             return _check_model(name)
         if is_own_code(name):
             if {"encode", "decode"} & declared_methods(name):  # nothing of it runs in this process
@@ -91,20 +92,6 @@ def _check(
         return _check_data(name)
     except UserError as error:
         return [Finding(name, "wrong", error.message, error.hint or "")]
-
-
-def _defines_a_benchmark(path: str) -> bool:
-    return os.path.basename(path) == "benchmark.yaml" or os.path.isfile(os.path.join(path, "benchmark.yaml"))
-
-
-def _configures_a_model(path: str) -> bool:
-    from codec_bench.config import load_yaml
-    from codec_bench.models import is_own_file
-
-    if not is_own_file(path) or not os.path.isfile(path):
-        return False
-    document = load_yaml(path)
-    return isinstance(document, dict) and "kind" in document  # the file of a codec made of programs has no kind
 
 
 def _check_benchmark(name: str) -> list[Finding]:

@@ -41,7 +41,7 @@ from codec_bench.engine.stage import (
 from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
-from codec_bench.metrics.base import Compared, compared, flagged, inputs_or_score
+from codec_bench.metrics.base import NOT_COMPARED, Compared, compared, flagged, inputs_or_score
 from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, OF_ANOTHER, SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import ESTIMATE_WORDS, SPOKEN, WORDS, Sample, Score
@@ -73,7 +73,7 @@ class _Outcome:
     bits: float | None = None
     no_bits: str | None = None
     audio: str | None = None
-    told: Compared = Compared()
+    told: Compared = NOT_COMPARED
     scores: dict[str, Score] = field(default_factory=dict)
     features_missing: int = 0
 

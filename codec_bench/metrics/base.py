@@ -233,6 +233,9 @@ class Compared(NamedTuple):
     made: bool = False
 
 
+NOT_COMPARED = Compared()
+
+
 def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, made: bool) -> Compared:
     """Compares an estimate with its reference by levels.
 
@@ -240,12 +243,15 @@ def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, made:
         reference, estimate: float32 `(samples,)`, of any lengths. rate_hz: of both. made: whether the estimate was made elsewhere.
     """
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
-    found = (unlike(reference, estimate, rate_hz) if as_long else None, lacks_speech(reference, estimate, rate_hz) if made else None)
+    found = (
+        unlike(reference, estimate, rate_hz) if as_long else None,
+        lacks_speech(reference, estimate, rate_hz) if made else None,
+    )
     return Compared(*(NO_SPEECH.get(one or "") for one in found), made)
 
 
 def flagged(
-    metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool, told: Compared = Compared()
+    metric: Metric, score: Score, *, estimate_silent: bool, reference_silent: bool, told: Compared = NOT_COMPARED
 ) -> Score:
     """The score with a flag (`detail["flag"]`) if its value is in doubt. A flag that it has already stays.
 

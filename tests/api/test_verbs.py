@@ -72,6 +72,23 @@ def test_show(command, name):
     assert json.loads(command("show", name, "--json")[1]) == json.loads(json.dumps(show(name), default=str))
 
 
+def test_show_a_model_and_a_benchmark_that_are_files(tmp_path):
+    paid = tmp_path / "paid.yaml"
+    prices = "prices: {input: 2.5, output: 10, date: 2026-11-22, source: 'https://example.org'}"
+    paid.write_text(f"version: 1\nsummary: Paid.\nkind: openai-chat\ninputs: [text]\noutputs: [text]\n{prices}\n")
+    assert "2.5 USD a million tokens" in show(str(paid))["prices"]
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "README.md").write_text("Mine.")
+    (mine / "data.jsonl").write_text('{"q": "1 + 1?", "a": "2"}\n')
+    fields = (
+        "version: 1\nname: mine\ntitle: Mine\nsummary: Sums.\ncategory: QA\nkind: qa\nlanguage: en\nlicence: null\n"
+    )
+    data = "data: {path: data.jsonl, columns: {text: q, reference: a}}\nprompt: question\n"
+    (mine / "benchmark.yaml").write_text(fields + data + 'metrics: ["accuracy[exact]"]\nprimary: "accuracy[exact]"\n')
+    assert show(str(mine))["benchmark"] == show(str(mine / "benchmark.yaml"))["benchmark"] == "mine"
+
+
 def test_show_a_run_and_a_prompt(command, run, tmp_path):
     assert json.loads(command("show", run.folder, "--json")[1]) == json.loads(
         json.dumps(show(str(run.folder)), default=str)

@@ -119,7 +119,9 @@ def test_compare_counts_no_win_for_it_nor_against_it(run, command):
 
 def test_compare_counts_no_win_for_a_system_without_speech(tmp_path, command):
     """More than a tenth of the values is too much, as in the tables; a tenth is not."""
-    values = {name: [float(n + better) for n in range(20)] for better, name in enumerate(("worst", "plain", "mute", "few"))}
+    values = {
+        name: [float(n + better) for n in range(20)] for better, name in enumerate(("worst", "plain", "mute", "few"))
+    }
     flags = {"mute": (3, SILENT_ESTIMATE), "few": (2, SILENT_ESTIMATE)}
     run = recorded(tmp_path / "run", values, flags=flags)
     for pair in compare(runs=[run]):
