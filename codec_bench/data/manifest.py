@@ -30,6 +30,8 @@ _ROWS_AT_ONCE = 16_384
 _LAYOUTS_KEPT = 256
 MOST_COLUMNS = 10_000
 """Of a table. One with more is no list of samples."""
+MOST_CHARACTERS = 500_000
+"""Of a cell: nine hours of speech. A few bytes of Parquet may hold a long text in each of many rows, all of which the record would hold."""
 
 
 class Columns:
@@ -70,6 +72,8 @@ class _BadCell(Exception):
 def _text(value: Any, field: str) -> str | None:
     """The text of a cell. The missing value of each format gives None."""
     if isinstance(value, str):
+        if len(value) > MOST_CHARACTERS:
+            raise _BadCell(f"has a {field} of {len(value):,} characters; expected up to {MOST_CHARACTERS:,}")
         if not value.isascii():
             try:
                 value.encode()

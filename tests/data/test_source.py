@@ -14,6 +14,7 @@ import pytest
 
 from codec_bench.audio.encode import write_flac
 from codec_bench.data import Source, open_source, problem_of
+from codec_bench.data.manifest import MOST_CHARACTERS
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Sample
 
@@ -80,6 +81,25 @@ def test_samples_are_a_data_set(tmp_path, monkeypatch):
         "a#2": "sample 3 of the samples has the id 'a', which sample 1 has already",
     }
     assert len(open_source(source, limit=1)) == 1
+
+
+def test_a_huge_text_that_a_small_file_repeats_is_refused_by_its_length(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows, text = 500, pa.array(["x " * (MOST_CHARACTERS // 2 + 1), "short"])
+    number = pa.array([0] * (rows - 1) + [1], pa.int32())
+    table = {
+        "audio": ["a.wav"] * rows,
+        "id": list(map(str, range(rows))),
+        "text": pa.DictionaryArray.from_arrays(number, text),
+    }
+    pq.write_table(pa.table(table), tmp_path / "m.parquet")
+    assert (tmp_path / "m.parquet").stat().st_size < 200_000
+    source = open_source(tmp_path / "m.parquet")
+    assert len(source.problems) == rows - 1 and source.samples[-1].text == "short"
+    assert source.problems["0"] == "row 1 of m.parquet has a text of 500,002 characters; expected up to 500,000"
+    assert source.fingerprint and not any(sample.text for sample in source.samples[:-1]), "nothing goes over the texts"
 
 
 def test_repeated_ids_fail_and_name_both_lines(tmp_path):
