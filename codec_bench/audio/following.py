@@ -27,7 +27,8 @@ SAME_WAVEFORM = 0.25
 """An estimate whose waveform correlates with the reference's is that sound, however coarse: its pauses may be full of noise."""
 _FLOOR_DB = 50.0
 _STEADY_DB = 5.0
-_FEWEST = 15
+_FEWEST = 8
+_FEWEST_TO_FOLLOW = 15  # of 366 codings of clips of 0.16 to 0.3 s, 2 follow by less
 _FEWEST_OF_SHARE = 50
 MISSING, LACKING, NOT_FOLLOWING = "partial", "lacking", "unlike"
 """In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
@@ -60,7 +61,9 @@ def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> s
 
 
 def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
-    """In which way an estimate is not what its reference says, or None. None also for what is shorter than 0.3 s.
+    """In which way an estimate is not what its reference says, or None. None also for what is shorter than 0.16 s.
+
+    What is shorter than 0.3 s has too few levels to be followed, and is looked at for missing speech alone.
 
     Args:
         reference, estimate: float32 `(samples,)`. What one is longer than the other is left out.
@@ -77,7 +80,7 @@ def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | N
         return MISSING
     heard = np.maximum(of_reference, loud - _FLOOR_DB)
     given = np.maximum(of_estimate, np.percentile(of_estimate, 95) - _FLOOR_DB)
-    if heard.std() < _STEADY_DB:  # a steady sound has no levels to follow
+    if heard.size < _FEWEST_TO_FOLLOW or heard.std() < _STEADY_DB:  # a steady sound has no levels to follow
         return None
     if (
         _correlation(heard, given) >= LEAST_CORRELATION
