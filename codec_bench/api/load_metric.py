@@ -110,7 +110,8 @@ class LoadedMetric:
         rates = self._plan.rates("estimate", (reference or estimate).sample_rate_hz)
         if reference is None or not rates:
             return NOT_COMPARED
-        return compared(*(to_signal(audio, min(rates)) for audio in (reference, estimate)), min(rates), made=True)
+        rate = min(rates)
+        return compared(to_signal(reference, rate), to_signal(estimate, rate), rate, made=True)
 
     def _compute(
         self, names: Sequence[str], audios: Sequence[Audio] | None, count: int, language: str | None

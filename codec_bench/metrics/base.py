@@ -243,11 +243,9 @@ def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, made:
         reference, estimate: float32 `(samples,)`, of any lengths. rate_hz: of both. made: whether the estimate was made elsewhere.
     """
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
-    found = (
-        unlike(reference, estimate, rate_hz) if as_long else None,
-        lacks_speech(reference, estimate, rate_hz) if made else None,
-    )
-    return Compared(*(NO_SPEECH.get(one or "") for one in found), made)
+    follows = unlike(reference, estimate, rate_hz) if as_long else None
+    lacks = lacks_speech(reference, estimate, rate_hz) if made else None
+    return Compared(NO_SPEECH.get(follows or ""), NO_SPEECH.get(lacks or ""), made)
 
 
 def flagged(
