@@ -3,7 +3,7 @@
 Conventions
     Each dimension is rounded to one of 2 ** bits levels that lie evenly between the lowest and the highest value that it has over
     `RANGE_CLIPS`; what lies beyond is set to the nearest level. The receiver has the same clips, so no range is sent.
-    The levels come first and the bits follow: no entropy coding, no dither, no noise shaping.
+    There is no entropy coding, no dither and no noise shaping. What a codec sends beside its latents counts as it is.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 
 from codec_bench.codecs.adapt import check_encoded, ready
 from codec_bench.codecs.base import Codec, CodecInfo, CodecStream
+from codec_bench.codecs.checks.labels import side_bits
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream, Latents
 
@@ -110,7 +111,8 @@ class Quantised(Codec):
         places = np.rint((item.values - low) / np.where(step > 0, step, 1.0))
         values = np.clip(places, 0, self._levels - 1).astype(np.int64)
         stream = CodeStream(values, self._levels, float(item.frame_rate_hz), "latents")
-        return Codes((stream,), item.num_samples, item.sample_rate_hz, side=item.side)
+        bits = side_bits(item.side)
+        return Codes((stream,), item.num_samples, item.sample_rate_hz, side_bits=bits, side=item.side)
 
     def _restored(self, item: Codes) -> Latents:
         (stream,) = item.streams

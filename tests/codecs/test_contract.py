@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from codec_bench.codecs import codec_names, list_codecs, load_codec
+from codec_bench.codecs.checks.batching import latent_flips
 from codec_bench.errors import UserError
-from codec_bench.types import Audio
+from codec_bench.types import Audio, Latents
 
 NAMES = codec_names()
 ROWS = list_codecs()
@@ -39,10 +40,18 @@ def rates(info):
     return sorted({min(info.sample_rates_hz), max(info.sample_rates_hz)})
 
 
+def alike(a, b):
+    """Whether codes are equal; a latent on the edge between two levels may be rounded to either."""
+    if a.name != "latents":
+        return np.array_equal(a.values, b.values)
+    return np.abs(a.values - b.values).max() <= 1 and np.mean(a.values != b.values) < 1e-3
+
+
 def equal(a, b):
     return all(
         x.packets == y.packets
-        and all(np.array_equal(s.values, t.values) for s, t in zip(x.streams, y.streams, strict=True))
+        and (not isinstance(x, Latents) or latent_flips(x.values, y.values)[0] == 0)
+        and all(alike(s, t) for s, t in zip(x.streams, y.streams, strict=True))
         for x, y in zip(a, b, strict=True)
     )
 
@@ -65,7 +74,8 @@ def test_length_rate_and_channels_come_back(name):
                 assert decoded.sample_rate_hz == rate_hz, where
                 assert np.isfinite(decoded.samples).all(), where
                 assert np.abs(decoded.samples).max() < 20, where  # loud, but not extreme
-                assert item.bits > 0 and item.nominal_bitrate_bps > 0, where
+                if codec.info.latents is None:
+                    assert item.bits > 0 and item.nominal_bitrate_bps > 0, where
                 assert (item.num_samples, item.sample_rate_hz) == (audio.num_samples, rate_hz), where
                 for stream in item.streams:
                     assert stream.values.min() >= 0 and stream.values.max() < stream.cardinality, where

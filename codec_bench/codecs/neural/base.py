@@ -138,7 +138,7 @@ class NeuralCodec(PublishedCodec):
                 for group, own, items in zip(groups, frames, found):
                     for k, count, item in zip(group, own, items):
                         values[k] = item[:, :count]
-        return [one_stream(value, audio, self.info, self.cardinality) for value, audio in zip(values, batch)]
+        return [self._made(value, audio) for value, audio in zip(values, batch)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Audio of each item, cut to its length.
@@ -148,7 +148,7 @@ class NeuralCodec(PublishedCodec):
         """
         for item in codes:
             self._check(item)
-        values = [item.streams[0].values.astype(np.int64, copy=False) for item in codes]
+        values = [self._values(item) for item in codes]
         waves: list[np.ndarray] = [np.empty(0)] * len(codes)
         with computing(self._device, "float32"):
             for groups in self._sent_together(self._decoder_passes([value.shape[1] for value in values])):
@@ -159,6 +159,14 @@ class NeuralCodec(PublishedCodec):
                     for k, wave in zip(group, items):
                         waves[k] = self._cut(wave, codes[k])
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
+
+    def _made(self, values: np.ndarray, audio: Audio) -> Any:
+        """What an item is sent as, made of its codes `(codebooks, frames)`."""
+        return one_stream(values, audio, self.info, self.cardinality)
+
+    def _values(self, item: Any) -> np.ndarray:
+        """The codes of an item, as the decoder is given them."""
+        return item.streams[0].values.astype(np.int64, copy=False)
 
     def _frames(self, num_samples: int) -> int:
         """Frames of an item of so many samples: here the last one may be filled up."""

@@ -14,7 +14,10 @@ from codec_bench.errors import WeightsError
 FAMILIES = {
     "dac-16khz": ("dac-24khz", r"another model's: sampling_rate 16000 \(expected 24000\)"),
     "encodec-24khz@6": ("encodec-48khz@6", r"another model's: sampling_rate 24000 \(expected 48000\)"),
+    "higgs-audio-v2-8cb": None,
     "mimi-32cb": None,
+    "pocket-tts": None,
+    "vibevoice": None,
     "neucodec": ("xcodec2", "have another shape of"),
     "xcodec-wavlm-mls": ("xcodec-hubert-general", r"semantic model wavlm \(expected hubert\)"),
 }

@@ -1,0 +1,180 @@
+"""The tokenizer of Higgs Audio v2 (Boson AI) through transformers, in batches that equal transformers one item at a time.
+
+Where padding could change a result, and what prevents it
+    Encoder: its semantic branch, a HuBERT without a mask, normalises over time and attends to everything. Every item is followed by
+    zeros to its own multiple of 960 samples, and only items of exactly equal length share a pass.
+    Decoder: the convolutions look both ways; everything beyond an item's length is zeroed before each of them
+    (`networks/dac.py`), and items of any length share a pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, equal_lengths, stack
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.networks.precision import computing
+
+_RATE_HZ, _CARDINALITY, _CODEBOOKS = 24000, 1024, 8
+_FACTS: dict[str, Any] = {"sample_rate": _RATE_HZ, "codebook_size": _CARDINALITY, "semantic_sample_rate": 16000}
+_RATIOS = [
+    8,
+    5,
+    4,
+    2,
+    3,
+]  # 960 samples are a frame; the first value of transformers' configuration, 320, is not the checkpoint's
+_ACOUSTIC: dict[str, Any] = {"model_type": "dac", "downsampling_ratios": _RATIOS, "upsampling_ratios": _RATIOS}
+_REDUCED_ACOUSTIC = {"encoder_hidden_size": 4, "decoder_hidden_size": 64, "hidden_size": 32}
+_REDUCED_SEMANTIC = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "conv_dim": [16] * 7,
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 2,
+}
+
+
+class HiggsAudioV2(NeuralCodec):
+    """The tokenizer of Higgs Audio v2.
+
+    Codes: one stream of codebooks of 1024 entries at 25 frames a second.
+
+    Args:
+        codebooks: how many of the 8 are sent, the first ones, at 0.25 kbps each; None for all.
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+
+    Raises:
+        UserError: it does not have so many codebooks.
+    """
+
+    cardinality = _CARDINALITY
+    checkpoints = ("higgs-audio-v2",)
+    _hop = math.prod(_RATIOS)
+
+    def __init__(self, codebooks: int | None = None, device: str = "cpu", weights: str | None = None) -> None:
+        info = self.describe(codebooks)  # before the weights are loaded: a wrong number is found at once
+        self._codebooks = check_codebooks("higgs-audio-v2", codebooks, _CODEBOOKS)
+        self._install(info, device, *_load(weights))
+        self._latents = _Latents(self._net, device)
+
+    @classmethod
+    def describe(cls, codebooks: int | None = None) -> CodecInfo:
+        """The facts of one operating point. Nothing is loaded. UserError is raised where there is none such."""
+        count = check_codebooks("higgs-audio-v2", codebooks, _CODEBOOKS)
+        rate_hz = _RATE_HZ / cls._hop
+        return CodecInfo(
+            name=f"higgs-audio-v2-{count}cb", sample_rates_hz=(_RATE_HZ,), frame_rate_hz=rate_hz, causal=False,
+            nominal_bitrate_bps=count * rate_hz * math.log2(_CARDINALITY),
+        )  # fmt: skip
+
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        """The vectors that codes stand for, float32 `(frames, dimensions)`: of all codebooks together."""
+        import torch
+
+        with computing(self._device, "float32"):
+            there = torch.from_numpy(np.ascontiguousarray(values, np.int64))[:, None].to(self._device)
+            return self._net.quantizer.decode(there)[0].T.float().cpu().numpy()
+
+    def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
+        return equal_lengths([self._frames(count) for count in lengths])
+
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        return (stack(samples, frames[0] * self._hop),)
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        quantizer, residual, codes = self._net.quantizer, self._latents(inputs[0]), []
+        for layer in quantizer.quantizers[: self._codebooks]:
+            codes.append(layer.encode(residual))
+            residual = residual - layer.decode(codes[-1])
+        import torch
+
+        return torch.stack(codes, dim=1)
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        from codec_bench.networks.dac import decode_latents
+        from codec_bench.networks.ragged import on_device
+
+        latents = self._net.quantizer.decode(values.transpose(0, 1))
+        latents = self._net.fc2(latents.transpose(1, 2)).transpose(1, 2)
+        return decode_latents(self._net.acoustic_decoder, latents, on_device(frames, self._device))
+
+    def _read_quantiser(self, net: Any) -> Any:
+        return None
+
+
+def _load(weights: str | None) -> tuple[Any, str]:
+    """The network on the CPU, and which weights it has."""
+    from transformers import HiggsAudioV2TokenizerModel
+
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(reduced=weights == RANDOM), weights
+    found = find("higgs-audio-v2", weights)
+    return load_pretrained(HiggsAudioV2TokenizerModel, str(found.folder), _FACTS), found.used
+
+
+def _random_net(*, reduced: bool) -> Any:
+    """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
+    import torch
+    from transformers import HiggsAudioV2TokenizerConfig, HiggsAudioV2TokenizerModel
+
+    parts: dict[str, Any] = {
+        "acoustic_model_config": {**_ACOUSTIC, **(_REDUCED_ACOUSTIC if reduced else {})},
+        "semantic_model_config": {
+            "model_type": "hubert",
+            "mask_time_prob": 0.0,
+            **(_REDUCED_SEMANTIC if reduced else {}),
+        },
+        "target_bandwidths": [0.5, 1, 1.5, 2],
+    }
+    with seeded():
+        net = HiggsAudioV2TokenizerModel(HiggsAudioV2TokenizerConfig(**_FACTS, **parts)).eval()
+        fill_with_noise(net)
+        for block in (*net.acoustic_encoder.block, *net.acoustic_decoder.block):
+            for unit in (block.res_unit1, block.res_unit2, block.res_unit3):
+                unit.conv2.weight.mul_(0.3)  # else the residual sums grow with depth
+        residual = latents = _Latents(net, "cpu")(0.1 * torch.randn(1, 1, 40 * HiggsAudioV2._hop))
+        for layer in net.quantizer.quantizers:
+            inner = layer.project_in(residual.transpose(1, 2))
+            layer.codebook.embed.copy_(0.5 * inner.std() * torch.randn_like(layer.codebook.embed))
+            residual = residual - layer.decode(layer.encode(residual))
+        wave = net.acoustic_decoder(net.fc2((latents - residual).transpose(1, 2)).transpose(1, 2))
+        net.acoustic_decoder.conv2.weight.mul_(0.3 / wave.std())
+    return net
+
+
+class _Latents:
+    """What the model's `encode` quantises, `(items, hidden, frames)`, of waves of a multiple of 960 samples.
+
+    Of such lengths both branches make one frame every 960 samples; transformers pads the acoustic one at others. It also makes the
+    filter of the resampler anew for every call, for which a GPU would wait.
+    """
+
+    def __init__(self, net: Any, device: str) -> None:
+        import torch
+        from torchaudio.transforms import Resample
+
+        self._net = net
+        self._resample = Resample(net.config.sample_rate, net.config.semantic_sample_rate, dtype=torch.float32).to(
+            device
+        )
+
+    def __call__(self, waves: Any) -> Any:
+        import torch
+
+        net = self._net
+        heard = torch.nn.functional.pad(self._resample(waves)[:, 0], (160, 160))
+        layers = net.semantic_model(heard, output_hidden_states=True).hidden_states
+        features = torch.stack(layers, dim=1).mean(dim=1)[:, :: net.config.semantic_downsample_factor]
+        both = torch.cat([net.acoustic_encoder(waves), net.encoder_semantic(features.transpose(1, 2))], dim=1)
+        return net.fc(both.transpose(1, 2)).transpose(1, 2)

@@ -1,0 +1,44 @@
+"""What adapters of continuous neural codecs share: latents in place of codes, and networks to which padding does no harm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.neural.base import NeuralCodec, stack
+from codec_bench.errors import UserError
+from codec_bench.types import Audio, Latents
+
+
+class CausalLatents(NeuralCodec):
+    """A continuous codec of which nothing looks ahead: zeros after an item's last frame change none of its own.
+
+    An adapter gives `_search`, which returns latents `(items, dimensions, frames)`, and `_waves`, which is given them.
+    """
+
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        """Refused: there are no codes."""
+        raise UserError(f"{self.info.name} has no codes; its latents are vectors")
+
+    def _made(self, values: np.ndarray, audio: Audio) -> Latents:
+        assert self.info.frame_rate_hz is not None, "a continuous codec has a frame rate"
+        return Latents(np.ascontiguousarray(values), self.info.frame_rate_hz, audio.num_samples, audio.sample_rate_hz)
+
+    def _values(self, item: Latents) -> np.ndarray:
+        return np.asarray(item.values, np.float32)
+
+    def _check(self, item: Any) -> None:
+        shape, got = (self.info.latents, self._frames(item.num_samples)), np.shape(getattr(item, "values", ()))
+        if got != shape:
+            raise UserError(f"{self.info.name}: latents are {got}; {item.num_samples} samples have {shape}")
+
+    def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
+        return super()._encoder_passes([self._frames(count) * self._hop for count in lengths])
+
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        return (stack(samples, max(frames) * self._hop),)
+
+    def _read_quantiser(self, net: Any) -> Any:
+        return None

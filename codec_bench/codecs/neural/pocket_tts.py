@@ -1,0 +1,94 @@
+"""The audio tokenizer of Pocket TTS (Kyutai) through transformers: a Mimi without codebooks, with latents of 32 real numbers.
+
+Where padding could change a result, and what prevents it
+    The convolutions and the two transformers (with a window of 250 positions) are causal, so what comes after an item does not
+    reach it. Every item is followed by zeros up to a multiple of 1920 samples, as transformers' extractor does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.latents import CausalLatents
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+
+_RATE_HZ, _DIMENSIONS = 24000, 32
+_FACTS: dict[str, Any] = {
+    "sampling_rate": _RATE_HZ, "upsampling_ratios": [6, 5, 4], "latent_stride": 16, "latent_dim": _DIMENSIONS, "use_causal_conv": True,
+}  # fmt: skip
+_REDUCED = {
+    "hidden_size": 64,
+    "num_filters": 4,
+    "intermediate_size": 128,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "upsample_groups": 64,
+}
+
+
+class PocketTts(CausalLatents):
+    """The audio tokenizer of Pocket TTS.
+
+    Latents: 32 real numbers 12.5 times a second.
+
+    Args:
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+    """
+
+    checkpoints = ("pocket-tts",)
+    _hop = 1920
+
+    def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
+        from codec_bench.networks.transfer import sizes_on_host
+
+        self._install(self.describe(), device, *_load(weights))
+        sizes_on_host(self._net)
+
+    @classmethod
+    def describe(cls) -> CodecInfo:
+        """The facts. Nothing is loaded."""
+        rate_hz = _RATE_HZ / cls._hop
+        return CodecInfo(
+            "pocket-tts", (_RATE_HZ,), frame_rate_hz=rate_hz, causal=True, lookahead_s=0.0, latents=_DIMENSIONS
+        )  # fmt: skip
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        return self._net.encoder(inputs[0], use_streaming=False).latents
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        return self._net.decoder(self._net.latent_proj(values)).audio_values
+
+
+def _load(weights: str | None) -> tuple[Any, str]:
+    """The network on the CPU, and which weights it has."""
+    from transformers import PocketTTSAudioTokenizerModel
+
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(reduced=weights == RANDOM), weights
+    found = find("pocket-tts", weights)
+    return load_pretrained(PocketTTSAudioTokenizerModel, str(found.folder), _FACTS), found.used
+
+
+def _random_net(*, reduced: bool) -> Any:
+    """A network of seeded noise whose latents follow its input."""
+    import torch
+    from transformers import PocketTTSAudioTokenizerConfig, PocketTTSAudioTokenizerModel
+
+    with seeded():
+        net: Any = PocketTTSAudioTokenizerModel(
+            PocketTTSAudioTokenizerConfig(**{**_FACTS, **(_REDUCED if reduced else {})})
+        )
+        fill_with_noise(net.eval())
+        for transformer in (net.encoder.encoder_transformer, net.decoder.decoder_transformer):
+            for layer in transformer.layers:  # at the published first value, 0.01, they would have no effect
+                layer.self_attn_layer_scale.scale.fill_(0.3)
+                layer.mlp_layer_scale.scale.fill_(0.3)
+        latents = net.encoder(0.1 * torch.randn(1, 1, 25 * PocketTts._hop)).latents
+        wave = net.decoder(net.latent_proj(latents)).audio_values
+        net.decoder.decoder_seanet.layers[-1].conv.weight.mul_(0.3 / wave.std())
+    return net

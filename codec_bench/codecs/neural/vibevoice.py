@@ -1,0 +1,103 @@
+"""The acoustic tokenizer of VibeVoice (Microsoft) through transformers: latents of 64 real numbers 7.5 times a second.
+
+Conventions
+    As transformers' extractor does, a clip is brought to -25 dB of full scale first (lower if it would clip). The factor is sent
+    beside the latents, and the decoder undoes it; so the codec as a whole is not causal, although its networks are.
+    The encoder's noise of training (`sample`) is off: the same sound has the same latents.
+
+Where padding could change a result, and what prevents it
+    All convolutions are causal, and norms are over channels. Every item is followed by zeros up to a multiple of 3200 samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.latents import CausalLatents
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.types import Audio, Latents
+
+_RATE_HZ, _DIMENSIONS = 24000, 64
+_LEVEL, _EPS = np.float32(10 ** (-25 / 20)), np.float32(1e-6)
+_FACTS: dict[str, Any] = {"channels": 1, "hidden_size": _DIMENSIONS, "downsampling_ratios": [2, 2, 4, 5, 5, 8]}
+_REDUCED: dict[str, Any] = {"num_filters": 2, "depths": [1, 1, 1, 1, 1, 1, 2]}
+
+
+class VibeVoice(CausalLatents):
+    """The acoustic tokenizer of VibeVoice.
+
+    Latents: 64 real numbers 7.5 times a second, and the clip's level once.
+
+    Args:
+        device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
+    """
+
+    checkpoints = ("vibevoice",)
+    _hop = 3200
+
+    def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
+        self._install(self.describe(), device, *_load(weights))
+
+    @classmethod
+    def describe(cls) -> CodecInfo:
+        """The facts. Nothing is loaded."""
+        return CodecInfo(
+            "vibevoice", (_RATE_HZ,), frame_rate_hz=_RATE_HZ / cls._hop, causal=False, latents=_DIMENSIONS
+        )  # fmt: skip
+
+    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+        return super()._inputs([item * _factor(item) for item in samples], frames)
+
+    def _made(self, values: np.ndarray, audio: Audio) -> Latents:
+        return replace(super()._made(values, audio), side={"factor": float(_factor(audio.samples))})
+
+    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+        return self._net.encoder(inputs[0]).latents.transpose(1, 2)
+
+    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
+        return self._net.decoder(values).audio
+
+    def _cut(self, wave: np.ndarray, item: Any) -> np.ndarray:
+        return super()._cut(wave, item) / np.float32(item.side["factor"])
+
+
+def _factor(samples: np.ndarray) -> np.float32:
+    """By what a clip is multiplied before it is coded."""
+    factor = _LEVEL / (np.sqrt(np.mean(np.square(samples))) + _EPS)
+    peak = np.abs(samples * factor).max()
+    return np.float32(factor / (peak + _EPS) if peak > 1 else factor)
+
+
+def _load(weights: str | None) -> tuple[Any, str]:
+    """The network on the CPU, and which weights it has."""
+    from transformers import VibeVoiceAcousticTokenizerModel
+
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import load_pretrained
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return _random_net(reduced=weights == RANDOM), weights
+    found = find("vibevoice", weights)
+    return load_pretrained(VibeVoiceAcousticTokenizerModel, str(found.folder), _FACTS), found.used
+
+
+def _random_net(*, reduced: bool) -> Any:
+    """A network of seeded noise whose latents follow its input."""
+    import torch
+    from transformers import VibeVoiceAcousticTokenizerConfig, VibeVoiceAcousticTokenizerModel
+
+    with seeded():
+        config = VibeVoiceAcousticTokenizerConfig(**{**_FACTS, **(_REDUCED if reduced else {})})
+        net: Any = VibeVoiceAcousticTokenizerModel(config).eval()
+        fill_with_noise(net)
+        for name, scale in net.named_parameters():
+            if name.endswith("gamma"):  # at the published first value, 1e-6, the blocks would have no effect
+                scale.fill_(0.3)
+        latents = net.encoder(0.1 * torch.randn(1, 1, 10 * VibeVoice._hop)).latents
+        net.decoder.head.conv.weight.mul_(0.3 / net.decoder(latents.transpose(1, 2)).audio.std())
+    return net
