@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 
@@ -100,16 +101,18 @@ def _ceiling_of_speakers(
 
 
 def _rare_of_speakers(
-    sizes: Sequence[int], lost: float, *, macro: bool = False
+    sizes: Sequence[int], lost: float, alike: float = 0.1, *, macro: bool = False, two: bool = False
 ) -> Callable[[np.random.Generator], Drawn]:
-    """Error rates of 2 % of which rare items are lost, more of some speakers than of others."""
+    """Error rates of 2 % of which rare items are lost, more of some speakers than of others; of two systems by the first alone."""
 
     def draw(rng: np.random.Generator) -> Drawn:
-        codes, chance = _of_speakers(sizes, lost, 0.1, rng)
+        codes, chance = _of_speakers(sizes, lost, alike, rng)
         words = rng.integers(3, 41, len(codes)).astype(float)
-        errors = np.where(rng.random(len(codes)) < chance, words, rng.binomial(words.astype(int), 0.02))
-        table = np.stack([errors / words, np.ones(len(codes))] if macro else [errors, words], axis=1)
-        return table, None, codes, lost + (1 - lost) * 0.02
+        usually = [rng.binomial(words.astype(int), 0.02) for _ in range(1 + two)]
+        errors = np.where(rng.random(len(codes)) < chance, words, usually[0])
+        below = np.ones(len(codes)) if macro else words
+        tables = [np.stack([side / words if macro else side, below], axis=1) for side in (errors, *usually[1:])]
+        return tables[0], tables[1] if two else None, codes, lost * 0.98 + (0 if two else 0.02)
 
     return draw
 
@@ -132,12 +135,29 @@ def _missing(speakers: int, each: int, gone: float) -> Callable[[np.random.Gener
     return draw
 
 
-def _few(items: int, kind: str) -> Callable[[np.random.Generator], Drawn]:
-    """A mean of few items: normal, skewed to one side (exponential), or with heavy tails (Student's t of 3 degrees)."""
+CHOSEN_ON = ("normal", "exponential")
+"""The laws on which the constants for few units were chosen; the others show how they do elsewhere."""
+_LAWS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "exponential": lambda rng, n: rng.exponential(size=n) - 1,
+    "heavy": lambda rng, n: rng.standard_t(3, n),
+    "even": lambda rng, n: rng.random(n) - 0.5,
+    "Gumbel (skewness 1.1)": lambda rng, n: rng.gumbel(size=n) - np.euler_gamma,
+    "Weibull of shape 1.5 (skewness 1.1)": lambda rng, n: rng.weibull(1.5, n) - math.gamma(1 + 1 / 1.5),
+    "gamma of shape 2 (skewness 1.4)": lambda rng, n: rng.gamma(2.0, size=n) - 2,
+    "lognormal of spread 0.5 (skewness 1.8)": lambda rng, n: rng.lognormal(0, 0.5, n) - math.exp(0.125),
+    "gamma of shape 0.5 (skewness 2.8)": lambda rng, n: rng.gamma(0.5, size=n) - 0.5,
+    "lognormal of spread 1 (skewness 6.2)": lambda rng, n: rng.lognormal(0, 1, n) - math.exp(0.5),
+}
+
+
+def _few(items: int, law: str, *, two: bool = False) -> Callable[[np.random.Generator], Drawn]:
+    """A mean of few items; of two systems the other one is even and scatters a tenth as much."""
 
     def draw(rng: np.random.Generator) -> Drawn:
-        values = {"normal": rng.normal, "exponential": lambda size: rng.exponential(size=size) - 1, "heavy": lambda size: rng.standard_t(3, size)}[kind](size=items)  # fmt: skip
-        return np.stack([values, np.ones(items)], axis=1), None, None, 0.0
+        sides = [_LAWS[law](rng, items), 0.1 * rng.normal(size=items)]
+        tables = [np.stack([side, np.ones(items)], axis=1) for side in sides]
+        return tables[0], tables[1] if two else None, None, 0.0
 
     return draw
 
@@ -231,6 +251,7 @@ def fold_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
 
 
 CORPUS = {"BLEU": "bleu", "caption BLEU-4": "coco-bleu-4"}
+FEW = (3, 4, 5, 8, 12, 20)
 _RATE, _LOST = (0.0, None), (0.0, 1.0)
 _SPEAKERS = {
     "2 x 40, 8 x 2": (40,) * 2 + (2,) * 8,
@@ -320,10 +341,19 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
         for speakers, each, gone in ((10, 10, 0.2), (8, 5, 0.4), (20, 3, 0.5))
     },
     **{
-        f"mean, {kind}, {items} items": (_few(items, kind), None)
-        for kind in ("normal", "exponential", "heavy")
-        for items in (3, 4, 5, 8, 20)
+        f"error rate, 2.0%, {lost:.1%} lost, {alike:g} alike, speakers {speakers} x {each}": (_rare_of_speakers((each,) * speakers, lost, alike), _LOST)
+        for speakers, each, lost, alike in (
+            (20, 50, 0.02, 0.2), (40, 65, 0.01, 0.1), (40, 65, 0.01, 0.2), (10, 30, 0.03, 0.2),  # on which the square root was chosen
+            (15, 20, 0.015, 0.15), (30, 100, 0.007, 0.15), (12, 60, 0.04, 0.1), (8, 25, 0.02, 0.2), (60, 30, 0.005, 0.2), (25, 40, 0.03, 0.15),
+            (20, 50, 0.05, 0.3), (20, 50, 0.03, 0.95),
+        )
     },
+    **{
+        f"difference of error rates, 2.0%, {lost:.1%} lost by one system, 0.1 alike, speakers {speakers} x {each}": (_rare_of_speakers((each,) * speakers, lost, two=True), _LOST)
+        for speakers, each, lost in ((20, 50, 0.01), (40, 65, 0.01))
+    },
+    **{f"mean, {law}, {items} items": (_few(items, law), None) for law in _LAWS for items in FEW},
+    **{f"difference, exponential and even, {items} items": (_few(items, "exponential", two=True), None) for items in (5, 8, 20)},
     **{
         f"ratings of 1 to 5, {chances[3]:.0%} are 4, {items} items": (_ties(items, chances), (1.0, 5.0))
         for chances in ((0.0, 0.02, 0.08, 0.85, 0.05), (0.02, 0.03, 0.05, 0.6, 0.3), (0.0, 0.0, 0.02, 0.96, 0.02))

@@ -16,8 +16,10 @@ How an interval is made
     BLEU, and other values of a corpus that lie between 0 and a best value, have Student's t on the scale of log odds, on which they
     scatter alike to both sides. The lower end allows for the luck of having enough matches (`stats.luck`), and over speakers an end
     reaches as far as that of flipped signs, if that is farther.
+    Few units may be skewed, and Student's t reaches farther on the side on which they may be (`stats.spread.reaches_of_few`).
     Scores with declared bounds that crowd at one of them, or are skewed, get an interval that allows for one more item at the far
-    bound (`stats.unseen`), and so do error rates, of which rare items are entirely lost.
+    bound (`stats.unseen`), and so do error rates, of which rare items are entirely lost. Of units with several items it allows for the
+    square root of their number at once: losses that come in few speakers show in few runs.
     An item may add to the numerator alone: words heard in silence are errors among no words. A unit that adds nothing at
     all is not counted. Where all denominators add up to 0 there is no value (`NOTHING_BELOW`).
 
@@ -50,7 +52,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.luck import cut, passing_end
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
-from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, t_quantile
+from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, reaches_of_few, t_quantile
 from codec_bench.stats.unseen import unseen_end
 
 LEVEL = 0.95
@@ -94,7 +96,7 @@ class Interval:
     Args:
         low, high: its ends, in the unit of the value. Both are None where no method holds; `note` then says why.
         units: how many independent units it rests on: clusters, and items that belong to no cluster.
-        method: `t`, `sign-flips` for units of very unequal size, `wilson` for a share of items, `one-unseen` if it allows for one
+        method: `t`, `skewed-t` where few units may be skewed, `sign-flips` for units of very unequal size, `wilson` for a share of items, `one-unseen` if it allows for one
             more item at a bound, or "" if there is no interval.
         note: what a reader should know beside the numbers, or why there are none; None if there is nothing to say.
         level: the share of such intervals that contain the true value.
@@ -322,17 +324,25 @@ def interval_of(
     if fold is ratios and bounds is None and _crowds(table):
         return none(CROWDED)
     made = _unequal(fold, units, value, freedom, level, seed)
-    low, high, method = (value - t * error, value + t * error, "t") if made is None else (*made, "sign-flips")
+    low, high, method = (*made, "sign-flips") if made is not None else _student(fold, units, value, t * error)
     allowed = unseen_item(table, table[:, 0] - value * table[:, 1], bounds, rate=rate) if fold is ratios else None
     if allowed is not None:
-        size = float(table[:, 1].mean())
+        # The items of a unit are lost together: as many of it as the square root of its items.
+        size = float(table[:, 1].mean()) * math.sqrt(max(1.0, len(table) / found))
         if not rate:
             low = min(low, unseen_end(units, (allowed[0] * size, size), level, upper=False))
         high = max(high, unseen_end(units, (allowed[1] * size, size), level, upper=True))
         low, high, method = max(low, allowed[0]), min(high, allowed[1]), "one-unseen"
     # An interval of a thousandth of the value, such as that of a nearly fixed bitrate, is short in any case.
-    lone = method == "t" and fold is ratios and t * error > 1e-3 * abs(value) and _has_lone_unit(units, value)
+    lone = made is allowed is None and fold is ratios and t * error > 1e-3 * abs(value) and _has_lone_unit(units, value)
     return Interval(low, high, found, method, LONE if lone else None, level)
+
+
+def _student(fold: Fold, units: np.ndarray, value: float, reach: float) -> tuple[float, float, str]:
+    """The ends of Student's t with this reach, farther where few units may be skewed, and the method."""
+    parts = units if fold is ratios else linear_parts(fold, units, value)
+    below, above = reaches_of_few(parts[:, 0] - value * parts[:, 1])
+    return value - below * reach, value + above * reach, "t" if below == above == 1 else "skewed-t"
 
 
 def _of_corpus(fold: CorpusFold, table: np.ndarray, codes: np.ndarray | None, level: float, seed: int) -> Interval:
