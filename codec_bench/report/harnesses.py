@@ -59,10 +59,10 @@ def export_harness(run: Run, form: str, out: Target, *, system: str | None = Non
 
 
 def _error(entry: MetricSummary) -> float | None:
-    """The standard error of a value."""
-    if not entry.ci95 or entry.units < 2:
+    """The standard error of a value, by the nearer end of its interval: the farther one allows for more than Student's t."""
+    if not entry.ci95 or entry.value is None or entry.units < 2:
         return None
-    return float(entry.ci95[1] - entry.ci95[0]) / 2 / t_quantile(LEVEL, entry.units - 1)
+    return float(min(entry.value - entry.ci95[0], entry.ci95[1] - entry.value)) / t_quantile(LEVEL, entry.units - 1)
 
 
 def _harness(run: Run, system: str, entries: Mapping[str, MetricSummary], form: str) -> dict[str, Any]:

@@ -334,7 +334,8 @@ def interval_of(
         high = max(high, unseen_end(units, (allowed[1] * size, size), level, upper=True))
         low, high, method = max(low, allowed[0]), min(high, allowed[1]), "one-unseen"
     # An interval of a thousandth of the value, such as that of a nearly fixed bitrate, is short in any case.
-    lone = made is allowed is None and fold is ratios and t * error > 1e-3 * abs(value) and _has_lone_unit(units, value)
+    by_t = made is None and allowed is None
+    lone = by_t and fold is ratios and t * error > 1e-3 * abs(value) and _has_lone_unit(units, value)
     return Interval(low, high, found, method, LONE if lone else None, level)
 
 
