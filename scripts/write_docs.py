@@ -178,13 +178,17 @@ def families_table() -> str:
     return table(head, rows)
 
 
+_WIDER = "times as wide as Student's t"
+_FEW_VALUES = re.compile(r"ordinary: mean, (?P<law>.+), (?P<n>\d+) items")
+
+
 def study_table() -> str:
     """The study of the intervals, from the newest row of each case."""
     with STUDY_ROWS.open(encoding="utf-8", newline="") as file:
         rows = {
             (r["case"], r["variant"], r["unit"].removeprefix("share of ").partition(" with")[0]): r
             for r in csv.DictReader(file)
-            if "share" in r["unit"]
+            if "share" in r["unit"] or r["unit"] == _WIDER
         }
     mark, whole, both = "ordinary: ", "recorded: ", "crossed: "
     designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows if not case.startswith((mark, whole, both)))
@@ -203,6 +207,13 @@ def study_table() -> str:
     def ordinary(case: str, what: str, variant: str = ours) -> str:
         row = rows.get((case, variant, what))
         return f"{float(row['p50']):.2f}" if row else "–"
+
+    few = [found for case in unequal if (found := _FEW_VALUES.fullmatch(case))]
+    sizes = sorted({int(found["n"]) for found in few})
+
+    def of_few(law: str, n: int) -> str:
+        case = f"{mark}mean, {law}, {n} items"
+        return f"{ordinary(case, 'intervals')} ({ordinary(case, _WIDER)})"
 
     def most(variant: str) -> int:
         return max(int(row["n"]) for (_, name, _), row in rows.items() if name == variant)
@@ -249,7 +260,14 @@ def study_table() -> str:
             [
                 [case.removeprefix(mark), *(ordinary(case, what) for what in ("runs", "intervals", "marked intervals"))]
                 for case in unequal
+                if not _FEW_VALUES.fullmatch(case)
             ],
+        )
+        + "\nMeans of few items without bounds: the intervals that hold the truth, and in brackets how many times as wide they are as those of "
+        + "Student's t:\n\n"
+        + table(
+            ["law", *(f"{n} items" for n in sizes)],
+            [[law, *(of_few(law, n) for n in sizes)] for law in dict.fromkeys(found["law"] for found in few)],
         )
         + "\nThe same through a record: what the intervals of `summary.json` and of the page hold:\n\n"
         + table(

@@ -71,16 +71,14 @@ FEWEST_MATCHES = 10
 """Of the longest n-grams, for a value of a corpus."""
 SHORT = (
     f"fewer than {FEW_ITEMS:,} items do not show whether one in a thousand is lost or looped many times over, "
-    "which would move an error rate"
+    "which would move an error rate: take more items, or a recogniser that cannot loop"
 )
-FEW_MATCHES = (
-    f"fewer than {FEWEST_MATCHES} of the longest n-grams match, so one more or less would move the value too far"
-)
-EXTREME = "with or without one of the units the value is the best or the least there is, so the spread is unknown"
-CROWDED = "half of the values are equal, at one end of all, and how far others may lie is not declared"
+FEW_MATCHES = f"fewer than {FEWEST_MATCHES} of the longest n-grams match, so one more or less would move the value too far: take more items"
+EXTREME = "with or without one of the units the value is the best or the least there is, so the spread is unknown: take more units"
+CROWDED = "half of the values are equal, at one end of all, and how far others may lie is not declared: declare the metric's bounds"
 EQUAL = "all values are equal, so the spread is unknown"
-ONE_UNIT = "nearly everything comes from one unit, so the value rests on fewer than two"
-LONE = "may be too short: one speaker or item carries more than half of the spread"
+ONE_UNIT = "nearly everything comes from one unit, so the value rests on fewer than two: take more of the others"
+LONE = "may be too short: one speaker or item carries more than half of the spread, so look at that one"
 NOTHING_BELOW = "the denominators (words, for an error rate) add up to 0, and a ratio over nothing has no value"
 """The rule for a ratio whose denominators add up to 0, whatever its numerators add up to: it is undefined."""
 
@@ -96,8 +94,8 @@ class Interval:
     Args:
         low, high: its ends, in the unit of the value. Both are None where no method holds; `note` then says why.
         units: how many independent units it rests on: clusters, and items that belong to no cluster.
-        method: `t`, `skewed-t` where few units may be skewed, `sign-flips` for units of very unequal size, `wilson` for a share of items, `one-unseen` if it allows for one
-            more item at a bound, or "" if there is no interval.
+        method: `t`, `skewed-t` where few units may be skewed, `sign-flips` for units of very unequal size, `wilson` for a share of
+            items, `one-unseen` if it allows for what was not seen at a bound, or "" if there is no interval.
         note: what a reader should know beside the numbers, or why there are none; None if there is nothing to say.
         level: the share of such intervals that contain the true value.
     """

@@ -62,10 +62,12 @@ from codec_bench.stats.unseen import unseen_end
 
 FEWEST_FOR_P = FEWEST_FOR_FLIPS
 POWER = 0.8
-DISAGREE = "the interval and p disagree: only one of them tells the two apart, so the difference is at the edge of what the data show"
-EQUAL = "the two are equal in every unit, so the data do not say how small a difference they could show"
-ALIKE = "every unit gives the same difference, so the data do not say how small a difference they could show"
-UNSEEN = "the interval allows for one rare item that was not seen, which p does not"
+DISAGREE = "the interval and p disagree: only one of them tells the two apart, so the difference is at the edge of what the data show: take more items before you call the two different"
+EQUAL = (
+    "the two are equal in every unit, so the data do not say how small a difference they could show: harder items would"
+)
+ALIKE = "every unit gives the same difference, so the data do not say how small a difference they could show: other items would"
+UNSEEN = "the interval allows for one rare item that was not seen, which p does not: the two differ on these items, and one bad item would take that away"
 
 
 @dataclass(frozen=True, slots=True)
