@@ -52,7 +52,14 @@ from codec_bench.errors import UserError
 from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.luck import cut, passing_end
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
-from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, reaches_of_few, t_quantile
+from codec_bench.stats.spread import (
+    degrees_of_freedom,
+    effective_units,
+    left_out_error,
+    reaches_of_few,
+    skewness,
+    t_quantile,
+)
 from codec_bench.stats.unseen import unseen_end
 
 LEVEL = 0.95
@@ -467,8 +474,7 @@ def unseen_item(
         return None
     low, high = min(bounds[0], float(np.nanmin(rates))), max(bounds[1], float(np.nanmax(rates)))
     middle, reach = float(np.nanmedian(rates)), AT_BOUND * (high - low)
-    skewness = float((residuals**3).mean()) / float(np.square(residuals).mean()) ** 1.5
-    skewed = len(residuals) >= ENOUGH_FOR_LONE and abs(skewness) > SKEWED * math.sqrt(len(residuals))
+    skewed = len(residuals) >= ENOUGH_FOR_LONE and abs(skewness(residuals)) > SKEWED * math.sqrt(len(residuals))
     counts = bounds[0] == 0 and _is_error_rate(table)
     return (low, high) if counts or skewed or middle - low < reach or high - middle < reach else None
 
