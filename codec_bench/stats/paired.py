@@ -57,7 +57,7 @@ from codec_bench.stats.intervals import (
 )
 from codec_bench.stats.luck import passing_end
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval, flip_p, flipped_together, flips
-from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, t_quantile
+from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, reaches_of_few, t_quantile
 from codec_bench.stats.unseen import unseen_end
 
 FEWEST_FOR_P = FEWEST_FOR_FLIPS
@@ -244,7 +244,10 @@ def paired_parts(
     else:
         reach = t_quantile(level, freedom) * error
         detectable = reach + t_quantile(2 * POWER - 1, freedom) * error
-        ends = flip_interval(apart, level, seed) or (difference - reach, difference + reach)
+        ends = flip_interval(apart, level, seed)
+        if ends is None:  # so few units may be skewed
+            below, above = reaches_of_few(apart[:, 0] - difference * apart[:, 1])
+            ends = difference - below * reach, difference + above * reach
         if isinstance(fold, CorpusFold):
             ends = _of_corpora(
                 fold,
