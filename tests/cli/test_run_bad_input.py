@@ -362,3 +362,12 @@ def test_what_can_be_done_with_a_run_afterwards(server, mirror, command):
     complains(command("leaderboard", "ultraeval-understandin", "run"), "did you mean ultraeval-understanding")
     complains(command("leaderboard", "ultraeval-understanding", "nowhere"), "'nowhere'", "--out")
     complains(command("export", "nowhere"), "nowhere")
+
+
+def test_a_key_that_is_missing_is_one_sentence_for_several_benchmarks(mirror, command, monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    both = f"{NAME},voice-bench-alpacaeval"
+    asked = command("run", both, "--model", "gpt-audio", "--data", mirror, "--phase", "answers", "--out", "keyless")
+    complains(
+        asked, "the environment variable OPENAI_API_KEY, which holds the key, is not set", "export OPENAI_API_KEY"
+    )

@@ -21,10 +21,12 @@ import numpy as np
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.page import MovedItem, write_compare_page
 from codec_bench.apps.judging.words import part_name
+from codec_bench.benchmark import has_benchmark
 from codec_bench.benchmark.judge.metric import STEM, load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.errors import UserError
+from codec_bench.models import load_model
 from codec_bench.registry import names
 from codec_bench.stats import interval
 from codec_bench.stats.correlation import spearman
@@ -69,20 +71,10 @@ def judge_compare(
         >>> from pathlib import Path
         >>> from codec_bench import judge_compare, run_benchmark
         >>> Path("towns").mkdir(exist_ok=True)
-        >>> rows = [f'{{"id": "{n}", "q": "Question {n}?", "right": "Paris"}}' for n in range(12)]
-        >>> written = Path("towns/rows.jsonl").write_text("\\n".join(rows))
-        >>> written = Path("towns/benchmark.yaml").write_text('''
-        ... version: 1
-        ... title: Towns
-        ... summary: Which town it is.
-        ... category: QA
-        ... kind: qa
-        ... language: en
-        ... data: {path: rows.jsonl, id: id, columns: {question: q, reference: right}}
-        ... prompt: {messages: [{content: ["{{ question }}"]}]}
-        ... metrics: ["rating[alpaca-1-10]"]
-        ... primary: "rating[alpaca-1-10]"
-        ... ''')
+        >>> written = Path("towns/rows.jsonl").write_text("\\n".join(f'{{"id": "{n}", "q": "Question {n}?"}}' for n in range(12)))
+        >>> about = "version: 1, title: Towns, summary: Which town., category: QA, kind: qa, language: en, primary: 'rating[alpaca-1-10]'"
+        >>> asks = "data: {path: rows.jsonl, id: id, columns: {question: q}}, prompt: {messages: [{content: ['{{ question }}']}]}"
+        >>> written = Path("towns/benchmark.yaml").write_text(f"{{{about}, {asks}, metrics: ['rating[alpaca-1-10]']}}")
         >>> for name, says in (("teller", "Paris"), ("strict", "[[6]]"), ("mild", "[[8]]")):
         ...     written = Path(f"{name}.py").write_text(f'''
         ... from codec_bench.models.base import Model, ModelInfo
@@ -112,9 +104,13 @@ def judge_compare(
     lost: dict[str, int] = defaultdict(int)
     reaches: dict[str, float] = {}
     place: dict[tuple[str, str], Path] = {}
-    for folder in result_folders(runs):
+    folders = result_folders(runs)
+    _check_can_mark(folders, old, own)
+    load_model(
+        named[1], given.get(named[1]), device=running.device
+    )  # what is no model is said before anything is copied
+    for folder in folders:
         with closing(Run(folder)) as run:
-            _check_marked(run, old)
             (system,) = run.systems
             what = run.meta["config"]["benchmark"]
             place[what, system] = folder
@@ -187,10 +183,31 @@ def _labels(run: Run) -> list[str]:
     return sorted({facts["judge"] for facts in run.metrics.values() if facts.get("judge")})
 
 
-def _check_marked(run: Run, old: str) -> None:
-    if old not in _labels(run):
-        there = ", ".join(_labels(run)) or "no judge"
-        raise UserError(f"'{run.folder}' holds no verdicts of the judge '{old}'", hint=f"it holds verdicts of {there}")
+def _check_can_mark(folders: Sequence[Path], old: str, own: Mapping[str, str]) -> None:
+    """Checks that each run has verdicts of the old judge, by a rubric that a new one can take, and that its benchmark is there.
+
+    Raises:
+        UserError: one has none, its verdicts are beside answers of another run, or there is no such benchmark.
+    """
+    for folder in folders:
+        with closing(Run(folder)) as run:
+            if old not in _labels(run):
+                there = ", ".join(_labels(run)) or "no judge"
+                raise UserError(
+                    f"'{folder}' holds no verdicts of the judge '{old}'", hint=f"it holds verdicts of {there}"
+                )
+            config = run.meta["config"]
+            if config.get("baseline") is not None:
+                raise UserError(
+                    f"the verdicts in '{folder}' are beside the answers of the baseline '{config['baseline']}', which a new judge is not given here",
+                    hint="run the benchmark again with --judge NEW --phase scores and the same --baseline",
+                )
+            what = config["benchmark"]
+        if what not in own and not has_benchmark(what):
+            raise UserError(
+                f"there is no benchmark called '{what}', which '{folder}' was asked",
+                hint="name the folder of your own benchmark with --benchmark",
+            )
 
 
 def _is_marked(folder: Path, judge: str) -> bool:

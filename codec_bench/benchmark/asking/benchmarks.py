@@ -72,16 +72,22 @@ async def ask(
     # A user's own code may change without a change of its identity, so its answers are not cached for other runs.
     cache = ResponseCache.of_user() if request.running.cache and not is_own_code(name) else None
     identity = {**model.identity, **({"code": code_hash(name)} if is_own_code(name) else {})}
-    started = False
+    started, trouble = False, list[UserError]()
     terms = request.terms
     spending = purse.of(model)
 
     async def start() -> None:
         nonlocal started
+        if trouble:  # what kept it from starting for one benchmark, such as a missing key, keeps it from all
+            raise trouble[0]
         if not started:
             request.running.progress(f"loading the model {model.info.name}", 0, 0, 0, 0.0)
             started = True
-            await started_model(model)
+            try:
+                await started_model(model)
+            except UserError as error:
+                trouble.append(error)
+                raise
 
     async def through(left: Sequence[Wanted]) -> dict[tuple[str, Control], UserError]:
         broken: dict[tuple[str, Control], UserError] = {}

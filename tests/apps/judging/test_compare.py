@@ -14,8 +14,10 @@ from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.compare import PAGE, judge_compare
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.errors import UserError
+from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.judge_successions import kept_successions
 from codec_bench.store.judge_tests import NOT_TESTED
+from codec_bench.store.record import Run
 
 SKILL = {"poor": 3, "fair": 5, "good": 7}
 
@@ -252,3 +254,30 @@ def test_published_values_say_by_whom_they_were_marked():
     assert "2027-01-14" in told and told.endswith(NOT_TESTED)
     (told,) = leaderboard("air-bench-chat").judges  # its source names the judge, of which there is no config
     assert told.endswith(f"were marked by a judge that is not among the models here: {NOT_TESTED}")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda made: {"judges": [made["judges"][0], "nobody"]}, "there is no model called 'nobody'"),
+        (lambda made: {"benchmark": None}, "there is no benchmark called 'mine', which '.*' was asked"),
+        (lambda made: {"runs": made["runs"].parent / "nowhere"}, "is not a run folder and holds none"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_sentence_and_nothing_is_copied(marked, change, said):
+    with pytest.raises(UserError, match=said) as error:
+        judge_compare(**{**marked, **change(marked)})
+    assert "\n" not in error.value.message and not marked["out"].exists()
+
+
+def test_a_control_is_no_answer_that_judges_are_compared_on(marked):
+    good, blind = (marked["runs"] / "mine" / name for name in ("good", "good+sound-none"))
+    shutil.copytree(good, blind)
+    with closing(Run(blind)) as run:
+        held = run.meta["fingerprint"]
+    with closing(AnswerWriter(blind, held)) as writer:
+        writer.set_meta(fingerprint={**held, "asked": {**held["asked"], "control": {"sound": "none"}}})
+    (found,) = judge_compare(**marked)
+    assert found.offset.n == 48 and list(found.kinds) == ["level=hard", "level=easy"]
+    with pytest.raises(UserError, match="is a control and no result"):
+        judge_compare(**{**marked, "runs": blind})
