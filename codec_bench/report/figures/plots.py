@@ -185,7 +185,8 @@ class _SideBySide:
             for place, system, entry in entries:
                 held = subsets_of(entry).get(by, {}).get(name)
                 if held is not None:
-                    yield name, place, system, held
+                    judged = entry.judging.tested if entry.judging else None
+                    yield name, place, system, replace(held, note="; ".join(filter(None, (held.note, judged))) or None)
 
     def points(self, metric: _Metric, by: str = "") -> Iterator[Point]:
         """The values that there are."""

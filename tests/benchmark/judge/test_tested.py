@@ -53,10 +53,12 @@ def rated(command, tmp_path, url):
     """Runs a benchmark that the judge marks, as a person types it: (stdout, stderr, the folder of the run)."""
     folder = tmp_path / "mine"
     folder.mkdir()
-    (folder / "rows.jsonl").write_text("".join(json.dumps({"id": f"a{n}", "q": f"say {n}"}) + "\n" for n in range(4)))
+    (folder / "rows.jsonl").write_text(
+        "".join(json.dumps({"id": f"a{n}", "q": f"say {n}", "part": "ab"[n % 2]}) + "\n" for n in range(4))
+    )
     (folder / "benchmark.yaml").write_text(yaml.safe_dump({
         "version": 1, "title": "Mine", "summary": "Questions.", "category": "QA", "kind": "qa", "language": "en",
-        "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q"}}, "primary": "rating[alpaca-1-10]",
+        "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "part": "part"}}, "subsets": {"part": "part"}, "primary": "rating[alpaca-1-10]",
         "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["rating[alpaca-1-10]"],
     }))  # fmt: skip
     (tmp_path / "models.py").write_text(
@@ -81,13 +83,15 @@ def rated(command, tmp_path, url):
 
 def shown(command, folder):
     """Every place that shows the numbers of a run: the page and the exports, written anew, and the summary."""
-    command("report", folder)
+    command("report", folder, "--figures", folder.parent / "figures")
     found = {"page": (folder / "report.html").read_text("utf-8")}
     for form in ("csv", "markdown", "latex"):
         found[form] = command("export", folder, "--summary", "--format", form)[1]
     found = {name: re.sub(r"[\\\\{}]", "", text) for name, text in found.items()}  # escapes of Markdown and LaTeX
     for form in ("csv", "jsonl", "model-index", "lm-eval", "inspect"):
         found[f"export {form}"] = " ".join(command("export", folder, "--format", form)[1].split())
+    for file in sorted((folder.parent / "figures").glob("*.csv")):
+        found[file.name] = file.read_text("utf-8")
     with closing(open_run(folder)) as run:
         found["trackers"] = str(material_of(run, summarise(run), set()).rows)
     found["summary"] = (folder / "summary.json").read_text("utf-8")
@@ -113,7 +117,7 @@ def test_a_judge_that_was_not_tested_is_said_everywhere_and_before_it_is_paid(ra
     )
     assert NOT_TESTED in out
     places = shown(command, folder)
-    assert [name for name, text in places.items() if NOT_TESTED not in text] == [] and len(places) == 19
+    assert [name for name, text in places.items() if NOT_TESTED not in text] == [] and len(places) == 21
 
 
 def test_the_test_of_a_judge_is_said_everywhere(rated, command, monkeypatch, tmp_path):
