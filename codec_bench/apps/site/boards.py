@@ -66,7 +66,9 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
         for entry in reversed(entries)
         for name, system in entry["systems"].items()
     ]
-    mark_best(rows, order, {entry["key"]: entry for entry in entries}, site)
+    control = entries[-1].get("control")
+    if not control:  # what was answered under a control is no result, so that none is the best
+        mark_best(rows, order, {entry["key"]: entry for entry in entries}, site)
     heads = [_head(entries, name, protocol, columns[name, protocol]) for name, protocol in order]
     return {
         **first,
@@ -75,7 +77,7 @@ def _board(entries: Sequence[Entry], marked: set[tuple[str, str, str]], site: Si
         "primary": _primary(entries[-1], order),
         "rows": rows,
         "notes": list(notes),
-        "published": list((entries[-1]["benchmark"] or {}).get("published") or ()),
+        "published": [] if control else list((entries[-1]["benchmark"] or {}).get("published") or ()),
         "asked": entries[-1]["asked"],
     }
 

@@ -27,6 +27,7 @@ from codec_bench.report import numbers
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.page.chosen_samples import worth_hearing
 from codec_bench.report.page.columns import Column
+from codec_bench.report.page.exchanges import published_rows
 from codec_bench.report.page.sound import choose_clips
 from codec_bench.stats.breakdown import subsets_of
 from codec_bench.stats.corpus import FOLDS
@@ -89,8 +90,9 @@ def describe_run(run: Run) -> dict[str, Any]:
         "counts": counts,
         "limit": config.get("limit"),
         "command": f"codec-bench {command} --config run.json" if command in ("eval", "score", "run") else None,
-        "benchmark": meta.get("benchmark"),
+        "benchmark": meta.get("benchmark") and {**meta["benchmark"], "published": published_rows([run])},
         "asked": has_answers(run),
+        **({"control": summary.control} if summary.control else {}),
         **{name: meta.get(name) or {} for name in ("config", "how", "versions", "machine", "data", "decoding")},
         "wall_s": (meta.get("timings") or {}).get("wall_s"),
         "metrics": run.metrics,

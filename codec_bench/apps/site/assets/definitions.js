@@ -8,8 +8,9 @@ const boardLinks = (keys) => keys.map((key, n) => {
 const publishedByOthers = (rows, about) => [
   el("h2", null, "Published by others"),
   about ? el("p", { class: "lead" }, about) : "",
-  wordTable("Published by others", ["Model", "Metric", right("Value"), "Source"], rows.map((row) => [row.model, row.metric, String(Number(row.value.toPrecision(5))), row.source]), "narrow"),
+  wordTable("Published by others", ["Model", "Metric", right("Value"), ...(isMarked(rows) ? ["Marked by"] : []), "Source"], rows.map((row) => [row.model, row.metric, String(Number(row.value.toPrecision(5))), ...(isMarked(rows) ? [row.judge ?? ""] : []), row.source]), "narrow"),
 ];
+const isMarked = (rows) => rows.some((row) => row.judge);
 const AGGREGATES = { mean: "the mean over samples", ratio: "the ratio of sums over samples" };
 
 view("metrics", async (box) => {
