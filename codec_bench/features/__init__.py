@@ -76,6 +76,7 @@ TABLE = {
     "whisper-small.en": "codec_bench.features.recognisers.whisper:Whisper",
     "whisper-tiny": "codec_bench.features.recognisers.whisper:Whisper",
     "whisper-tiny.en": "codec_bench.features.recognisers.whisper:Whisper",
+    "wvmos": "codec_bench.features.wvmos:Wvmos",
     **{row.feature: f"codec_bench.features.learned:{row.feature}" for row in SCORERS if row.network is not None},
 }
 REGISTRY = Registry("feature", "FEATURES", TABLE)

@@ -43,7 +43,9 @@ class Learned(PreparedFeature):
         """Loads the network."""
         if self._net is None:
             net = self._architecture().eval()
-            load_into(net, load_state(self._path, key=self.row.key), path=self._path)
+            state = load_state(self._path, key=self.row.key)
+            translated = getattr(net, "translated", dict)
+            load_into(net, translated(state), path=self._path)
             self._net = net.to(self.device)
 
     @classmethod
@@ -68,6 +70,11 @@ class Learned(PreparedFeature):
         row = self.row
         if signal.size < row.least:
             return Unavailable(f"the signal has {signal.size} samples; {row.title} needs at least {row.least}")
+        if row.most_s and signal.size > row.most_s * self.rate_hz:
+            return Unavailable(
+                f"the signal lasts {signal.size / self.rate_hz:.0f} s, and {row.title} hears a signal as a whole, up to "
+                f"{row.most_s:.0f} s here: cut it into shorter pieces"
+            )
         if not signal.any():
             return Unavailable("the signal is silent")
         return None

@@ -19,13 +19,15 @@ class Network:
 
     Args:
         path: of the class of the network, `package.module:Class`. It has `cut`, which gives the windows of a signal, `room`, which
-            says how many samples a window is filled up to, and `at_once`, the most samples of a pass on a CPU and on a GPU.
+            says how many samples a window is filled up to, and `at_once`, the most samples of a pass on a CPU and on a GPU. It may
+            have `translated`, which gives the published tensors the names of the class.
         weights: the entry of the catalogue. key: what the published file holds the weights under.
         protocol: exact id of the measurement.
         title: the name in sentences. about: what it does, as `codec-bench show` prints it before its arguments.
         outputs: the names of the numbers, in order. windows: the name under which the result counts the windows.
         least: the samples of the shortest signal that it hears.
         batch_s: padded seconds of audio in a batch, at first.
+        most_s: the seconds of the longest signal that it hears; 0 where it hears any.
     """
 
     path: str
@@ -38,6 +40,7 @@ class Network:
     windows: str
     least: int
     batch_s: float
+    most_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +228,36 @@ Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7
         rate_hz=48_000, detail="windows",
     ),
     Scorer(
+        feature="plcmos",
+        scores={
+            "plcmos": Output(
+                "mos",
+                "How good speech with concealed packet losses sounds, as PLCMOS predicts it without a reference. Higher is better; 1 to 5.",
+                "Trained on ratings of speech whose lost packets were concealed. It imagines 15 raters; the package draws them anew in\n"
+                "every call, and here they are the same 15 for every signal, so that a number does not change from run to run.",
+            )
+        },
+        paper="Diener, Purin, Sootla, Saabas, Aichner, Cutler: PLCMOS: A Data-driven Non-intrusive Metric for The Evaluation of Packet Loss Concealment Algorithms, Interspeech 2023",
+        source="speechmos 0.0.1, with the same raters, to 1e-4",
+        notes='Paper: L. Diener et al., "PLCMOS", Interspeech 2023. Reference implementation: speechmos 0.0.1 (PLCMOS v2), with the same\n'
+        "raters, to 1e-4.",
+        network=Network(
+            "codec_bench.networks.plcmos:PlcmosNet", weights="plcmos-v2", key=None, protocol="plcmos/v2/15-raters",
+            title="PLCMOS", outputs=("mos",), windows="windows", least=1281, batch_s=240.0, most_s=120.0,
+            about="""The opinion score that PLCMOS v2 gives a signal. Higher is better; 1 to 5.
+
+A log spectrum of 32 ms every 16 ms, three convolutions, two recurrent layers in both directions, and a head that also takes a point
+for a rater. The score is the mean over 15 raters, the first normal draws of NumPy's generator with the seed 0.
+
+A signal is heard as a whole. Zeros beyond the end of an item of a batch reach nothing, so batches give the scores one by one.
+
+Result: `{"mos": float, "windows": int}`.
+
+Paper: L. Diener et al., "PLCMOS: A Data-driven Non-intrusive Metric for The Evaluation of Packet Loss Concealment Algorithms",
+Interspeech 2023. Reference implementation: speechmos 0.0.1, with the same raters, to 1e-4.""",
+        ),
+    ),
+    Scorer(
         feature="scoreq",
         scores={
             "scoreq": Output(
@@ -289,6 +322,21 @@ Assessment", ICASSP 2025. Reference implementation: distillmos 0.9.1 (weights v7
         "    variant: None for what the reference's `predict` does by default (fold 0, one draw); `five-repetitions` for\n"
         "        five draws; `five-folds` for five folds with five draws each.\n\nRaises:\n    UserError: no such variant.",
         detail="draws", variants=True,
+    ),
+    Scorer(
+        feature="wvmos",
+        scores={
+            "wvmos": Output(
+                "mos",
+                "The opinion score of the estimate's quality that WV-MOS predicts. Higher is better; nominally 1 to 5.",
+                "Trained on the ratings of converted English speech of the Voice Conversion Challenge 2018. A score outside 1 to 5 is\n"
+                "possible and stays as it is.",
+            )
+        },
+        paper="Andreev, Alanov, Ivanov, Vetrov: HiFi++: A Unified Framework for Bandwidth Extension and Speech Enhancement, ICASSP 2023",
+        source="github.com/AndreevP/wvmos at 68aaf26 over transformers 5, to 2e-5",
+        notes='Paper: P. Andreev et al., "HiFi++", ICASSP 2023. Reference implementation: github.com/AndreevP/wvmos at 16 kHz, to 2e-5.\n\n'
+        "Args:\n    variant: None.\n    point: `float16`, `bfloat16` or `tf32`, or None for float32.\n\nRaises:\n    UserError: no such variant or precision.",
     ),
 )  # fmt: skip
 """In the order of the groups, then of the alphabet."""

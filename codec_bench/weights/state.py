@@ -24,7 +24,7 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
     """The tensors of a checkpoint by name, on the CPU.
 
     Args:
-        path: a safetensors file, or a file of torch.save, which is read with `weights_only`.
+        path: a safetensors file, an ONNX file, or a file of torch.save, which is read with `weights_only`.
         key: the entry that holds the tensors, or None if the file holds nothing else.
 
     Raises:
@@ -38,6 +38,8 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
             from safetensors.torch import load_file
 
             state: Any = load_file(path)
+        elif path.suffix == ".onnx":
+            state = _onnx_tensors(path)
         else:
             state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a broken file raises anything from EOFError to UnpicklingError and SafetensorError
@@ -53,6 +55,15 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
     if not isinstance(state, Mapping):
         raise WeightsError(f"the weights in '{path}' are a {type(state).__name__}; expected tensors by name")
     return {str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)}
+
+
+def _onnx_tensors(path: Path) -> dict[str, Any]:
+    import onnx
+    import torch
+    from onnx import numpy_helper
+
+    held = onnx.load(str(path), load_external_data=False).graph.initializer
+    return {tensor.name: torch.from_numpy(numpy_helper.to_array(tensor).copy()) for tensor in held}
 
 
 def check_archive(path: Path) -> None:

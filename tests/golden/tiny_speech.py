@@ -19,6 +19,7 @@ from codec_bench.features.speakers.wespeaker import WespeakerResnet34
 from codec_bench.features.ttsds2_activations import Ttsds2Wav2vec2
 from codec_bench.features.units import HubertUnits
 from codec_bench.features.utmosv2 import UtmosV2
+from codec_bench.features.wvmos import Wvmos
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.registry import load_attribute
 
@@ -268,6 +269,35 @@ def write_units(folder, clusters=200):
     return str(folder)
 
 
+class SmallWvmos(Wvmos):
+    """The feature with a small network."""
+
+    def _architecture(self):
+        return UNITS
+
+
+def small_wvmos():
+    """The network of WV-MOS over transformers' wav2vec 2.0 in the architecture of `UNITS`, with stand-in weights."""
+    from torch import nn
+
+    config = transformers.Wav2Vec2Config(
+        hidden_size=UNITS.width, num_hidden_layers=UNITS.layers, num_attention_heads=UNITS.heads,
+        intermediate_size=UNITS.feed_forward, conv_dim=[channels for channels, _, _ in CONVS], num_conv_pos_embeddings=UNITS.conv_pos,
+        num_conv_pos_embedding_groups=UNITS.conv_pos_groups,
+    )  # fmt: skip
+    net = nn.Module()
+    net.encoder = transformers.Wav2Vec2Model(config)
+    net.dense = nn.Sequential(nn.Linear(UNITS.width, 128), nn.ReLU(), nn.Dropout(0.1), nn.Linear(128, 1))
+    return standing_in(net)
+
+
+def write_wvmos(folder):
+    """A small WV-MOS in the layout of the published file, which a training program wrote."""
+    state = {f"model.{name}": value for name, value in small_wvmos().state_dict().items()}
+    torch.save({"state_dict": state, "epoch": 3}, folder / "wav2vec2.ckpt")
+    return str(folder / "wav2vec2.ckpt")
+
+
 class SmallAudiobox(Audiobox):
     """The feature with a small network."""
 
@@ -389,7 +419,9 @@ def write_emotion2vec(folder):
 
 
 def write_learned(folder, network):
-    """Stand-in weights of a network of the table of scorers, in the layout of the published file."""
+    """Stand-in weights of a network of the table of scorers, in the layout of the published file; None for one in an installed package."""
+    if hasattr(load_attribute(network.path), "translated"):
+        return None
     state = standing_in(load_attribute(network.path)()).state_dict()
     torch.save(state if network.key is None else {network.key: state}, folder / "learned.pt")
     return str(folder / "learned.pt")

@@ -161,6 +161,10 @@ CASES = {
         lambda device, weights: tiny_speech.SmallScoreqEmbedding(device, weights),
         lambda folder: tiny_speech.write_scoreq(folder, rates=False),
     ),
+    "wvmos": (
+        lambda device, weights: tiny_speech.SmallWvmos(device, weights),
+        lambda folder: tiny_speech.write_wvmos(folder),
+    ),
     "utmosv2": (
         lambda device, weights: tiny_speech.SmallUtmosV2(device, weights),
         lambda folder: tiny_speech.write_utmosv2(folder),

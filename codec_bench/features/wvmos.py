@@ -1,0 +1,78 @@
+"""WV-MOS: the opinion score of a signal, predicted by wav2vec 2.0 and two linear layers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from codec_bench.features.base import Result, Unavailable
+from codec_bench.features.encoded import NOT_FINITE, Encoded
+from codec_bench.networks.precision import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.weights import find, load_into, load_state
+
+PREFIX, ENCODER = "model.", "encoder."
+
+
+class Wvmos(Encoded):
+    """The opinion score that WV-MOS gives a signal. Higher is better; trained on scores of 1 to 5.
+
+    A wav2vec 2.0 base network, as it was before it learnt letters, over the signal at zero mean and unit variance; two linear
+    layers, trained on the listening test of the Voice Conversion Challenge 2018; the mean over its 20 ms frames. A batch gives
+    the scores of the signals one by one.
+
+    Result: `{"mos": float}`.
+
+    Paper: P. Andreev et al., "HiFi++: A Unified Framework for Bandwidth Extension and Speech Enhancement", ICASSP 2023. Reference
+    implementation: github.com/AndreevP/wvmos at 16 kHz over transformers 5, signal by signal, to 2e-5.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file in the layout of the published one, or None.
+        point: `float16`, `bfloat16` or `tf32` for the encoder, or None for float32.
+
+    Raises:
+        WeightsError: the weights are not on this machine. UserError: no such precision.
+    """
+
+    name = "wvmos"
+    batch_s = 240.0
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        super().__init__(device, weights, parse_precision("wvmos", point, BY_WEIGHTS))
+        self.protocol = self.protocol_id(point)
+        self._path = find("wvmos", weights).path
+
+    @classmethod
+    def protocol_id(cls, point: str | None = None) -> str:
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        return f"wvmos/1{suffix(parse_precision('wvmos', point, BY_WEIGHTS))}"
+
+    def _network(self) -> Any:
+        from codec_bench.networks.speech_encoder import fairseq_name
+        from codec_bench.networks.wvmos import WvmosNet
+
+        config, state = self._architecture(), {}
+        for name, value in load_state(self._path, key="state_dict").items():
+            inner = name.removeprefix(PREFIX)
+            encoder = inner.removeprefix(ENCODER)
+            state[ENCODER + fairseq_name(encoder, config.extractor) if encoder != inner else inner] = value
+        net = WvmosNet(config).eval()
+        load_into(net, state, path=self._path)
+        return net
+
+    def _architecture(self) -> Any:
+        from codec_bench.networks.speech_config import WAV2VEC2_BASE
+
+        return WAV2VEC2_BASE
+
+    def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
+        least = self._architecture().receptive_field
+        if signal.size >= least:
+            return None
+        return Unavailable(f"the signal has {signal.size} samples; WV-MOS needs at least {least}")
+
+    def _result(self, row: np.ndarray, length: int) -> Result | Unavailable:
+        score = float(row)
+        return {"mos": score} if math.isfinite(score) else Unavailable(NOT_FINITE)

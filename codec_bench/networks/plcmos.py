@@ -1,0 +1,165 @@
+"""The network of PLCMOS v2: convolutions over the log spectrum, two recurrent layers, and a head that asks fifteen imagined raters.
+
+This module imports torch: import it inside functions.
+
+Paper: L. Diener et al., "PLCMOS", Interspeech 2023. Reference implementation: the package speechmos 0.0.1 and its file
+`plcmos_v2.onnx`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from codec_bench.networks.ragged import each, full, inside, on_device, uploaded
+
+FFT, HOP = 512, 256
+FLOOR = 12 * math.log(10)
+"""How far below the least power of a signal a power of zero is put, in the natural logarithm."""
+SCALE, SLOPE = 20.0, 0.1
+SPREAD = 2
+"""The dilation of the convolutions over time, each of which takes as many frames off."""
+CHANNELS, WIDTH, RATER, DEPTH = (32, 64, 128), 32, 64, 4
+RATERS, SEED = 15, 0
+_HELD = 1e4
+"""Added to what opens the gate that keeps the state: its sigmoid is one, so that a step of padding changes nothing."""
+
+
+def _raters() -> Tensor:
+    """The imagined raters, `(15, 64)`: the first normal draws of NumPy's generator with the seed 0."""
+    return torch.from_numpy(np.random.RandomState(SEED).normal(size=(RATERS, RATER)).astype(np.float32))
+
+
+class _Layer(nn.GRU):
+    """A recurrent layer in both directions, whose last input says that a step is padding."""
+
+    def __init__(self, inputs: int) -> None:
+        super().__init__(inputs + 1, WIDTH, batch_first=True, bidirectional=True)
+
+    @staticmethod
+    def published(inputs: Tensor, hidden: Tensor, biases: Tensor) -> dict[str, Tensor]:
+        """The tensors of a layer under torch's names, from the published ones, whose gates stand in another order."""
+        found = {}
+        for place, direction in enumerate(("", "_reverse")):
+            weight_ih, weight_hh = _gates(inputs[place]), _gates(hidden[place])
+            flag = torch.zeros(len(weight_ih), 1)
+            flag[WIDTH : 2 * WIDTH] = _HELD
+            found[f"weight_ih_l0{direction}"] = torch.cat([weight_ih, flag], dim=1)
+            found[f"weight_hh_l0{direction}"] = weight_hh
+            for name, rows in zip(("bias_ih", "bias_hh"), biases[place].chunk(2)):
+                found[f"{name}_l0{direction}"] = _gates(rows)
+        return found
+
+
+class PlcmosNet(nn.Module):
+    """The whole network."""
+
+    at_once = (30 * 16_000, 600 * 16_000)
+    """Samples in a pass, on a CPU and on a GPU. They bound the memory of the first convolution: 2 MB for each second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        block, inputs = nn.Module(), 1
+        for place, outputs in enumerate(CHANNELS, 1):
+            block.add_module(f"conv{place}", nn.Conv2d(inputs, outputs, 3, dilation=(SPREAD, 1), padding=1))
+            inputs = outputs
+        block.add_module("conv_project", nn.Conv1d(4 * inputs, 4 * WIDTH, 1))
+        self.in_blocks = nn.ModuleList([block])
+        self.layers = nn.ModuleList([_Layer(4 * WIDTH), _Layer(2 * WIDTH)])
+        self.embed_dense1, self.embed_dense3 = nn.Linear(RATER, 128), nn.Linear(128, 2 * WIDTH)
+        self.embed_dense2 = nn.ModuleList(nn.Linear(128, 128) for _ in range(DEPTH))
+        self.dense1, self.dense3 = nn.Linear(4 * WIDTH, 32), nn.Linear(32, 1)
+        self.dense2 = nn.ModuleList(nn.Linear(32, 32) for _ in range(DEPTH))
+        self.register_buffer("raters", _raters(), persistent=False)
+        self.register_buffer("window", torch.hamming_window(FFT, dtype=torch.float64), persistent=False)
+
+    @staticmethod
+    def cut(signal: np.ndarray) -> list[np.ndarray]:
+        """The signal as a whole."""
+        return [signal]
+
+    @staticmethod
+    def room(num_samples: int) -> int:
+        """A signal is not filled up."""
+        return num_samples
+
+    @staticmethod
+    def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The tensors of the published file under the names of this module. Others keep their names."""
+        found = dict(state)
+        for layer, (inputs, given) in enumerate(((4 * WIDTH, (412, 413, 411)), (2 * WIDTH, (455, 456, 454)))):
+            names = [f"onnx::GRU_{number}" for number in given]
+            shapes = [(2, 3 * WIDTH, inputs), (2, 3 * WIDTH, WIDTH), (2, 6 * WIDTH)]
+            if [tuple(state[name].shape) for name in names if name in state] == shapes:
+                tensors = _Layer.published(*(found.pop(name) for name in names))
+                found |= {f"layers.{layer}.{name}": value for name, value in tensors.items()}
+        return {name: value for name, value in found.items() if not name.startswith("onnx::Concat")}
+
+    def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
+        """The score of each signal, the mean over the raters, float32 `(signals, 1)`.
+
+        Args:
+            waves: float32 `(signals, samples)` at 16 kHz, zeros beyond a signal's end. lengths: the samples of each.
+        """
+        frames = each(uploaded(lengths, waves.device), lambda n: (n + FFT - 1) // HOP)
+        x = self._levels(waves, frames)[:, None]
+        block = self.in_blocks[0]
+        for place in range(1, len(CHANNELS) + 1):
+            x = F.leaky_relu(block.get_submodule(f"conv{place}")(x), SLOPE, inplace=True)
+            frames = each(frames, lambda n: n - SPREAD)
+            x = _kept(F.max_pool2d(x, (1, 4)), frames)
+        x = block.conv_project(x.permute(0, 3, 1, 2).flatten(1, 2)).transpose(1, 2)
+        return self._rated(self._ends(x, frames))
+
+    def _levels(self, waves: Tensor, frames: Sequence[int]) -> Tensor:
+        """The logarithm of the power, a twentieth of it, `(signals, frames, bins)`; zeros beyond a signal's end."""
+        count = max(frames)
+        padded = F.pad(waves.double(), (HOP, (count - 1) * HOP + FFT - HOP - waves.shape[1]))
+        power = torch.fft.rfft(padded.unfold(1, FFT, HOP) * self.window).abs().square()
+        none = power == 0
+        if not full(frames, count):
+            none = none | ~inside(frames, count, waves.device)[..., None]
+        least = power.masked_fill(none, math.inf).amin((1, 2), keepdim=True)
+        levels = torch.where(power == 0, least.log() - FLOOR, power.clamp_min(torch.finfo(power.dtype).tiny).log())
+        return _kept((levels / SCALE).float()[:, None], frames)[:, 0]
+
+    def _ends(self, x: Tensor, frames: Sequence[int]) -> Tensor:
+        """The states that both directions of the last layer end with, `(signals, 2 x width)`."""
+        count = x.shape[1]
+        padding = x.new_zeros(len(x), count, 1)
+        if not full(frames, count):
+            padding = (~inside(frames, count, x.device))[..., None].to(x.dtype)
+        for layer in self.layers:
+            x = layer(torch.cat([x, padding], dim=2))[0]
+        last = on_device(frames, x.device)[:, None, None].expand(-1, 1, WIDTH) - 1
+        return torch.cat([x[..., :WIDTH].gather(1, last)[:, 0], x[:, 0, WIDTH:]], dim=1)
+
+    def _rated(self, heard: Tensor) -> Tensor:
+        """The mean of what the raters give, `(signals, 1)`."""
+        raters = self.raters
+        for layer in (self.embed_dense1, *self.embed_dense2, self.embed_dense3):
+            raters = F.leaky_relu(layer(raters), SLOPE)
+        pairs = (len(heard), RATERS, -1)
+        x = torch.cat([heard[:, None].expand(*pairs), raters.expand(*pairs)], dim=2)
+        for layer in (self.dense1, *self.dense2):
+            x = F.leaky_relu(layer(x), SLOPE)
+        scores: Tensor = (1 + 4 * self.dense3(x).sigmoid()).mean(1)
+        return scores
+
+
+def _kept(x: Tensor, frames: Sequence[int]) -> Tensor:
+    """`x` `(signals, channels, frames, bins)` with zeros beyond each signal's end."""
+    if full(frames, x.shape[2]):
+        return x
+    return x.masked_fill(~inside(frames, x.shape[2], x.device)[:, None, :, None], 0)
+
+
+def _gates(rows: Tensor) -> Tensor:
+    """The rows of three gates in torch's order, of those in ONNX's."""
+    keep, reset, new = rows.chunk(3)
+    return torch.cat([reset, keep, new])

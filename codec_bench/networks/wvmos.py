@@ -1,0 +1,50 @@
+"""WV-MOS: a wav2vec 2.0 encoder and two linear layers, whose mean over time is an opinion score, for padded batches.
+
+The encoder and the mean use each item's own samples and frames only, so that a batch equals its items one by one. This
+module imports torch: import it inside functions.
+
+Paper: P. Andreev et al., "HiFi++", ICASSP 2023. Reference implementation: github.com/AndreevP/wvmos over transformers'
+`Wav2Vec2Model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from codec_bench.networks.ragged import inside, on_device, uploaded
+from codec_bench.networks.speech_config import EncoderConfig
+from codec_bench.networks.speech_encoder import SpeechEncoder, standardised
+
+WAVE_EPS = 1e-7
+"""What transformers' front end adds to a variance."""
+HIDDEN = 128
+
+
+class WvmosNet(nn.Module):
+    """The whole network.
+
+    Args:
+        encoder: the architecture of the speech encoder.
+    """
+
+    def __init__(self, encoder: EncoderConfig) -> None:
+        super().__init__()
+        self.encoder = SpeechEncoder(encoder)
+        # The third layer was a dropout in training; it counts in the names of the published tensors.
+        self.dense = nn.Sequential(nn.Linear(encoder.width, HIDDEN), nn.ReLU(), nn.Identity(), nn.Linear(HIDDEN, 1))
+
+    def forward(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """The opinion score of each item, float32 `(items,)`.
+
+        Args:
+            waves: float32 `(items, samples)` at 16 kHz. lengths: the number of samples of each item.
+        """
+        lengths = uploaded(lengths, waves.device)
+        frames, counts = self.encoder(standardised(waves, lengths, WAVE_EPS), lengths)
+        with torch.autocast(waves.device.type, enabled=False):
+            scores = self.dense(frames.float())[..., 0]
+        total = scores.masked_fill(~inside(counts, scores.shape[1], waves.device), 0.0).sum(1)
+        return total / on_device(counts, waves.device)
