@@ -103,6 +103,11 @@ def build_plan(
     for metric in built.values():
         for name in features_read(metric):
             weights = options.get(name, {}).get("weights")
+            if weights is not None and metric.own_weights:
+                raise UserError(
+                    f"{metric.name} takes no weights of your own for '{name}': {metric.own_weights}",
+                    hint="give them by CODEC_BENCH_WEIGHTS (codec-bench doctor says where weights are looked for), or leave the metric out",
+                )
             if weights is not None:  # with other weights it is another measurement
                 metric.protocol += f"/weights={os.path.basename(os.path.normpath(weights))}"
     read = {f for m in built.values() for f in features_read(m)}

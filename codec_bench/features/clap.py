@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,12 @@ FLOOR = 1e-10
 LIMITS = Limits(on_cpu=WINDOW, on_gpu=32 * WINDOW)
 """On a CPU one window goes through the network at a time, so that a batch gives what its signals give alone."""
 HEARD = ("audio_model.", "audio_projection.")
-"""What the names of the tensors begin with that hear; the others read texts."""
+"""What the names of the tensors begin with that hear; those of `SAID` read texts."""
+MOST_TOKENS = 77
+"""Of a text: as many as CLAP was trained on."""
+TOKENS = ("tokenizer.json", "vocab.json")
+SAID = ("text_model.", "text_projection.")
+PLACES = ("embeddings.position_ids", "embeddings.token_type_ids")
 INDEX = "relative_position_index"
 """Ends the names of tensors that follow from the architecture, which not every file holds."""
 
@@ -68,13 +74,10 @@ class Clap(PreparedFeature):
         if self._net is not None:
             return
         import torch
-        from transformers import ClapAudioModelWithProjection, ClapConfig
+        from transformers import ClapAudioModelWithProjection
 
         folder, path = self._found.folder, self._found.path
-        try:
-            config: Any = ClapConfig.from_pretrained(str(folder), local_files_only=True).audio_config
-        except (OSError, ValueError) as error:
-            raise WeightsError(f"the configuration in '{folder}' cannot be read: {error}") from error
+        config = _config(folder).audio_config
         if config.enable_fusion or config.num_mel_bins != BANDS:
             raise WeightsError(
                 f"the weights in '{folder}' are another CLAP: fusion {config.enable_fusion}, {config.num_mel_bins} bands; expected "
@@ -111,6 +114,54 @@ class Clap(PreparedFeature):
         mels = (power.transpose(1, 2) @ self._bands).clamp_(min=FLOOR).log10_().mul_(10.0).float()
         found = self._net(input_features=mels[:, None]).audio_embeds
         return torch.nn.functional.normalize(found, dim=-1)
+
+
+def _config(folder: Path) -> Any:
+    from transformers import ClapConfig
+
+    try:
+        return ClapConfig.from_pretrained(str(folder), local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise WeightsError(f"the configuration in '{folder}' cannot be read: {error}") from error
+
+
+class TextEncoder:
+    """CLAP's other half: the embeddings of texts, from the published checkpoint on this machine.
+
+    Raises:
+        WeightsError: it is not on this machine, or lacks what turns texts into tokens.
+    """
+
+    def __init__(self) -> None:
+        from transformers import AutoTokenizer, ClapTextModelWithProjection
+
+        found = find(Clap.name, None)
+        folder = found.folder
+        if not any((folder / name).is_file() for name in TOKENS):  # transformers would make tokens of no word
+            raise WeightsError(
+                f"there is neither {' nor '.join(TOKENS)} in '{folder}', with which texts become tokens",
+                hint=f"codec-bench weights fetch {Clap.name} brings them",
+            )
+        try:
+            self._tokens: Any = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+        except Exception as error:  # a missing or broken file raises anything from OSError to KeyError
+            reason = str(error).split("\n")[0]
+            raise WeightsError(f"the tokens in '{folder}' cannot be read: {type(error).__name__}: {reason}") from error
+        self._net: Any = ClapTextModelWithProjection(_config(folder).text_config).eval()
+        state = {name: value for name, value in self._net.state_dict().items() if name.endswith(PLACES)}
+        state |= {name: value for name, value in load_state(found.path).items() if name.startswith(SAID)}
+        load_into(self._net, state, path=found.path)
+
+    def embeddings(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """One unit vector for each text, float64 `(dimensions,)`, of its first 77 tokens."""
+        import torch
+
+        if not texts:
+            return []
+        tokens = self._tokens(list(texts), padding=True, truncation=True, max_length=MOST_TOKENS, return_tensors="pt")
+        with torch.inference_mode():
+            found = self._net(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask).text_embeds
+        return list(torch.nn.functional.normalize(found.double(), dim=-1).numpy())
 
 
 def _windows(signal: np.ndarray) -> list[np.ndarray]:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from codec_bench.weights import Checkpoint
 
 TABLE = {
+    "asv_eer": "codec_bench.metrics.asv_eer:AsvEer",
     "bitrate": "codec_bench.metrics.bitrate:Bitrate",
     "cer": "codec_bench.metrics.error_rate:Cer",
+    "clap_score": "codec_bench.metrics.clap_score:ClapScore",
     "clipped_share": "codec_bench.metrics.level:ClippedShare",
     "duration_error": "codec_bench.metrics.prosody:DurationError",
     "dwer": "codec_bench.metrics.error_rate:Dwer",
@@ -84,10 +86,10 @@ def _learned(topic: str) -> tuple[str, ...]:
 TOPICS = {
     "rate": ("bitrate",),
     "content": (
-        *("cer", "dwer", "hallucinated", "speech_token_distance", "speechbertscore", "speechbleu", "ter"),
+        *("cer", "clap_score", "dwer", "hallucinated", "speech_token_distance", "speechbertscore", "speechbleu", "ter"),
         *("transcript", "wer", "wer_macro"),
     ),
-    "speaker": ("sim",),
+    "speaker": ("asv_eer", "sim"),
     "emotion": ("emotion_accuracy", "emotion_sim"),
     "naturalness": _learned("naturalness"),
     "fidelity": (

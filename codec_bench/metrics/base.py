@@ -98,6 +98,7 @@ class Metric(ABC):
             denominators), or the name of a statistic of sets (`codec_bench.stats.sets`), which is made of all items at once.
         protocol: exact id of the measurement; an instance may set it.
         paper, source: where it is defined, and the implementation that it agrees with (and how closely).
+        own_weights: why its features cannot have the caller's own weights; empty where they can.
         where: `cpu` for work that is worth a worker process, `inline` for arithmetic on features.
 
     Examples:
@@ -123,11 +124,12 @@ class Metric(ABC):
     range: ClassVar[tuple[float | None, float | None]] = (None, None)
     bounds: tuple[float | None, float | None] | None = None
     implausible: ClassVar[float | None] = None
-    aggregate: ClassVar[Literal["mean", "ratio", "frechet", "kernel", "ttsds"]] = "mean"
+    aggregate: ClassVar[Literal["mean", "ratio", "frechet", "kernel", "ttsds", "eer"]] = "mean"
     protocol: str
     paper: str = ""
     source: str = ""
     where: ClassVar[Literal["cpu", "inline"]] = "cpu"
+    own_weights: ClassVar[str] = ""
 
     def refusal(self, *, text: str | None, language: str | None) -> str | None:
         """Why an item with this transcript and language is not measured, or None. Called before anything is computed."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 import numpy as np
 
 from codec_bench.errors import UserError
@@ -12,14 +15,14 @@ from codec_bench.stats.packing import KEY, packed
 from codec_bench.types import Score
 
 
-def _encoder(metric: str, variant: str | None, point: str | None) -> SpeakerEncoder:
+def _encoder(metric: str, variant: str | None, point: str | None, others: Sequence[str]) -> SpeakerEncoder:
     """The feature of embeddings that a variant names, and its protocol.
 
     Raises:
         UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
     """
-    if variant != Clap.name:
-        return speaker_encoder(metric, variant, point, others=(Clap.name,))
+    if variant not in others:
+        return speaker_encoder(metric, variant, point, others)
     if point is not None:
         raise UserError(
             f"{metric}[{variant}] has no precision '@{point}'; it is computed in float32",
@@ -28,8 +31,8 @@ def _encoder(metric: str, variant: str | None, point: str | None) -> SpeakerEnco
     return SpeakerEncoder(Clap.name, Clap.protocol)
 
 
-class _SetDistance(ItemMetric):
-    """The common part of FAD and KAD: which embeddings they read, and what a record keeps of them.
+class SetDistance(ItemMetric):
+    """The common part of the values of a whole set of pairs of embeddings: which embeddings they read, and what a record keeps of them.
 
     An item's own value is the squared Euclidean distance between its two embeddings: how far the item moved. It is in the
     record, so that the items that moved most are found; the set's value is not made of it.
@@ -46,10 +49,12 @@ class _SetDistance(ItemMetric):
     signals = False
     higher_is_better = False
     where = "inline"
+    others: ClassVar[Sequence[str]] = (Clap.name,)
+    """Encoders beside those of speakers."""
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
         key = type(self).name
-        encoder = _encoder(key, variant, point)
+        encoder = _encoder(key, variant, point, self.others)
         self.name = key + (f"[{variant}]" if variant else "") + (f"@{point}" if point else "")
         self._feature = encoder.feature
         self.estimate_features = self.reference_features = (encoder.feature,)
@@ -65,7 +70,7 @@ class _SetDistance(ItemMetric):
         return Score.ok(moved, self.protocol, detail={KEY: packed(reference, estimate)})
 
 
-class Fad(_SetDistance):
+class Fad(SetDistance):
     """The Fréchet distance between the embeddings of all references and those of all estimates. Lower is better; a copy has 0.
 
     It sees what a mean over items does not: whether a system makes all voices alike, or leaves the space of natural speech. It
@@ -81,7 +86,10 @@ class Fad(_SetDistance):
     (fadtk's formula), to 1e-6 relative.
 
     Examples:
-        >>> import numpy as np
+        >>> from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
         >>> from codec_bench import Audio, load_metric
         >>> from codec_bench.data import open_source
         >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
@@ -98,7 +106,7 @@ class Fad(_SetDistance):
     source = "fadtk calc_frechet_distance at ec74b1f9 with scipy's sqrtm, to 1e-6 relative"
 
 
-class Kad(_SetDistance):
+class Kad(SetDistance):
     """The kernel distance between the embeddings of references and estimates, times 100. Lower is better; a copy has 0.
 
     The squared maximum mean discrepancy with a Gaussian kernel as wide as the median distance between references. It is not

@@ -55,7 +55,7 @@ class KernelSample:
             pairs: `(items, 2, dimensions)`; the reference stands before the estimate.
             names: of the items, each once. units: the speaker of each pair, or a name of its own.
         """
-        keys = np.fromiter((_key(name) for name in names), np.uint64, len(names))
+        keys = np.fromiter((key_of(name) for name in names), np.uint64, len(names))
         kept = np.argsort(keys, kind="stable")[:MOST_ITEMS]
         blocks = np.fromiter((block_of(units[place]) for place in kept.tolist()), np.int64, len(kept))
         return cls(keys[kept], np.asarray(pairs[kept], np.float32), blocks, len(names))
@@ -103,7 +103,8 @@ class KernelSample:
         return belongs.T @ kernel @ belongs, belongs.sum(axis=0)
 
 
-def _key(name: str) -> int:
+def key_of(name: str) -> int:
+    """The hash of an item's name, by which items are chosen."""
     return int.from_bytes(hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 

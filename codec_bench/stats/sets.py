@@ -15,6 +15,7 @@ import numpy as np
 from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.eer import equal_error_rates
 from codec_bench.stats.frechet import FrechetSums
 from codec_bench.stats.intervals import Fold, ratios
 from codec_bench.stats.kernel import KernelSample
@@ -53,6 +54,7 @@ SETS: dict[str, Statistic] = {
     "frechet": lambda pairs, names, units: FrechetSums.of(pairs, units).found(),
     "kernel": lambda pairs, names, units: KernelSample.of(pairs, names, units).found(),
     "ttsds": ttsds,
+    "eer": equal_error_rates,
 }
 """Statistic by the name that a metric gives as its `aggregate`."""
 

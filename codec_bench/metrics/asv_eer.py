@@ -1,0 +1,40 @@
+"""Speaker verification of what comes out: the equal error rate over all trials of a set."""
+
+from __future__ import annotations
+
+from codec_bench.metrics.fad import SetDistance
+
+
+class AsvEer(SetDistance):
+    """The equal error rate of speaker verification, with what came out as the test and unprocessed sound as the enrolment. Lower is better, 0 to 1.
+
+    A trial is an estimate against the reference of another item: of the same speaker it should be accepted, of another speaker it
+    should be refused, by the cosine of their embeddings. All pairs of items are trials, so the data must name speakers (the column
+    `speaker`), of whom one has two items at least; over 2,000 items they are chosen by a hash. The rate is where as large a share of
+    the first is refused as of the second is accepted; 0.5 is chance. Compare it with the rate of the unprocessed sound. A value of
+    the whole set; an item's own value is the squared distance between its two embeddings.
+
+    Papers: that of each encoder (`sim`); H. Wu et al., "Codec-SUPERB", Findings of ACL 2024, which reports it of codecs over a published
+    list of trials. Reference implementation: scikit-learn's `roc_curve` with the point where both errors are equal, to 1e-9.
+
+    Args:
+        variant: the speaker encoder, as for `sim`; None for `wavlm-large-sv`.
+        point: its precision, as for `sim`.
+
+    Raises:
+        UserError: there is no such encoder, or it does not have this precision. MissingExtra: s3prl is not installed.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench.stats.eer import equal_error_rate
+        >>> round(equal_error_rate(np.array([0.9, 0.8, 0.3]), np.array([0.7, 0.2, 0.1])), 3)
+        0.333
+    """
+
+    name = "asv_eer"
+    range = (0.0, 1.0)
+    aggregate = "eer"
+    protocol = "asv_eer/all-pairs/2000-items"
+    paper = "Wu et al.: Codec-SUPERB: An In-Depth Analysis of Sound Codec Models, Findings of ACL 2024"
+    source = "scikit-learn roc_curve where both errors are equal, to 1e-9"
+    others = ()

@@ -1,0 +1,63 @@
+"""CLAP score: how well a sound fits its description, as a network hears it that was trained on both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.errors import UserError
+from codec_bench.features.clap import Clap, TextEncoder
+from codec_bench.metrics.base import SILENT_ESTIMATE, Inputs, Metric
+from codec_bench.types import Score
+
+
+class ClapScore(Metric):
+    """The cosine of CLAP's embeddings of the estimate and of its text. Higher is better, -1 to 1.
+
+    For sounds that were made from a description: the text of the item is the description, and not a transcript. The sound's
+    embedding is that of `fad[clap-htsat-unfused]`, the mean of the unit vectors of windows of 10 s, one every second; the text is
+    cut to 77 tokens. CLAP was trained on English captions of sounds. Other CLAPs, and other windows, give other numbers.
+
+    Paper: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption Augmentation",
+    ICASSP 2023. Reference implementation: transformers 5 `ClapModel`, each item alone, to 1e-5.
+    """
+
+    name = "clap_score"
+    kind = "text"
+    signals = False
+    rate_hz = 48_000
+    range = (-1.0, 1.0)
+    estimate_features = (Clap.name,)
+    protocol = f"clap_score/{Clap.protocol}"
+    paper = "Wu et al.: Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption Augmentation, ICASSP 2023"
+    source = "transformers 5 ClapModel, to 1e-5"
+    own_weights = "it reads both halves of the published CLAP"
+    where = "cpu"
+
+    def __init__(self) -> None:
+        self._texts: Any = None
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item."""
+        texts = [(item.text or "").strip() for item in batch]
+        self._texts = self._texts or TextEncoder()
+        found = iter(self._texts.embeddings([text for text in texts if text]))
+        return [
+            self._score(item, next(found)) if text else Score.undefined("the text is empty", self.protocol)
+            for item, text in zip(batch, texts)
+        ]
+
+    def _score(self, item: Inputs, said: np.ndarray) -> Score:
+        heard = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
+        if heard.shape != said.shape:
+            raise UserError(f"the sound's embedding has {heard.size} numbers and the text's {said.size}", hint="use one CLAP for both")
+        norms = float(np.linalg.norm(heard) * np.linalg.norm(said))
+        if not norms > 0:
+            return Score.undefined("the embedding is zero", self.protocol)
+        return Score.ok(min(1.0, max(-1.0, float(heard @ said) / norms)), self.protocol)
+
+    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+        """A description may be of silence, but a network that answers for digital silence is in doubt."""
+        return SILENT_ESTIMATE if estimate_silent else None

@@ -1,0 +1,99 @@
+"""The equal error rate of speaker verification over all trials of a set: each estimate against the reference of every other item.
+
+    found = equal_error_rates(pairs, names, units)      # (items, 2, dimensions); units are the speakers
+
+A trial's score is the cosine of two embeddings. Trials of one speaker should be accepted, trials of two speakers refused. The rate
+is where the share of the first that are refused equals the share of the second that are accepted, with straight lines between
+thresholds. An item's own reference is no trial, because a codec keeps more of it than the voice.
+
+The interval leaves out a block of speakers at a time (`blocks.py`). Over `MOST_ITEMS` items, those with the smallest hashes of
+their names are taken.
+
+Reference: scikit-learn's `roc_curve` with scipy's `brentq` on the line between its points, to 1e-9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, block_of, left_out
+from codec_bench.stats.intervals import LEVEL, Interval
+from codec_bench.stats.kernel import MOST_ITEMS, key_of
+
+FEW_TRIALS = 100
+"""Below so many trials of one speaker a reader is told how many there are: one of them moves the rate by a hundredth and more."""
+
+
+def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
+    """The equal error rate of scores of trials of one speaker and of two.
+
+    Args:
+        same, other: scores `(trials,)`, at least one each; a higher one speaks for one speaker.
+
+    Examples:
+        >>> equal_error_rate(np.array([0.9, 0.8, 0.3]), np.array([0.7, 0.2, 0.1]))
+        0.3333333333333333
+    """
+    scores = np.concatenate([same, other])
+    order = np.argsort(-scores, kind="stable")
+    own = order < same.size
+    last = np.append(np.diff(scores[order]) != 0, True)  # of the trials of one score, which fall together
+    refused = np.concatenate([[1.0], 1 - np.cumsum(own)[last] / same.size])
+    accepted = np.concatenate([[0.0], np.cumsum(~own)[last] / other.size])
+    apart = refused - accepted
+    place = int(np.argmax(apart <= 0))
+    share = apart[place - 1] / (apart[place - 1] - apart[place])
+    return float(accepted[place - 1] + share * (accepted[place] - accepted[place - 1]))
+
+
+def equal_error_rates(
+    pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL
+) -> SetValue:
+    """The equal error rate of a set, with its interval.
+
+    Args:
+        pairs: embeddings `(items, 2, dimensions)`; the reference stands before the estimate.
+        names: of the items, each once. units: the speaker of each item, or a name of its own. level: of the interval.
+    """
+    kept = np.argsort(np.array([key_of(name) for name in names], np.uint64), kind="stable")[:MOST_ITEMS]
+    speakers = np.array([units[place] for place in kept.tolist()], object)
+    reference, estimate = (_unit(pairs[kept, side]) for side in range(2))
+    scores = estimate @ reference.T
+    same = speakers[:, None] == speakers[None, :]
+    trial = ~np.eye(len(kept), dtype=bool)
+    value, why = _rate(scores, same, trial)
+    if value is None:
+        return SetValue(None, Interval(None, None, 0, "", why, level), len(kept), None, why)
+    blocks = np.array([block_of(unit) for unit in speakers])
+    each = []
+    for block in np.unique(blocks):
+        rest = np.flatnonzero(blocks != block)
+        at = np.ix_(rest, rest)
+        each.append(_rate(scores[at], same[at], trial[at])[0])
+    return SetValue(value, left_out(value, each, level), len(kept), None, _note(len(names), len(kept), same & trial))
+
+
+def _rate(scores: np.ndarray, same: np.ndarray, trial: np.ndarray) -> tuple[float | None, str | None]:
+    """The rate, or why there is none."""
+    own, other = scores[same & trial], scores[~same]
+    if not own.size:
+        return None, f"no speaker has {FEWEST_ITEMS} items, so that there is no trial of one speaker; the data must name speakers"
+    if not other.size:
+        return None, "all items are of one speaker, so that there is no trial of two"
+    return equal_error_rate(own, other), None
+
+
+def _note(items: int, kept: int, own: np.ndarray) -> str | None:
+    count = int(own.sum())
+    notes = [f"over {kept} of {items} items, chosen by a hash of their names"] if kept < items else []
+    if count < FEW_TRIALS:
+        notes.append(f"it rests on {count} trials of one speaker")
+    return "; ".join(notes) or None
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """Vectors `(items, dimensions)` of length 1, float64."""
+    exact = vectors.astype(np.float64)
+    return exact / np.maximum(np.linalg.norm(exact, axis=1, keepdims=True), 1e-12)

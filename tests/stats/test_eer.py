@@ -1,0 +1,83 @@
+"""The equal error rate against scikit-learn's curve, a plain loop, a simulation with a known rate, and its interval."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.interpolate import interp1d
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from codec_bench.stats.eer import equal_error_rate, equal_error_rates
+
+
+def by_scikit_learn(same, other):
+    from sklearn.metrics import roc_curve
+
+    labels = np.concatenate([np.ones(len(same)), np.zeros(len(other))])
+    accepted, found, _ = roc_curve(labels, np.concatenate([same, other]))
+    return brentq(lambda x: 1 - x - interp1d(accepted, found)(x), 0, 1)
+
+
+@pytest.mark.parametrize("digits", [8, 1])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_rate_is_scikit_learns(seed, digits):
+    rng = np.random.default_rng(seed)
+    same, other = rng.normal(1, 1, 57).round(digits), rng.normal(0, 1, 400).round(digits)
+    assert equal_error_rate(same, other) == pytest.approx(by_scikit_learn(same, other), abs=1e-9)
+
+
+def test_extremes():
+    assert equal_error_rate(np.array([0.9, 0.8]), np.array([0.1])) == 0
+    assert equal_error_rate(np.array([0.1]), np.array([0.9, 0.8])) == 1
+    assert equal_error_rate(np.array([0.5]), np.array([0.5])) == 0.5
+
+
+def test_the_rate_of_known_distributions_is_found():
+    """Scores of two normal distributions of one deviation, d apart, have the rate at -d / 2."""
+    rng = np.random.default_rng(0)
+    found = equal_error_rate(rng.normal(2, 1, 200_000), rng.normal(0, 1, 200_000))
+    assert found == pytest.approx(norm.cdf(-1), abs=3e-3)
+
+
+def voices(rng, speakers=16, each=4, spread=1.6):
+    """Embeddings of speakers whose items lie around their own point; the estimate is the reference with noise."""
+    centres = np.repeat(rng.standard_normal((speakers, 8)), each, axis=0)
+    reference = centres + spread * rng.standard_normal(centres.shape)
+    pairs = np.stack([reference, reference + 0.3 * rng.standard_normal(centres.shape)], axis=1).astype(np.float32)
+    units = [f"speaker {n // each}" for n in range(len(centres))]
+    return pairs, [f"item {n}" for n in range(len(centres))], units
+
+
+def test_the_trials_are_every_estimate_with_every_other_reference():
+    pairs, names, units = voices(np.random.default_rng(3))
+    same, other = [], []
+    for i, (_, estimate) in enumerate(pairs.astype(float)):
+        for j, (reference, _) in enumerate(pairs.astype(float)):
+            if i != j:
+                score = estimate @ reference / math.sqrt((estimate @ estimate) * (reference @ reference))
+                (same if units[i] == units[j] else other).append(score)
+    found = equal_error_rates(pairs, names, units)
+    assert 0.05 < found.value < 0.45
+    assert found.value == pytest.approx(by_scikit_learn(np.array(same), np.array(other)), abs=1e-9)
+    assert found.interval.low < found.value < found.interval.high and found.items == 64 and found.note is None
+
+
+def test_the_interval_holds_the_true_rate():
+    truth = equal_error_rates(*voices(np.random.default_rng(99), speakers=400)).value
+    held = 0
+    for seed in range(60):
+        interval = equal_error_rates(*voices(np.random.default_rng(seed), speakers=24)).interval
+        held += interval.low <= truth <= interval.high
+    assert held >= 0.85 * 60
+
+
+def test_a_set_without_trials_says_why():
+    pairs, names, units = voices(np.random.default_rng(1), speakers=2, each=2)
+    few = equal_error_rates(pairs, names, units)
+    assert few.value is not None and few.note == "it rests on 4 trials of one speaker"
+    assert "no speaker has 2 items" in equal_error_rates(pairs, names, names).note
+    assert "all items are of one speaker" in equal_error_rates(pairs, names, ["a"] * 4).note
+    assert equal_error_rates(pairs[:1], names[:1], units[:1]).value is None
