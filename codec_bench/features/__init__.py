@@ -18,6 +18,7 @@ from codec_bench.registry import Registry, Spec, call_with_known
 
 TABLE = {
     "audiobox": "codec_bench.features.audiobox:Audiobox",
+    "audioseal": "codec_bench.features.audioseal:AudioSeal",
     "campplus": "codec_bench.features.speakers.three_d_speaker:CamPlusPlus",
     "canary-1b-v2": "codec_bench.features.recognisers.canary:Canary",
     "clap-htsat-unfused": "codec_bench.features.clap:Clap",
@@ -40,6 +41,7 @@ TABLE = {
     "parakeet-ctc-1.1b": "codec_bench.features.recognisers.parakeet:Parakeet",
     "parakeet-tdt-0.6b-v2": "codec_bench.features.recognisers.parakeet:Parakeet",
     "parakeet-tdt-0.6b-v3": "codec_bench.features.recognisers.parakeet:Parakeet",
+    "phones-wav2vec2-lv60": "codec_bench.features.recognisers.ctc:CtcPhones",
     "pitch": "codec_bench.features.pitch:Pitch",
     "pocketsphinx": "codec_bench.features.recognisers.pocketsphinx:Pocketsphinx",
     "qwen3-asr-0.6b": "codec_bench.features.recognisers.qwen3_asr:Qwen3Asr",

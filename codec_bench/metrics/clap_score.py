@@ -52,7 +52,10 @@ class ClapScore(Metric):
     def _score(self, item: Inputs, said: np.ndarray) -> Score:
         heard = np.asarray(item.estimate_features[Clap.name]["embedding"], np.float64)
         if heard.shape != said.shape:
-            raise UserError(f"the sound's embedding has {heard.size} numbers and the text's {said.size}", hint="use one CLAP for both")
+            raise UserError(
+                f"the sound's embedding has {heard.size} numbers and the text's {said.size}",
+                hint="use one CLAP for both",
+            )
         norms = float(np.linalg.norm(heard) * np.linalg.norm(said))
         if not norms > 0:
             return Score.undefined("the embedding is zero", self.protocol)

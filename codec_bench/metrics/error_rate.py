@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from codec_bench.errors import UserError
+from codec_bench.features.recognisers.ctc import PHONES
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.registry import Spec
 from codec_bench.text.language import base_language
@@ -67,7 +68,7 @@ class _RecognisedErrorRate(Metric):
     unit_counted: ClassVar[Any] = None
 
     def __init__(self, variant: str | None = None, point: str | None = None) -> None:
-        self._by_language, self._otherwise = recognisers(self.stem, variant)
+        self._by_language, self._otherwise = self._recognisers(variant)
         self._rule = get_rule(point or RULE)
         if self.unit_counted is not None and self._rule.fixed:
             raise UserError(
@@ -82,6 +83,10 @@ class _RecognisedErrorRate(Metric):
         self.protocol = f"{self.stem}/{asr}/{self._rule.name}"
 
         self.bounds = self.range if self.range[1] is not None else (0.0, None if any(map(_loops, names)) else 1.0)
+
+    def _recognisers(self, variant: str | None) -> tuple[dict[str, str], str | None]:
+        """The recognisers by language, and the one for all other languages."""
+        return recognisers(self.stem, variant)
 
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The one recogniser of the language."""
@@ -324,6 +329,41 @@ class Dwer(_RecognisedErrorRate):
         if isinstance(said, Score):
             return said
         return heard if isinstance(heard, Score) else (said, heard, item.estimate_features[name])
+
+
+class Per(Dwer):
+    """Phone error rate: the phones of the estimate against those of the reference sound, by one recogniser of phones. Lower is better.
+
+    Errors divided by the phones of the reference, for a corpus as `wer`. It needs no texts, no dictionary and no language: the
+    recogniser hears phones of some 60 languages, and no language model turns a wrong sound into the right word. So it hears
+    slips of pronunciation that a word error rate hides. It measures what the system changed, not what the recogniser got wrong.
+
+    Paper: Q. Xu, A. Baevski, M. Auli, "Simple and Effective Zero-shot Cross-lingual Phoneme Recognition", Interspeech 2022.
+    Reference implementation: transformers 5.23 for the phones (the same), jiwer 4.0 for the counts.
+
+    Args:
+        variant: the recogniser of phones: `phones-wav2vec2-lv60`, also if None; `phones-wav2vec2-lv60@bfloat16` or `@tf32`.
+        point: None; phones are compared as they are.
+
+    Raises:
+        UserError: there is no such recogniser of phones, or a rule was named.
+    """
+
+    stem = "per"
+    paper = "Xu, Baevski, Auli: Simple and Effective Zero-shot Cross-lingual Phoneme Recognition, Interspeech 2022"
+    source = "transformers 5.23 Wav2Vec2ForCTC, the same phones; counts equal to jiwer 4.0's"
+
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        if point is not None:
+            raise UserError(f"per has no rule '@{point}': phones are compared as they are", hint="use per")
+        super().__init__(variant, "none")
+        self.name = "per" + (f"[{variant}]" if variant else "")
+
+    def _recognisers(self, variant: str | None) -> tuple[dict[str, str], str | None]:
+        known = list(PHONES)
+        if variant is not None and Spec.parse(variant).name not in known:
+            raise UserError(f"per has no recogniser of phones '{variant}'", hint=f"use per, or per[{known[0]}]")
+        return {}, variant or known[0]
 
 
 def recognisers(stem: str, variant: str | None) -> tuple[dict[str, str], str | None]:

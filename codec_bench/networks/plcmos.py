@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -61,6 +62,8 @@ class PlcmosNet(nn.Module):
 
     at_once = (30 * 16_000, 600 * 16_000)
     """Samples in a pass, on a CPU and on a GPU. They bound the memory of the first convolution: 2 MB for each second."""
+    raters: Tensor
+    window: Tensor
 
     def __init__(self) -> None:
         super().__init__()
@@ -108,7 +111,7 @@ class PlcmosNet(nn.Module):
         """
         frames = each(uploaded(lengths, waves.device), lambda n: (n + FFT - 1) // HOP)
         x = self._levels(waves, frames)[:, None]
-        block = self.in_blocks[0]
+        block: Any = self.in_blocks[0]
         for place in range(1, len(CHANNELS) + 1):
             x = F.leaky_relu(block.get_submodule(f"conv{place}")(x), SLOPE, inplace=True)
             frames = each(frames, lambda n: n - SPREAD)

@@ -48,9 +48,7 @@ def equal_error_rate(same: np.ndarray, other: np.ndarray) -> float:
     return float(accepted[place - 1] + share * (accepted[place] - accepted[place - 1]))
 
 
-def equal_error_rates(
-    pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL
-) -> SetValue:
+def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL) -> SetValue:
     """The equal error rate of a set, with its interval.
 
     Args:
@@ -79,7 +77,10 @@ def _rate(scores: np.ndarray, same: np.ndarray, trial: np.ndarray) -> tuple[floa
     """The rate, or why there is none."""
     own, other = scores[same & trial], scores[~same]
     if not own.size:
-        return None, f"no speaker has {FEWEST_ITEMS} items, so that there is no trial of one speaker; the data must name speakers"
+        return (
+            None,
+            f"no speaker has {FEWEST_ITEMS} items, so that there is no trial of one speaker; the data must name speakers",
+        )
     if not other.size:
         return None, "all items are of one speaker, so that there is no trial of two"
     return equal_error_rate(own, other), None

@@ -23,7 +23,9 @@ def feature(tmp_path_factory):
 
 
 def noisy(samples):
-    return (0.3 * glide(samples).samples[0] + np.random.default_rng(samples).normal(0.01, 0.02, samples)).astype(np.float32)
+    return (0.3 * glide(samples).samples[0] + np.random.default_rng(samples).normal(0.01, 0.02, samples)).astype(
+        np.float32
+    )
 
 
 def theirs(signal):

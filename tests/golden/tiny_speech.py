@@ -10,6 +10,7 @@ import torch
 import transformers
 
 from codec_bench.features.audiobox import Audiobox
+from codec_bench.features.audioseal import AudioSeal
 from codec_bench.features.emotion2vec import Emotion2vecPlusLarge
 from codec_bench.features.scoreq import Scoreq, ScoreqEmbedding
 from codec_bench.features.speakers.redimnet import ReDimNetB5
@@ -274,6 +275,33 @@ class SmallWvmos(Wvmos):
 
     def _architecture(self):
         return UNITS
+
+
+class SmallAudioSeal(AudioSeal):
+    """The feature with a small network."""
+
+    @classmethod
+    def _architecture(cls):
+        from codec_bench.networks.audioseal import AudioSealNet
+
+        return AudioSealNet(4, 8)
+
+
+def write_audioseal(folder, shapes, *, old=False):
+    """A small detector of AudioSeal in the layout of the published file, by the names of the package or by those before 0.2."""
+    state = {name: torch.from_numpy(value) for name, value in deterministic_weights.state_dict_of(shapes).items()}
+    for value in state.values():
+        if value.ndim == 3:
+            value *= 2
+    state["detector.1.weight"] *= 8
+    if old:  # with gains and directions, as trained
+        for name in [name for name in state if name.endswith("inner_conv.weight")]:
+            weight, stem = state.pop(name), name.removesuffix("weight").replace(".inner_conv.", ".")
+            state[f"{stem}weight_g"] = weight.flatten(1).norm(dim=1)[:, None, None]
+            state[f"{stem}weight_v"] = 3 * weight
+        state = {name.replace(".inner_conv.", "."): value for name, value in state.items()}
+    torch.save({"model": state}, folder / "detector_base.pth")
+    return str(folder / "detector_base.pth")
 
 
 def small_wvmos():

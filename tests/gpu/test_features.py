@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +30,7 @@ from codec_bench.networks.transfer import UploadStream
 
 RATE_HZ = 16_000
 TOLERANCE = 1e-5
+AUDIOSEAL = json.loads((Path(__file__).parents[1] / "golden" / "audioseal_small.json").read_text("utf-8"))
 LENGTHS = (9001, 5200, 12_000, 5201, 7017, 5519, 9001)
 LONGER = tuple(2 * length for length in LENGTHS)
 """For features that hear 48 kHz."""
@@ -164,6 +167,14 @@ CASES = {
     "wvmos": (
         lambda device, weights: tiny_speech.SmallWvmos(device, weights),
         lambda folder: tiny_speech.write_wvmos(folder),
+    ),
+    "phones-wav2vec2-lv60": (
+        lambda device, weights: load_feature("phones-wav2vec2-lv60", device=device, weights=weights),
+        lambda folder: str(tiny_speech.write_ctc(folder, "wav2vec2", "layer", True)),
+    ),
+    "audioseal": (
+        lambda device, weights: tiny_speech.SmallAudioSeal(device, weights),
+        lambda folder: tiny_speech.write_audioseal(folder, AUDIOSEAL["shapes"]),
     ),
     "utmosv2": (
         lambda device, weights: tiny_speech.SmallUtmosV2(device, weights),

@@ -26,7 +26,12 @@ def weights(tmp_path_factory):
     tokens = Tokenizer(models.WordLevel({word: place for place, word in enumerate(words)}, unk_token="<unk>"))
     tokens.pre_tokenizer = pre_tokenizers.Whitespace()
     transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokens, pad_token="<pad>", unk_token="<unk>", bos_token="<s>", eos_token="</s>", model_max_length=9
+        tokenizer_object=tokens,
+        pad_token="<pad>",
+        unk_token="<unk>",
+        bos_token="<s>",
+        eos_token="</s>",
+        model_max_length=9,
     ).save_pretrained(own)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CODEC_BENCH_WEIGHTS", str(folder))
@@ -37,13 +42,17 @@ def weights(tmp_path_factory):
 def sounds():
     rng = np.random.default_rng(0)
     tones = [np.sin(np.arange(30_000) * (0.01 + 0.02 * place)) for place in range(len(TEXTS))]
-    return [Audio((0.3 * t + rng.normal(0, 0.02 + 0.1 * k, t.size)).astype(np.float32), 48_000) for k, t in enumerate(tones)]
+    return [
+        Audio((0.3 * t + rng.normal(0, 0.02 + 0.1 * k, t.size)).astype(np.float32), 48_000) for k, t in enumerate(tones)
+    ]
 
 
 def theirs(folder, sound, text):
     """The cosine of the two embeddings that transformers' model gives."""
     net = transformers.ClapModel.from_pretrained(folder).eval()
-    front = transformers.ClapFeatureExtractor(truncation="rand_trunc", padding="pad", frequency_min=50, frequency_max=14_000)
+    front = transformers.ClapFeatureExtractor(
+        truncation="rand_trunc", padding="pad", frequency_min=50, frequency_max=14_000
+    )
     tokens = transformers.AutoTokenizer.from_pretrained(folder)(text, return_tensors="pt")
     heard = (np.clip(sound.samples[0], -1, 1) * 32767).astype(np.int16) / np.float32(32767)
     mels = front(heard, sampling_rate=48_000, return_tensors="pt").input_features.float()
@@ -74,8 +83,8 @@ def test_own_weights_and_missing_tokens_are_one_sentence(weights, sounds, tmp_pa
         load_metric("clap_score", weights=str(weights))
     tiny_speech.write_clap(tmp_path / "clap-htsat-unfused")
     monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
-    with pytest.raises(WeightsError, match="there is neither tokenizer.json nor vocab.json"):
+    with pytest.raises(WeightsError, match="there is neither"):
         TextEncoder()
     (tmp_path / "clap-htsat-unfused" / "tokenizer.json").write_text("{")
-    with pytest.raises(WeightsError, match="the tokens in .* cannot be read"):
+    with pytest.raises(WeightsError, match="cannot be read"):
         TextEncoder()

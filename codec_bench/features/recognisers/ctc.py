@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ WEIGHTS = {
     "wav2vec2-large-960h-lv60-self": "wav2vec2-large-960h-lv60-self",
 }
 """The recognisers, and the names of their weights in the catalogue."""
+PHONES = {"phones-wav2vec2-lv60": "wav2vec2-lv60-espeak"}
+"""The recognisers of phones, likewise."""
 UNUSED = r"masked_spec_embed$"
 """A tensor that is used only in training. Published files may lack it."""
 LEAKS = ("add_adapter", "conv_pos_batch_norm")
@@ -61,14 +63,17 @@ class Ctc(PiecewiseRecogniser):
 
     loops = False
     name = "ctc"
-    languages = ("en",)
+    languages: tuple[str, ...] = ("en",)
     models = WEIGHTS
+    tokens: ClassVar[tuple[str, dict[str, Any]]] = ("Wav2Vec2CTCTokenizer", {})
+    """The class of the tokens, and its arguments."""
 
     def _network(self) -> Any:
         from codec_bench.weights.pretrained import load_pretrained
 
         net = load_pretrained(_model_class(self._folder), str(self._folder), {})
-        extractor, self._tokenizer = parts_of(self._folder, RATE_HZ, "Wav2Vec2FeatureExtractor", "Wav2Vec2CTCTokenizer")
+        tokens, options = self.tokens
+        extractor, self._tokenizer = parts_of(self._folder, RATE_HZ, "Wav2Vec2FeatureExtractor", tokens, **options)
         self._normalises = bool(extractor.do_normalize)
         entries = self._tokenizer.vocab_size  # without tokens that were added for training and have no output
         if entries > net.config.vocab_size:
@@ -123,6 +128,33 @@ class Ctc(PiecewiseRecogniser):
         best = logits.argmax(dim=-1).cpu().numpy()
         texts = self._tokenizer.batch_decode([ids[:count] for ids, count in zip(best, frames)])
         return [Heard(text) for text in texts]
+
+
+class CtcPhones(Ctc):
+    """The phones of speech by a CTC recogniser: the most probable phone of each frame, without repeats and blanks.
+
+    It knows the phones of some 60 languages, as eSpeak writes them in IPA, and hears no words, so that no dictionary and no
+    language model corrects what is heard. What is said of `Ctc` holds here.
+
+    Result: `{"transcript": str}`, phones with spaces between them.
+
+    Paper: Q. Xu, A. Baevski, M. Auli, "Simple and Effective Zero-shot Cross-lingual Phoneme Recognition", Interspeech 2022.
+    Reference implementation: transformers 5.23 `Wav2Vec2ForCTC` with its `Wav2Vec2PhonemeCTCTokenizer`, each signal alone: the same phones.
+
+    Args:
+        model: a key of `PHONES`.
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers, or a hub id in the local cache, in place of the published one.
+        point: `tf32` or `bfloat16`, or None for float32.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or are those of something else.
+    """
+
+    name = "ctc-phones"
+    languages = ()
+    models = PHONES
+    tokens = ("Wav2Vec2PhonemeCTCTokenizer", {"do_phonemize": False})  # texts become no phones here, which needs eSpeak
 
 
 def normalised(signal: np.ndarray) -> np.ndarray:

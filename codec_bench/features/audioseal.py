@@ -1,0 +1,45 @@
+"""AudioSeal: whether a signal carries a mark that cannot be heard, and the message of the mark."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codec_bench.features.base import Result, Unavailable
+from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.features.learned import Learned
+from codec_bench.features.scorers import Network
+
+
+class AudioSeal(Learned):
+    """The share of a signal's samples in which AudioSeal's detector hears its mark, and the message of 16 bits.
+
+    The signal goes through the detector as a whole. A sample is marked where its probability is above 0.5, and a bit is the
+    sigmoid of its mean over all samples, as the package has them. Batches give the results of the signals one by one.
+
+    Result: `{"share": float, "bits": float32 (16,)}`; a bit is the probability that it is 1.
+
+    Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
+    implementation: the package audioseal 0.2 `AudioSealDetector`, signal by signal, to 1e-5.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a file in the layout of the published one, or None.
+
+    Raises:
+        WeightsError: the weights are not on this machine.
+    """
+
+    name = "audioseal"
+    protocol = "audioseal/detector-16bits/1"
+    rate_hz = 16_000
+    batch_s = 240.0
+    row = Network(
+        "codec_bench.networks.audioseal:AudioSealNet", weights="audioseal-detector-16bits", key="model", protocol=protocol,
+        title="AudioSeal", about="", outputs=("share", "bits"), windows="", least=1, batch_s=batch_s, most_s=300.0,
+    )  # fmt: skip
+
+    def _scored(self, windows: np.ndarray) -> Result | Unavailable:
+        (row,) = windows
+        if not np.isfinite(row).all():
+            return Unavailable(NOT_FINITE)
+        return {"share": float(row[0]), "bits": row[1:].astype(np.float32)}

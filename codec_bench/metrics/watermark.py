@@ -1,0 +1,103 @@
+"""Watermarks: whether a mark that the reference carries is still found in the estimate, and its message."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from codec_bench.errors import UserError
+from codec_bench.features.audioseal import AudioSeal
+from codec_bench.metrics.base import Inputs, ItemMetric
+from codec_bench.types import Score
+
+DETECTED = 0.5
+"""A signal carries the mark where as large a share of its samples does."""
+
+
+class _Watermark(ItemMetric):
+    """The common part of both metrics.
+
+    Args:
+        variant: the mark: `audioseal`, also if None.
+
+    Raises:
+        UserError: there is no such mark.
+    """
+
+    kind = "pair"
+    signals = False
+    rate_hz = 16_000
+    range = (0.0, 1.0)
+    where = "inline"
+    paper = "San Roman et al.: Proactive Detection of Voice Cloning with Localized Watermarking, ICML 2024"
+    source = "audioseal 0.2 AudioSealDetector, to 1e-5"
+    estimate_features = reference_features = (AudioSeal.name,)
+    stem: str
+
+    def __init__(self, variant: str | None = None) -> None:
+        if variant not in (None, AudioSeal.name):
+            raise UserError(f"{self.stem} knows no mark '{variant}'", hint=f"use {self.stem}[{AudioSeal.name}]")
+        self.name = self.stem + (f"[{variant}]" if variant else "")
+        self.protocol = f"{self.stem}/{AudioSeal.protocol}"
+
+    def _score(self, item: Inputs) -> Score:
+        reference, estimate = (side[AudioSeal.name] for side in (item.reference_features, item.estimate_features))
+        if reference["share"] < DETECTED:
+            return Score.refused(
+                f"the reference carries no mark: it is found in {reference['share']:.0%} of its samples", self.protocol
+            )
+        said, heard = (np.asarray(side["bits"]) > 0.5 for side in (reference, estimate))
+        detail = {"share": estimate["share"], "share_of_reference": reference["share"]}
+        return Score.ok(self._value(estimate["share"], said, heard), self.protocol, detail=detail)
+
+    def _value(self, share: float, said: np.ndarray, heard: np.ndarray) -> float:
+        raise NotImplementedError
+
+
+class WatermarkKept(_Watermark):
+    """Whether the mark of the reference is still found in the estimate: 1 or 0. Higher is better for who marks sound.
+
+    The references must be marked beforehand; one that carries no mark is refused. The mark is found where the detector hears it
+    in half of the samples or more. `detail` holds that share on both sides. The mean over items is the rate of detection.
+
+    Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
+    implementation: the package audioseal 0.2, to 1e-5.
+
+    Args:
+        variant: the mark: `audioseal`, also if None.
+
+    Raises:
+        UserError: there is no such mark.
+
+    Examples:
+        >>> from codec_bench.metrics import build_metric
+        >>> found = [{"audioseal": {"share": share, "bits": np.eye(16)[0]}} for share in (1.0, 0.3)]
+        >>> item = Inputs("a", 16000, reference_features=found[0], estimate_features=found[1])
+        >>> build_metric("watermark_kept[audioseal]").compute([item])[0].value
+        0.0
+    """
+
+    stem = "watermark_kept"
+
+    def _value(self, share: float, said: np.ndarray, heard: np.ndarray) -> float:
+        return float(share >= DETECTED)
+
+
+class WatermarkBits(_Watermark):
+    """The share of the 16 bits of the mark's message that the estimate says as the reference does. Higher is better; 0.5 is chance.
+
+    Measured whether or not the mark is still found (`watermark_kept`). What else is said there holds here.
+
+    Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
+    implementation: the package audioseal 0.2, to 1e-5.
+
+    Args:
+        variant: the mark: `audioseal`, also if None.
+
+    Raises:
+        UserError: there is no such mark.
+    """
+
+    stem = "watermark_bits"
+
+    def _value(self, share: float, said: np.ndarray, heard: np.ndarray) -> float:
+        return float((said == heard).mean())

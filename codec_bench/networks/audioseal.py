@@ -1,0 +1,132 @@
+"""The detector of AudioSeal: for every sample whether it is marked, and for a signal the bits of its message, for padded batches.
+
+Convolutions over ever fewer frames, a recurrent layer, and one step back to samples. All convolutions read zeros beyond an
+item's own ends, so that a batch equals its items one by one. This module imports torch: import it inside functions.
+
+Paper: R. San Roman et al., "Proactive Detection of Voice Cloning with Localized Watermarking", ICML 2024. Reference
+implementation: the package audioseal 0.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from codec_bench.networks.ragged import each, inside, on_device, uploaded, zero_beyond
+from codec_bench.networks.seanet import SkippedLSTM
+from codec_bench.networks.weight_norm import fold_weight_norm
+
+CHANNELS, WIDTH, OUTPUTS = 32, 128, 32
+RATIOS = (2, 4, 5, 8)
+HOP = 320
+BITS = 16
+THRESHOLD = 0.5
+"""A sample is marked from this probability on."""
+
+
+def _strided(length: Any, stride: int) -> Any:
+    """The frames of a length, or of all lengths as a tensor, behind a layer of that stride."""
+    return -(-length // stride)
+
+
+class _Conv(nn.Module):
+    """A convolution that reads zeros beyond both ends and gives ceil(length / stride) frames."""
+
+    def __init__(self, inputs: int, outputs: int, kernel: int, stride: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.ModuleDict({"conv": nn.Conv1d(inputs, outputs, kernel, stride)})
+        self.stride, self.right = stride, (kernel - stride) // 2
+        self.left = kernel - stride - self.right
+
+    def forward(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
+        """`(items, outputs, ceil(time / stride))` of `(items, inputs, time)`, whatever lies beyond an item's end."""
+        filled = -x.shape[2] % self.stride
+        return self.conv["conv"](F.pad(zero_beyond(x, lengths), (self.left, self.right + filled)))
+
+
+class _Block(nn.Module):
+    """Two convolutions with half of the channels between them, added to what goes in."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        inner = channels // 2
+        self.block = nn.ModuleList([nn.ELU(), _Conv(channels, inner, 3), nn.ELU(), _Conv(inner, channels, 1)])
+
+    def forward(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
+        """The same shape as `x`."""
+        return x + self.block[3](F.elu(self.block[1](F.elu(x), lengths)), lengths)
+
+
+class _Encoder(nn.Module):
+    """From samples to features of samples, under the names of the published tensors."""
+
+    def __init__(self, channels: int, width: int) -> None:
+        super().__init__()
+        layers: list[nn.Module] = [_Conv(1, channels, 7)]
+        for ratio in RATIOS:
+            layers += [_Block(channels), nn.ELU(), _Conv(channels, 2 * channels, 2 * ratio, ratio)]
+            channels *= 2
+        layers += [SkippedLSTM(channels, 2, bidirectional=False), nn.ELU(), _Conv(channels, width, 7)]
+        self.model = nn.ModuleList(layers)
+        self.reverse_convolution = nn.ConvTranspose1d(width, OUTPUTS, HOP, HOP)
+
+    def forward(self, x: Tensor, lengths: Sequence[int]) -> Tensor:
+        """`(items, outputs, samples)` of `(items, 1, samples)`."""
+        samples = x.shape[2]
+        for layer in self.model:
+            if isinstance(layer, nn.ELU):
+                x = layer(x)
+                continue
+            x = layer(x, lengths)
+            lengths = each(lengths, partial(_strided, stride=getattr(layer, "stride", 1)))
+        return self.reverse_convolution(x)[..., :samples]
+
+
+class AudioSealNet(nn.Module):
+    """The whole network.
+
+    Args:
+        channels: of the first convolution. width: of the last one.
+    """
+
+    at_once = (30 * 16_000, 600 * 16_000)
+    """Samples in a pass, on a CPU and on a GPU. They bound the memory of the first convolution: 2 MB for each second."""
+
+    def __init__(self, channels: int = CHANNELS, width: int = WIDTH) -> None:
+        super().__init__()
+        self.detector = nn.ModuleList([_Encoder(channels, width), nn.Conv1d(OUTPUTS, 2 + BITS, 1)])
+
+    @staticmethod
+    def cut(signal: np.ndarray) -> list[np.ndarray]:
+        """The signal as a whole."""
+        return [signal]
+
+    @staticmethod
+    def room(num_samples: int) -> int:
+        """A signal is not filled up."""
+        return num_samples
+
+    @staticmethod
+    def translated(state: Mapping[str, Any]) -> dict[str, Any]:
+        """The published tensors under the names of this module, of this version of the package or an older one."""
+        return fold_weight_norm({name.replace(".inner_conv.", "."): value for name, value in state.items()})
+
+    def forward(self, waves: Tensor, lengths: Sequence[int]) -> Tensor:
+        """Of each item the share of samples that are marked, and the probability that each bit is 1, `(items, 1 + bits)`.
+
+        Args:
+            waves: float32 `(items, samples)` at 16 kHz. lengths: the samples of each item.
+        """
+        lengths = uploaded(lengths, waves.device)
+        found = self.detector[1](self.detector[0](waves[:, None], lengths))
+        own = inside(lengths, found.shape[2], waves.device)[:, None]
+        count = on_device(lengths, waves.device)[:, None]
+        marked = (found[:, :2].softmax(1)[:, 1:] > THRESHOLD) & own
+        bits = found[:, 2:].masked_fill(~own, 0.0).sum(2) / count
+        return torch.cat([marked.sum(2) / count, bits.sigmoid()], dim=1)
