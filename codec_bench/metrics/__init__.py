@@ -102,7 +102,7 @@ TOPICS = {
         ),
         *("transcript", "wer", "wer_macro"),
     ),
-    "speaker": ("asv_eer", "sim"),
+    "speaker": ("sim",),
     "emotion": ("emotion_accuracy", "emotion_sim"),
     "naturalness": _learned("naturalness"),
     "fidelity": (
@@ -116,7 +116,7 @@ TOPICS = {
     "watermark": ("watermark_bits", "watermark_kept"),
     "level": ("clipped_share", "loudness_error", "true_peak"),
     "silence": ("leading_silence_error", "silence_kept", "speech_kept", "speech_share"),
-    "set": ("fad", "kad", "ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
+    "set": ("asv_eer", "fad", "kad", "ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
 }
 """What metrics are about, in the order of `list metrics`, and the metrics. Each is a group that `--metrics` takes."""
 QUALITY, OFFLINE = "quality", "all-offline"
