@@ -24,6 +24,7 @@ from typing import Any
 
 import typer.main
 import typer.testing
+import yaml
 
 import codec_bench
 from codec_bench import features, metrics
@@ -62,6 +63,7 @@ def pages() -> dict[Path, str]:
     reference = {
         "metrics": metrics_page(),
         "benchmarks": benchmarks_page(),
+        "model_cards": model_cards_page(),
         "models": models_page(),
         "presets": presets_page(),
         "weights": weights_page(),
@@ -532,6 +534,27 @@ def benchmarks_page() -> str:
             table(("name", "what it does"), steps),
         ]
     )
+
+
+def model_cards_page() -> str:
+    """What model cards print of sound, and what of it is defined here."""
+    known = [row["name"] for kind in ("benchmarks", "suites") for row in own(kind)]
+    parts = [
+        "# What model cards print\n\n"
+        "The cards of 2025 and 2026 print scores on sets of sound. These tables say under which name each is defined here, or why it is not.\n"
+        "`codec-bench run --suite model-card-2026 --model NAME` runs what is defined, and fills one row of such a table for a model of yours.\n"
+        "How a number here compares with a published one stands in the README of each benchmark.\n"
+    ]
+    for card in yaml.safe_load(Path(__file__).with_name("model_cards.yaml").read_text("utf-8")):
+        rows = []
+        for printed, names in card["have"].items():
+            for name in names:
+                if not any(fnmatchcase(one, name) for one in known):
+                    sys.exit(f"scripts/model_cards.yaml: {card['card']}: there is no benchmark or suite '{name}'")
+            rows.append((plain(printed), code(*names)))
+        rows += [(plain(printed), f"not defined: {plain(why)}") for printed, why in card.get("lack", {}).items()]
+        parts.append(f"\n## {card['card']}\n\nSource: {card['source']}.\n\n" + table(("what it prints", "here"), rows))
+    return "".join(parts)
 
 
 def models_page() -> str:
