@@ -1,0 +1,63 @@
+"""Vorbis I through libvorbis (in libsndfile) at a quality, not at a bitrate; decoded by FFmpeg."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.classical.bitstream import BitstreamCodec, decode_packets
+from codec_bench.errors import UserError
+
+_RATES_HZ = (8000, 16000, 22050, 24000, 32000, 44100, 48000)
+_PIECE = 16384  # libsndfile holds what it is given at once on its stack
+
+
+class Vorbis(BitstreamCodec):
+    """Vorbis at a variable bitrate. The headers, which a file carries once, are not counted: the receiver makes them again.
+
+    Args:
+        quality: 0 to 10, as `oggenc -q` has it.
+    """
+
+    def __init__(self, quality: float) -> None:
+        if not 0 <= quality <= 10:
+            raise UserError(f"Vorbis has no quality {quality:g}", hint="it has 0 to 10")
+        self._quality = quality
+        super().__init__(CodecInfo(f"vorbis-q{quality:g}", sample_rates_hz=_RATES_HZ, channels=(1, 2), causal=False))
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """Audio packets of one item."""
+        return _encoded(samples, rate_hz, self._quality)[1]
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal; Vorbis has no delay to cut."""
+        headers = _headers(rate_hz, channels, self._quality)
+        return decode_packets("vorbis", packets, rate_hz=rate_hz, channels=channels, extradata=headers)
+
+
+@cache
+def _headers(rate_hz: int, channels: int, quality: float) -> bytes:
+    """The three header packets of a stream, which depend on nothing else, in FFmpeg's layout."""
+    return _encoded(np.zeros((channels, 1), np.float32), rate_hz, quality)[0]
+
+
+def _encoded(samples: np.ndarray, rate_hz: int, quality: float) -> tuple[bytes, list[bytes]]:
+    """Headers and audio packets."""
+    import av
+    import soundfile
+
+    file = io.BytesIO()
+    level = 1 - quality / 10
+    facts = {"format": "OGG", "subtype": "VORBIS", "compression_level": level}
+    with soundfile.SoundFile(file, "w", rate_hz, samples.shape[0], **facts) as out:
+        for start in range(0, samples.shape[1], _PIECE):
+            out.write(np.clip(samples[:, start : start + _PIECE].T, -1, 1))
+    file.seek(0)
+    with av.open(file) as container:
+        stream = container.streams.audio[0]
+        packets = [bytes(packet) for packet in container.demux(stream) if packet.size]
+        return bytes(stream.codec_context.extradata or b""), packets
