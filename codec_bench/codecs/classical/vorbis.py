@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -57,6 +58,7 @@ def _encoded(samples: np.ndarray, rate_hz: int, quality: float) -> tuple[bytes, 
         for start in range(0, samples.shape[1], _PIECE):
             out.write(np.clip(samples[:, start : start + _PIECE].T, -1, 1))
     file.seek(0)
+    container: Any
     with av.open(file) as container:
         stream = container.streams.audio[0]
         packets = [bytes(packet) for packet in container.demux(stream) if packet.size]
