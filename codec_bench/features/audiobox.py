@@ -13,6 +13,7 @@ import numpy as np
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import BY_WEIGHTS, computing, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
@@ -122,7 +123,7 @@ class Audiobox(PreparedFeature):
 
         samples = iter(batch.samples)
         with computing(self.device, self._precision):
-            rows = fetched([self._net(waves, [next(samples) for _ in waves]) for waves in batch.passes])
+            rows = fetched([in_rows(self._net, [waves], [next(samples) for _ in waves]) for waves in batch.passes])
         scores = np.concatenate(rows) if rows else np.empty((0, len(self._scales)), np.float32)
         items, weights = np.asarray(batch.items, int), np.asarray(batch.samples, np.float64)
         return [

@@ -12,9 +12,9 @@ import numpy as np
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
-from codec_bench.features.padded import PaddedPass
 from codec_bench.features.pitch import unusable
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state
 
@@ -99,16 +99,16 @@ class Clap(PreparedFeature):
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
-            outputs = fetched([self._pass(one) for one in batch.passes])
+            outputs = fetched([in_rows(self._pass, [one.waves]) for one in batch.passes])
         return batch.results(outputs, _result)
 
-    def _pass(self, one: PaddedPass) -> Any:
+    def _pass(self, waves: Any) -> Any:
         """Unit vectors of windows, float32 `(windows, 512)` on the device."""
         import torch
 
         # In float64: rounding in float32 would disturb bands that are far below the strongest of their frame.
         spectra = torch.stft(
-            one.waves.double(), FFT, FRAME_HOP, window=self._hann, center=True, pad_mode="reflect", return_complex=True
+            waves.double(), FFT, FRAME_HOP, window=self._hann, center=True, pad_mode="reflect", return_complex=True
         )
         power = spectra.real.square() + spectra.imag.square()
         mels = (power.transpose(1, 2) @ self._bands).clamp_(min=FLOOR).log10_().mul_(10.0).float()

@@ -13,6 +13,7 @@ from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.padded import PaddedBatch, padded_batch
+from codec_bench.networks.ladder import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into
 from codec_bench.weights.state import check_archive
@@ -92,7 +93,9 @@ class DnsmosPro(PreparedFeature):
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
-            rows = fetched([self._net(one.waves, one.lengths) for one in batch.passes])
+            rows = fetched(
+                [in_shape(self._net, [one.waves], one.lengths, steps_per_s=self.rate_hz) for one in batch.passes]
+            )
         return batch.results(rows, lambda row, length: _scored(row))
 
 

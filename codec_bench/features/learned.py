@@ -13,6 +13,7 @@ from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.scorers import SCORERS, Network
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.registry import load_attribute
 from codec_bench.weights import find, load_into, load_state
@@ -63,7 +64,7 @@ class Learned(PreparedFeature):
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
-            rows = fetched([self._net(one.waves, one.lengths) for one in batch.passes])
+            rows = fetched([in_rows(self._net, [one.waves], one.lengths) for one in batch.passes])
         return batch.results(rows, self._scored)
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:

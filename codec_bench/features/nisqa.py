@@ -11,6 +11,7 @@ from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.networks.ladder import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state
 
@@ -61,9 +62,15 @@ class _Nisqa(PreparedFeature):
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
-            outputs = [self._net(one.waves, [_frames(size) for size in one.lengths]) for one in batch.passes]
-            rows = fetched(outputs)
+            rows = fetched(
+                [in_shape(self._pass, [one.waves], one.lengths, steps_per_s=self.rate_hz) for one in batch.passes]
+            )
         return batch.results(rows, _scored)
+
+    def _pass(self, waves: Any, samples: Sequence[int]) -> Any:
+        from codec_bench.networks.ragged import each, uploaded
+
+        return self._net(waves, each(uploaded(samples, self.device), _frames))
 
 
 class Nisqa(_Nisqa):
@@ -160,7 +167,7 @@ def _obstacle(signal: np.ndarray) -> Unavailable | None:
     return None
 
 
-def _frames(padded_samples: int) -> int:
+def _frames(padded_samples: Any) -> Any:
     return (padded_samples - 2 * REACH) // HOP + 1
 
 

@@ -16,6 +16,7 @@ from codec_bench.features.padded import PaddedPass
 from codec_bench.features.pitch import unusable
 from codec_bench.features.ttsds2 import asks_for_noise, heard, protocol_of
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
+from codec_bench.networks.ladder import in_rows, in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state
 
@@ -132,7 +133,8 @@ class Ttsds2Wav2vec2(_Activations):
         return WAV2VEC2_BASE
 
     def _pass(self, one: PaddedPass) -> Any:
-        return self._net(one.waves, one.lengths)
+        step = self._net.encoder.step
+        return in_shape(self._net, [one.waves], one.lengths, steps_per_s=RATE_HZ, unit=step)
 
 
 class Ttsds2Whisper(_Activations):
@@ -199,9 +201,13 @@ class Ttsds2Whisper(_Activations):
         from codec_bench.networks.log_mel import log_mels_of
 
         mels = log_mels_of(one.waves, self._net.config.num_mel_bins)
-        states = self._net(
-            torch.stack([mel[:WINDOW_FRAMES].T for mel in mels]), output_hidden_states=True
-        ).hidden_states
+        return in_rows(self._averaged, [torch.stack([mel[:WINDOW_FRAMES].T for mel in mels])])
+
+    def _averaged(self, mels: Any) -> Any:
+        """The mean over states and channels, `(windows, frames)`, of spectrograms `(windows, bands, frames)`."""
+        import torch
+
+        states = self._net(mels, output_hidden_states=True).hidden_states
         return torch.stack([state.mean(2) for state in states]).mean(0)
 
 

@@ -13,6 +13,7 @@ from codec_bench.audio.hash import content_hash
 from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state
 
@@ -178,7 +179,7 @@ class UtmosV2(PreparedFeature):
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
-            outputs = fetched([self._nets[one.fold](*one.inputs) for one in batch.passes])
+            outputs = fetched([in_rows(self._nets[one.fold], one.inputs) for one in batch.passes])
         scores: dict[int, list[float]] = {}
         for one, rows in zip(batch.passes, outputs, strict=True):
             for owner, score in zip(one.owners, rows, strict=True):

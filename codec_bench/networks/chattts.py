@@ -16,7 +16,7 @@ https://arxiv.org/abs/2309.15505.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -24,6 +24,7 @@ import torchaudio
 from torch import Tensor, nn
 
 from codec_bench.networks.gfsq import GroupedResidualFSQ
+from codec_bench.networks.seanet import reflect
 from codec_bench.networks.vocos import ConvNeXtBlock, ISTFTHead, VocosBackbone, frames_mask, masked
 
 RATE_HZ, HOP, N_FFT, MEL_BANDS = 24_000, 256, 1024, 100
@@ -133,16 +134,18 @@ class Dvae(nn.Module):
         assert isinstance(quantizer, GroupedResidualFSQ)
         return quantizer
 
-    def log_mel(self, wave: Tensor) -> Tensor:
-        """The natural logarithm of the mel spectrogram, `(mel bands, 1 + samples // 256)`, of a wave `(samples,)`.
+    def log_mels(self, waves: Tensor, samples: Sequence[int]) -> Tensor:
+        """The natural logarithm of the mel spectrograms, `(items, mel bands, 1 + samples // 256)`, of waves `(items, 1, samples)`.
 
-        The spectrogram is one of magnitudes on HTK's mel scale, at least 1e-5. The wave is mirrored at both ends, so it
+        A spectrogram is one of magnitudes on HTK's mel scale, at least 1e-5. Each wave is mirrored at both of its own ends, so it
         needs more than 512 samples.
         """
         # In float64. Empty bands of an upsampled recording hold the rounding errors of the transform, which the
         # logarithm makes as large as speech. In float32 they would depend on the machine, and so would the codes.
-        spectrum = torch.stft(wave[None].double(), N_FFT, HOP, window=self._window.double(), return_complex=True)[0]
-        return (self._bands.double().T @ spectrum.abs()).clamp(min=_MEL_FLOOR).log().float()
+        mirrored = reflect(waves.double(), samples, N_FFT // 2, N_FFT // 2, 1)[:, 0]
+        window = self._window.double()
+        spectra = torch.stft(mirrored, N_FFT, HOP, window=window, center=False, return_complex=True)
+        return (self._bands.double().T @ spectra.abs()).clamp(min=_MEL_FLOOR).log().float()
 
     def hidden(self, mels: Tensor, lengths: Tensor | None = None) -> Tensor:
         """The latents that are quantised, `(items, channels, mel frames // 2)`, of log-mel spectrograms and their frames."""

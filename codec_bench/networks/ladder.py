@@ -7,7 +7,7 @@ what is missing is filled up.
     lengths     Four for each doubling, from 1.28 s on: 21 up to 41 s. So an item is filled up by a fourth at most, a shorter one to 1.28 s.
     items       1, 2, 3, 4, 6, 8, 12, 16 and so on: two for each doubling.
     padding     `in_shape` fills a batch up on a GPU. The pass is given `Bounded` lengths: shapes follow from the shape, masks
-                from the lengths on the device.
+                from the lengths on the device. `in_rows` fills up the number of items alone, for windows of one length.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def in_shape(
 
     Args:
         forward: a pass over a padded batch whose result does not depend on the padding. The first axis of the result is the
-            items.
+            items, or that of each of several results.
         moving: tensors whose first axis is the items, and whose last axis grows with the longest length; beyond it they are
             filled up with zeros.
         lengths: steps of each item, on the host.
@@ -69,13 +69,37 @@ def in_shape(
         unit: steps of which the length of a shape is a multiple, such as the samples of a frame.
 
     Returns:
-        The result. On a GPU, an axis of time may be longer than on a CPU.
+        The result, or a list of several. On a GPU, an axis of time may be longer than on a CPU.
     """
     if (*moving, *still)[0].device.type != "cuda":
         return forward(*moving, *still, lengths)
     rows, steps = rows_of(len(lengths)), rung_steps(max(lengths), steps_per_s, unit)
     tensors, own = filled(moving, lengths, still, rows, steps)
-    return forward(*tensors, own)[: len(lengths)]
+    return _first(forward(*tensors, own), len(lengths))
+
+
+def in_rows(forward: Callable[..., Any], tensors: Sequence[Tensor], lengths: Sequence[int] = ()) -> Any:
+    """The result of a pass that is filled up to a number of items on a GPU, and no further in length.
+
+    Args:
+        forward: is given the tensors, and the lengths where there are any. The first axis of everything is the items.
+        tensors: of equal lengths, or padded already. lengths: of each item, on the host.
+    """
+    items = len(tensors[0])
+    more = rows_of(items) - items if tensors[0].device.type == "cuda" else 0
+    given = [_repeated(tensor, more) if more else tensor for tensor in tensors]
+    return _first(forward(*given, *([[*lengths, *[lengths[-1]] * more]] if lengths else [])), items)
+
+
+def _first(found: Any, items: int) -> Any:
+    return [one[:items] for one in found] if isinstance(found, (list, tuple)) else found[:items]
+
+
+def _repeated(tensor: Tensor, more: int) -> Tensor:
+    """A batch that its last item ends some more times."""
+    import torch
+
+    return torch.cat([tensor, tensor[-1:].expand(more, *tensor.shape[1:])])
 
 
 def filled(
@@ -89,8 +113,6 @@ def filled(
     Returns:
         The tensors in their order, and the lengths.
     """
-    import torch
-
     longest, more = max(lengths), rows - len(lengths)
     tensors = []
     for tensor in moving:
@@ -100,8 +122,7 @@ def filled(
         if more:
             padded[len(lengths) :, ..., : tensor.shape[-1]] = tensor[-1:]
         tensors.append(padded)
-    for tensor in still:
-        tensors.append(torch.cat([tensor, tensor[-1:].expand(more, *tensor.shape[1:])]) if more else tensor)
+    tensors += [_repeated(tensor, more) if more else tensor for tensor in still]
     own = on_device([*lengths, *[lengths[-1]] * more], tensors[0].device)
     return tensors, Bounded([steps] * rows, own)
 

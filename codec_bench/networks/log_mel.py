@@ -15,6 +15,7 @@ from itertools import accumulate
 import numpy as np
 import torch
 
+from codec_bench.networks.ladder import rung_steps
 from codec_bench.networks.transfer import sent, uploaded, zeros_for
 
 RATE_HZ = 16_000
@@ -53,7 +54,8 @@ class LaidOut:
 
     Args:
         samples: float32, with a signal's mirrored beginning before it and zeros behind it.
-        starts: the frames at which the signals begin, and that at which the last one ends. counts: the frames of each.
+            On a GPU they are filled up to one of a few lengths.
+        starts: the frames at which the signals begin. counts: the frames of each.
     """
 
     samples: torch.Tensor
@@ -66,7 +68,8 @@ def laid_out(signals: Sequence[np.ndarray], device: str = "cpu") -> LaidOut:
     counts = [signal.size // HOP + 1 for signal in signals]
     # A signal's last frame ends 400 samples after its start. Frames that contain samples of two signals are dropped.
     starts = [0, *accumulate(count + WINDOW // HOP for count in counts)]
-    samples = zeros_for(device, (starts[-1] * HOP + WINDOW,))
+    frames = starts[-1] if device == "cpu" else rung_steps(starts[-1], RATE_HZ / HOP)
+    samples = zeros_for(device, (frames * HOP + WINDOW,))
     flat = samples.numpy()
     for signal, start in zip(signals, starts):
         _lay(flat[start * HOP :], np.asarray(signal, np.float32))
@@ -78,7 +81,7 @@ def log_mels_of(laid: LaidOut, n_mels: int) -> list[torch.Tensor]:
     if not laid.counts:
         return []
     device = laid.samples.device
-    frames = laid.samples.unfold(0, WINDOW, HOP)[: laid.starts[-1]]
+    frames = laid.samples.unfold(0, WINDOW, HOP)[:-1]
     window, bands = _analysis_on(device, n_mels)
     logs = torch.empty((frames.shape[0], n_mels), dtype=torch.float32, device=device)
     at_once = FRAMES_AT_ONCE[device.type]

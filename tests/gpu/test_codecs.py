@@ -15,10 +15,15 @@ from random_codecs import NAMES, built
 from codec_bench.codecs import TABLE, catalogue, load_codec, neural
 from codec_bench.codecs.neural.base import NeuralCodec, PublishedCodec
 from codec_bench.codecs.neural.latents import CausalLatents
+from codec_bench.networks import ladder
 from codec_bench.registry import load_attribute
 from codec_bench.types import Latents
 
 SECONDS = (0.1, 0.16, 0.1, 0.13, 0.16)
+OTHERS = (0.14, 0.15, 0.09, 0.12, 0.11, 0.15)
+"""As many items and as long ones as fill a batch to the same shape."""
+OF_LENGTHS = ("encodec-48khz", "xcodec")
+"""Codecs with encoders that take items of one exact length only. Each length is a shape."""
 WAVE = 1e-4  # of the largest sample
 
 
@@ -61,16 +66,28 @@ def case(request):
     return request.param, batch, codes, here.decode(codes)
 
 
+@pytest.fixture(autouse=True)
+def _short_rungs(monkeypatch):
+    """The first rung is a little longer than the sounds, so that all of them are filled up, and by little."""
+    monkeypatch.setattr(ladder, "_UNIT_S", 0.18 / (2 * ladder.PER_DOUBLING))
+
+
 def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, within_limits):
     name, batch, codes, waves = case
     codec = load_codec(name, device="cuda:0", weights="random")
     there.forget()
-    found = codec.encode(batch)
+    found, encoding = codec.encode(batch), set(there.shapes)
     within_limits()
     assert_same_codes(found, codes)
-    decoded = codec.decode(codes)
+    decoded, decoding = codec.decode(codes), set(there.shapes)
     within_limits()
     assert_same_waves(decoded, waves)
+    if not any(name.startswith(codec) for codec in OF_LENGTHS):
+        codes = codec.encode(sounds(codec, OTHERS))
+        assert set(there.shapes) == encoding
+        there.forget()
+        codec.decode(codes)
+        assert set(there.shapes) == decoding
 
 
 @pytest.mark.parametrize("name", ["encodec-24khz@6", "mimi-8cb"])

@@ -25,7 +25,7 @@ from codec_bench.features.recognisers.whisper import Whisper, _Window
 from codec_bench.features.scorers import SCORERS
 from codec_bench.features.utmos import Utmos
 from codec_bench.kernels.dnsmos.ref import Weights
-from codec_bench.networks import utmosv2
+from codec_bench.networks import ladder, utmosv2
 from codec_bench.networks.transfer import UploadStream
 
 RATE_HZ = 16_000
@@ -244,6 +244,8 @@ LIKE_OTHERS = {
 WRITE_TEXT = {"canary-1b-v2", "qwen3-asr-0.6b"}
 OF_FUNASR = {"sensevoice-small": 2, "paraformer-zh": 4, "seaco-paraformer-zh": 4}
 """Uploads of FunASR's own code, from memory that is not pinned: masks and positions."""
+OF_LENGTHS = WRITE_TEXT | OF_FUNASR.keys() | {"ge2e", "ge2e-vad", "s3prl", "s3prl-frames", "distillmos", "whisper-tiny"}
+"""Features whose shapes follow from the lengths or from what is heard: docs/design/engine.md says why."""
 TOLERANCES = {"whisper-tiny": 2e-4}
 """Where not `TOLERANCE`: the logits of the small Whisper are in the hundreds, and so are their last digits larger."""
 ON_THE_CPU = {name for name in features.TABLE if features.REGISTRY.resolve(name).where == "cpu"}
@@ -290,6 +292,12 @@ def on_the_cpu(tmp_path_factory):
     return computed
 
 
+@pytest.fixture(autouse=True)
+def _short_rungs(monkeypatch):
+    """The first rung is a little longer than the signals."""
+    monkeypatch.setattr(ladder, "_UNIT_S", 0.8 / (2 * ladder.PER_DOUBLING))
+
+
 @pytest.fixture(params=CASES)
 def case(request, on_the_cpu, monkeypatch):
     """A feature: its name, what makes it on the device, signals, and the CPU's results."""
@@ -309,6 +317,7 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
     feature.compute(signals)  # tables that are uploaded once in the life of a feature
     there.forget()
     found = feature.compute(signals)
+    shapes = set(there.shapes)
     # s3prl's own code is asked for every length by itself, and looks at every signal.
     uploads = 3 * len(set(LENGTHS))
     other = (
@@ -324,6 +333,10 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
         other = {"more_waits": 300, "more_uploads": 20, "blocking": 5}
     within_limits(**other)
     assert_same(found, expected, TOLERANCES.get(name, TOLERANCE))
+    if name not in OF_LENGTHS:
+        others = signals if name == "dnsmos" else [*signals, signals[2]]  # whose windows are twice as many shapes
+        feature.compute([signal[:-40] for signal in others])
+        assert set(there.shapes) == shapes
 
 
 PREPARED = sorted(name for name in CASES if issubclass(features.REGISTRY.resolve(name), PreparedFeature))

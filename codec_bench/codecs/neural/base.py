@@ -86,6 +86,12 @@ class PublishedCodec(Codec):
         """A pass of the decoder, on a GPU in one of a few shapes (`networks/ladder.py`)."""
         return in_shape(forward, moving, frames, still, steps_per_s=self.info.frame_rate_hz or 1.0)
 
+    def _in_shape_of_waves(
+        self, forward: Callable[..., Any], waves: Any, samples: Sequence[int], unit: int, still: Sequence[Any] = ()
+    ) -> Any:
+        """A pass of the encoder, in the same way; its length is a multiple of `unit` samples."""
+        return in_shape(forward, [waves], samples, still, steps_per_s=self.info.sample_rates_hz[0], unit=unit)
+
     def _nearest(self, latents: Any) -> Any:
         """Codes `(items, codebooks, frames)` of latents `(items, channels, frames)`, with the codebooks that are sent."""
         from codec_bench.kernels.rvq.dispatch import search
@@ -104,7 +110,8 @@ class NeuralCodec(PublishedCodec):
 
     This class checks what comes in, groups the items into passes and cuts each item to its own length. On a GPU, what all
     passes need is sent there together, and their results are fetched together. An adapter says where it differs: how many
-    frames an item has (`_frames`), what its network is given (`_inputs`), what it does with one pass (`_search`, `_waves`).
+    frames an item has (`_frames`) and how many samples its encoder hears of them (`_heard`), what its network is given
+    (`_inputs`), what it does with one pass (`_search`, `_waves`).
 
     Class attributes
         cardinality: entries of each codebook.
@@ -126,18 +133,16 @@ class NeuralCodec(PublishedCodec):
         """
         for audio in batch:
             check_input(audio, self.info)
-        samples = [audio.num_samples for audio in batch]
+        heard = [self._heard(audio.num_samples) for audio in batch]
         values: list[np.ndarray] = [np.empty(0)] * len(batch)
         with computing(self._device, "float32"):
-            for groups in self._sent_together(self._encoder_passes(samples)):
-                frames = [[self._frames(samples[k]) for k in group] for group in groups]
-                given = [self._inputs([batch[k].samples for k in g], own) for g, own in zip(groups, frames)]
-                lengths = [[samples[k] for k in group] for group in groups]
-                runs = [partial(self._search, samples=mine, frames=own) for mine, own in zip(lengths, frames)]
-                found = self._computed(given, runs)
-                for group, own, items in zip(groups, frames, found):
-                    for k, count, item in zip(group, own, items):
-                        values[k] = item[:, :count]
+            for groups in self._sent_together(self._encoder_passes(heard)):
+                lengths = [[heard[k] for k in group] for group in groups]
+                given = [self._inputs([batch[k].samples for k in g], own) for g, own in zip(groups, lengths)]
+                found = self._computed(given, [partial(self._encoded, samples=own) for own in lengths])
+                for group, items in zip(groups, found):
+                    for k, item in zip(group, items):
+                        values[k] = item[:, : self._frames(batch[k].num_samples)]
         return [self._made(value, audio) for value, audio in zip(values, batch)]
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
@@ -172,10 +177,18 @@ class NeuralCodec(PublishedCodec):
         """Frames of an item of so many samples: here the last one may be filled up."""
         return -(-num_samples // self._hop)
 
+    def _heard(self, num_samples: int) -> int:
+        """Samples of an item as its encoder hears it: here as many as it has."""
+        return num_samples
+
     def _sent_together(self, groups: Iterable[list[int]]) -> list[list[list[int]]]:
         """Passes whose inputs are sent together: all of them on a GPU, each by itself on a CPU, to hold less in memory."""
         passes = list(groups)
         return [[group] for group in passes] if self._device == "cpu" else [passes] if passes else []
+
+    def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:
+        """As `_search`, on a GPU in one of a few shapes: padding must not change an item's codes."""
+        return self._in_shape_of_waves(self._search, inputs[0], samples, self._hop)
 
     def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
         """As `_waves`, on a GPU in one of a few shapes: padding must not change an item's wave."""
@@ -194,27 +207,26 @@ class NeuralCodec(PublishedCodec):
         there = iter(sent([array for arrays in given for array in arrays], self._device))
         return fetched([run([*islice(there, len(arrays))]) for run, arrays in zip(runs, given, strict=True)])
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
+    def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
         """What one pass of the encoder is given: here the waves, with zeros after each item's end.
 
         Args:
-            samples: of each item, float32 `(1, samples)`.
-            frames: of each item.
+            waves: of each item, float32 `(1, samples)`.
+            samples: how many the encoder hears of each item.
         """
-        return (stack(samples, max(item.shape[1] for item in samples)),)
+        return (stack(waves, max(samples)),)
 
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+    def _search(self, waves: Any, samples: Sequence[int]) -> Any:
         """The encoder and the search, over one pass.
 
         Args:
-            inputs: what `_inputs` gave, on the device.
-            samples: number of them of each item.
-            frames: of each item.
+            waves: float32 tensor `(items, 1, samples of the longest item)`, zero after each item's end.
+            samples: how many the encoder hears of each item.
 
         Returns:
             A tensor of integers `(items, codebooks, frames of the longest item)`.
         """
-        return self._nearest(self._net.encoder(inputs[0], samples))
+        return self._nearest(self._net.encoder(waves, samples))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         """The lookup and the decoder, over one pass.
@@ -229,7 +241,7 @@ class NeuralCodec(PublishedCodec):
         return self._net.decoder(self._lookup(values), frames)
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        """Which items share a pass of the encoder, given their lengths in samples."""
+        """Which items share a pass of the encoder, given how many samples it hears of each."""
         return passes(lengths, self._device)
 
     def _decoder_passes(self, frames: Sequence[int]) -> Iterable[list[int]]:

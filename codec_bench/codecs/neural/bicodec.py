@@ -70,9 +70,8 @@ class BiCodec(PublishedCodec):
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, as the reference gives them for that item alone."""
-        from codec_bench.networks.bicodec import speech_features
-        from codec_bench.networks.ragged import ragged_lengths
         from codec_bench.networks.speech_encoder import padded
+        from codec_bench.networks.transfer import fetched
 
         for audio in batch:
             check_input(audio, self.info)
@@ -81,13 +80,20 @@ class BiCodec(PublishedCodec):
         with computing(self._device, "float32"):
             for group in passes([len(wave) for wave in waves], self._device):
                 stacked, lengths = padded([waves[k] for k in group], self._device)
-                features = speech_features(self._speech, stacked, lengths)
                 clips, _ = padded([reference_clip(waves[k]) for k in group], self._device)
-                frames = [_frames(length) for length in lengths]
-                said, speaker = self._net.encode(features, clips, ragged_lengths(frames, self._device))
-                for k, count, own, who in zip(group, frames, said.cpu().numpy(), speaker.cpu().numpy()):
-                    out[k] = _codes(own[None, :count], who[None], batch[k])
+                found = self._in_shape_of_waves(self._encoded, stacked, lengths, self._speech.step, [clips])
+                for k, length, own, who in zip(group, lengths, *fetched(found)):
+                    out[k] = _codes(own[None, : _frames(length)], who[None], batch[k])
         return out
+
+    def _encoded(self, waves: Any, clips: Any, lengths: Sequence[int]) -> Any:
+        """Both kinds of codes, of waves `(items, samples)` and clips of their speakers."""
+        from codec_bench.networks.bicodec import speech_features
+        from codec_bench.networks.ragged import each, ragged_lengths, uploaded
+
+        lengths = uploaded(lengths, self._device)
+        frames = ragged_lengths(each(lengths, lambda count: (count - _FIELD) // _HOP + 1), self._device)
+        return self._net.encode(speech_features(self._speech, waves, lengths), clips, frames)
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Audio of each item: what the reference decodes, then silence up to the item's length."""

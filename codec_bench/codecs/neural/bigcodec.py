@@ -13,10 +13,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, stack
+from codec_bench.codecs.neural.base import NeuralCodec
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 
 _RATE_HZ = 16000
@@ -36,6 +34,7 @@ class BigCodec(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    _hop = _HOP
     checkpoints = ("bigcodec",)
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
@@ -60,11 +59,11 @@ class BigCodec(NeuralCodec):
     def _frames(self, num_samples: int) -> int:
         return num_samples // _HOP + 1
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        return (stack(samples, _HOP * max(frames)),)
+    def _heard(self, num_samples: int) -> int:
+        return _HOP * self._frames(num_samples)
 
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        return self._nearest(self._encoder(inputs[0], [_HOP * count for count in frames]))
+    def _search(self, waves: Any, samples: Sequence[int]) -> Any:
+        return self._nearest(self._encoder(waves, samples))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._decoder(self._lookup(values), frames)

@@ -45,6 +45,7 @@ class ChatTtsDvae(NeuralCodec):
     """
 
     cardinality = _ENTRIES
+    _hop = 2 * _HOP
     checkpoints = ("chattts-dvae", "chattts-vocos")
     _codebooks = _CODEBOOKS
 
@@ -68,18 +69,15 @@ class ChatTtsDvae(NeuralCodec):
     def _frames(self, num_samples: int) -> int:
         return (1 + max(num_samples, _SHORTEST) // _HOP) // 2
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        return [np.pad(item[0], (0, max(0, _SHORTEST - item.shape[1]))) for item in samples]
+    def _heard(self, num_samples: int) -> int:
+        return max(num_samples, _SHORTEST)
 
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        import torch
+    def _search(self, waves: Any, samples: Sequence[int]) -> Any:
+        from codec_bench.networks.ragged import each, ragged_lengths, uploaded
 
-        from codec_bench.networks.ragged import ragged_lengths
-
-        mels = [self._net.log_mel(wave) for wave in inputs]
-        lengths = ragged_lengths([mel.shape[1] for mel in mels], self._device)
-        stacked = torch.nn.utils.rnn.pad_sequence([mel.T for mel in mels], batch_first=True).transpose(1, 2)
-        return self._net.encode(stacked, lengths)
+        samples = uploaded(samples, self._device)
+        frames = ragged_lengths(each(samples, lambda count: 1 + count // _HOP), self._device)
+        return self._net.encode(self._net.log_mels(waves, samples), frames)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         from codec_bench.networks.ragged import ragged_lengths

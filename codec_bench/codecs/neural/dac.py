@@ -13,14 +13,14 @@ What is not done
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, stack
+from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.types import Codes
@@ -87,9 +87,9 @@ class Dac(NeuralCodec):
         weights: str | None = None,
     ) -> None:
         info = self.describe(model, codebooks)  # before the weights are loaded: a wrong number is found at once
-        self._facts = _MODELS[model]
-        self._hop = self._facts.hop
-        self._codebooks = check_codebooks(info.name, codebooks, self._facts.codebooks)
+        facts = _MODELS[model]
+        self._hop = facts.hop
+        self._codebooks = check_codebooks(info.name, codebooks, facts.codebooks)
         self._install(info, device, *_load(model, weights))
 
     @classmethod
@@ -108,17 +108,14 @@ class Dac(NeuralCodec):
             causal=False,
         )
 
-    def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        return super()._encoder_passes([self._frames(count) for count in lengths])
+    def _heard(self, num_samples: int) -> int:
+        return self._frames(num_samples) * self._hop
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        lengths = np.asarray(frames) * self._facts.hop
-        return stack(samples, lengths.max()), lengths
-
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
+    def _search(self, waves: Any, samples: Sequence[int]) -> Any:
         from codec_bench.networks.dac import encode_waves
+        from codec_bench.networks.ragged import on_device
 
-        return self._nearest(encode_waves(self._net.encoder, *inputs))
+        return self._nearest(encode_waves(self._net.encoder, waves, on_device(samples, self._device)))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         from codec_bench.networks.dac import decode_latents

@@ -27,6 +27,7 @@ from codec_bench.codecs.neural.base import PublishedCodec, check_stream, equal_l
 from codec_bench.codecs.neural.noise import RANDOM, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends
+from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes
 
@@ -143,33 +144,34 @@ class Encodec(PublishedCodec):
         waves = [audio.samples for audio in batch]
         values: list[np.ndarray] = [np.empty(0)] * len(batch)
         lengths = [wave.shape[1] for wave in waves]
-        groups, stacks = _groups(lengths, short=_SHORT_FRAMES * _HOP), []
-        for group in groups:
-            longest = max(lengths[k] for k in group)
-            if longest > _SHORT_FRAMES * _HOP:
-                longest = _frames(longest) * _HOP
-            stacks.append(stack([waves[k] for k in group], longest))
-        there = sent(stacks, self._device)
-        found = [self._nearest(self._latents(own, [lengths[k] for k in g])) for g, own in zip(groups, there)]
+        groups = _groups(lengths, short=_SHORT_FRAMES * _HOP)
+        there = sent([stack([waves[k] for k in g], max(lengths[k] for k in g)) for g in groups], self._device)
+        found = [self._encoded(own, [lengths[k] for k in group]) for group, own in zip(groups, there)]
         for group, codes in zip(groups, fetched(found)):
             for k, item in zip(group, codes):
                 values[k] = item[:, : _frames(lengths[k])]
         return [self._codes(item, audio) for item, audio in zip(values, batch)]
 
-    def _latents(self, waves: Any, lengths: Sequence[int]) -> Any:
-        """The encoder over waves `(batch, channels, samples)`, each as if it ended at its own length."""
+    def _encoded(self, waves: Any, lengths: Sequence[int]) -> Any:
+        """Codes of waves `(items, channels, samples)`."""
+        if max(lengths) <= _SHORT_FRAMES * _HOP:  # such items are reflected at their end, so nothing may follow them
+            return self._nearest(self._net.encoder(waves))
+        return self._in_shape_of_waves(self._search, waves, lengths, _HOP)
+
+    def _search(self, waves: Any, lengths: Sequence[int]) -> Any:
+        """The encoder, over waves that each end at their own length, and the search."""
+        from torch.nn.functional import pad
+
         from codec_bench.networks.ragged import on_device
 
-        if len(set(lengths)) == 1 and lengths[0] == waves.shape[-1]:
-            return self._net.encoder(waves)
-        hidden, valid = waves, on_device(lengths, waves.device)
+        hidden, valid = pad(waves, (0, -waves.shape[-1] % _HOP)), on_device(lengths, waves.device)
         for layer in self._net.encoder.layers:
             stride = layer.conv.stride[0] if hasattr(layer, "conv") else 1
             if stride > 1:
                 hidden = reflect_ends(hidden, valid, stride)
                 valid = -(-valid // stride)
             hidden = layer(hidden)
-        return hidden
+        return self._nearest(hidden)
 
     def _decode_causal(self, codes: Sequence[Codes]) -> list[Audio]:
         from codec_bench.networks.transfer import fetched, sent
@@ -223,7 +225,7 @@ class Encodec(PublishedCodec):
         found, volumes = [], []
         for waves in sent([np.stack([pieces[k] for k in group]) for group in groups], self._device):
             volume = waves.mean(dim=1, keepdim=True).pow(2).mean(dim=2, keepdim=True).sqrt() + 1e-8
-            found.append(self._nearest(self._net.encoder(waves / volume)))
+            found.append(in_rows(lambda pieces: self._nearest(self._net.encoder(pieces)), [waves / volume]))
             volumes.append(volume.flatten())
         here = fetched([*found, *volumes])
         for group, codes, own in zip(groups, here, here[len(groups) :]):
@@ -262,12 +264,9 @@ class Encodec(PublishedCodec):
     def _chunks(self, values: Any, levels: Any) -> Any:
         """Waves of chunks of one length, `(chunks, codebooks, frames)`, at their scales `(chunks,)`."""
 
-        def forward(codes: Any, scales: Any, _: Any = None) -> Any:
-            return self._net.decoder(self._lookup(codes)) * scales[:, None, None]
-
-        if values.shape[-1] != _frames(_CHUNK):  # the end of an item, whose length comes rarely
-            return forward(values, levels)
-        return self._in_shape(forward, (), [1] * len(values), [values, levels])
+        return in_rows(
+            lambda codes, scales: self._net.decoder(self._lookup(codes)) * scales[:, None, None], [values, levels]
+        )
 
     def _codes(self, values: np.ndarray, audio: Audio, scales: np.ndarray | None = None) -> Codes:
         codes = one_stream(values, audio, self.info, _CARDINALITY)

@@ -158,8 +158,8 @@ class FunCodec(NeuralCodec):
 
         return Euclidean(net.codebooks)
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        return super()._inputs([item / _scale(item) for item in samples], frames)
+    def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
+        return super()._inputs([wave / _scale(wave) for wave in waves], samples)
 
     def _cut(self, wave: np.ndarray, item: Codes) -> np.ndarray:
         return super()._cut(wave, item) * np.float32(item.side["scale"])

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, equal_lengths, stack
+from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, equal_lengths
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
 
 _RATE_HZ, _CARDINALITY, _CODEBOOKS = 24000, 1024, 8
@@ -84,13 +85,16 @@ class HiggsAudioV2(NeuralCodec):
             return self._net.quantizer.decode(there)[0].T.float().cpu().numpy()
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        return equal_lengths([self._frames(count) for count in lengths])
+        return equal_lengths(lengths)
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        return (stack(samples, frames[0] * self._hop),)
+    def _heard(self, num_samples: int) -> int:
+        return self._frames(num_samples) * self._hop
 
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        quantizer, residual, codes = self._net.quantizer, self._latents(inputs[0]), []
+    def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:
+        return in_rows(self._codes, inputs)  # of no other length, since padding would change codes
+
+    def _codes(self, waves: Any) -> Any:
+        quantizer, residual, codes = self._net.quantizer, self._latents(waves), []
         for layer in quantizer.quantizers[: self._codebooks]:
             codes.append(layer.encode(residual))
             residual = residual - layer.decode(codes[-1])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs.neural.base import NeuralCodec, stack
+from codec_bench.codecs.neural.base import NeuralCodec
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Latents
 
@@ -34,11 +33,8 @@ class CausalLatents(NeuralCodec):
         if got != shape:
             raise UserError(f"{self.info.name}: latents are {got}; {item.num_samples} samples have {shape}")
 
-    def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        return super()._encoder_passes([self._frames(count) * self._hop for count in lengths])
-
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        return (stack(samples, max(frames) * self._hop),)
+    def _heard(self, num_samples: int) -> int:
+        return self._frames(num_samples) * self._hop
 
     def _read_quantiser(self, net: Any) -> Any:
         return None

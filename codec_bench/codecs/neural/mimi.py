@@ -11,11 +11,9 @@ Where padding could change a result, and what prevents it
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
 from codec_bench.codecs.neural.base import (
@@ -73,6 +71,7 @@ class Mimi(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    _hop = _FRAME
     checkpoints = ("mimi",)
 
     def __init__(
@@ -100,20 +99,17 @@ class Mimi(NeuralCodec):
             lookahead_s=0.0,
         )
 
-    def _frames(self, num_samples: int) -> int:
-        return _frames(num_samples)
+    def _heard(self, num_samples: int) -> int:
+        return _frames(num_samples) * _FRAME
 
-    def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        return super()._encoder_passes([_frames(count) for count in lengths])
+    def _search(self, waves: Any, samples: Sequence[int]) -> Any:
+        return self._nearest(self._latents(waves))
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        return (stack(samples, max(frames) * _FRAME),)
-
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        return self._nearest(self._latents(inputs[0]))
+    # Frame by frame nothing is filled up: the cache of the transformer has another shape in every step.
+    def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:
+        return self._search(inputs[0], samples) if self._stream else super()._encoded(inputs, samples)
 
     def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
-        # Frame by frame nothing is filled up: the cache of the transformer has another shape in every step.
         return self._waves(inputs[0], frames) if self._stream else super()._decoded(inputs, frames)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:

@@ -54,8 +54,8 @@ class PocketTts(CausalLatents):
             "pocket-tts", (_RATE_HZ,), frame_rate_hz=rate_hz, causal=True, lookahead_s=0.0, latents=_DIMENSIONS
         )  # fmt: skip
 
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        return self._net.encoder(inputs[0], use_streaming=False).latents
+    def _search(self, waves: Any, samples: Sequence[int]) -> Any:
+        return self._net.encoder(waves, use_streaming=False).latents
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.decoder(self._net.latent_proj(values)).audio_values

@@ -118,8 +118,7 @@ class Snac(PublishedCodec):
             for group in passes(lengths, self._device, slack=None):
                 mine = [lengths[k] for k in group]
                 (waves,) = sent([stack([batch[k].samples for k in group], max(mine))], self._device)
-                with self._batch.of(mine, self._device):
-                    levels = fetched(self._net.quantizer(self._net.encoder(waves))[1])
+                levels = fetched(self._in_shape_of_waves(self._encoded, waves, mine, self._block))
                 for row, k in enumerate(group):
                     counts = self._frames(batch[k].num_samples)
                     values[k] = [level[row, :count] for level, count in zip(levels, counts)]
@@ -152,6 +151,11 @@ class Snac(PublishedCodec):
                 for k, wave in zip(group, decoded):
                     waves[k] = wave[:, : codes[k].num_samples]
         return [Audio(wave, item.sample_rate_hz) for wave, item in zip(waves, codes)]
+
+    def _encoded(self, waves: Any, lengths: Sequence[int]) -> Any:
+        """Codes `(items, frames)` of each level, of waves `(items, 1, samples)`."""
+        with self._batch.of(lengths, self._device):
+            return self._net.quantizer(self._net.encoder(waves))[1]
 
     def _decoded(self, *given: Any) -> Any:
         """Waves `(items, 1, samples)` of the codes of each level, the noise of each block, and lengths in samples."""

@@ -56,8 +56,8 @@ class VibeVoice(CausalLatents):
     def _made(self, values: np.ndarray, audio: Audio) -> Latents:
         return replace(super()._made(values, audio), side={"factor": float(_factor(audio.samples))})
 
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        return self._net.encoder(inputs[0]).latents.transpose(1, 2)
+    def _search(self, waves: Any, samples: Sequence[int]) -> Any:
+        return self._net.encoder(waves).latents.transpose(1, 2)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.decoder(values).audio

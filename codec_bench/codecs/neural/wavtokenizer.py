@@ -74,8 +74,8 @@ class WavTokenizer(NeuralCodec):
 
         return Euclidean(net.embed[None])
 
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        return self._nearest(self._net.latents(inputs[0], samples))
+    def _search(self, waves: Any, samples: Sequence[int]) -> Any:
+        return self._nearest(self._net.latents(waves, samples))
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.waves(values[:, 0], frames)[:, None]

@@ -14,12 +14,11 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, stack
+from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
+from codec_bench.networks.ladder import in_rows
 
 _RATE_HZ = 16000
 _HOP = 320
@@ -101,13 +100,14 @@ class Xcodec(NeuralCodec):
         )
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        return equal_lengths([self._frames(count) for count in lengths])
+        return equal_lengths(lengths)
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        return (stack(samples, frames[0] * _HOP),)
+    def _heard(self, num_samples: int) -> int:
+        return self._frames(num_samples) * _HOP
 
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        return self._nearest(_latents(self._net, inputs[0]))
+    def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:
+        # Of no other length, since padding would change codes.
+        return in_rows(lambda waves: self._nearest(_latents(self._net, waves)), inputs)
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         from codec_bench.networks.dac import decode_latents

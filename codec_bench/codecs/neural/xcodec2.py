@@ -26,6 +26,7 @@ from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
 from codec_bench.errors import UserError
+from codec_bench.networks.ladder import in_rows
 
 _ENCODER_HZ = 16000
 _ENCODER_HOP = 320
@@ -115,41 +116,43 @@ class Xcodec2(NeuralCodec):
         )
 
     def _encoder_passes(self, lengths: Sequence[int]) -> Iterable[list[int]]:
-        return equal_lengths([self._frames(count) for count in lengths])
+        return equal_lengths(lengths)
 
     def _decoder_passes(self, frames: Sequence[int]) -> Iterable[list[int]]:
         return equal_lengths(frames)
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        heard = [self._heard(item, count) for item, count in zip(samples, frames)]
+    def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
+        heard = [self._at_encoders_rate(item, count) for item, count in zip(waves, samples)]
         made = self._features(heard, sampling_rate=_ENCODER_HZ, return_tensors="np")
         needed = [np.ascontiguousarray(made[name]) for name in ("input_values", "input_features")]
         # The network would have to wait for the device to see that a mask hides nothing.
         mask = np.ascontiguousarray(made["input_features_mask"])
         return needed if mask.all() else [*needed, mask]
 
-    def _search(self, inputs: Sequence[Any], samples: Sequence[int], frames: Sequence[int]) -> Any:
-        values, features, *mask = inputs
-        found = self._net.encode(values, features, input_features_mask=mask[0] if mask else None)
-        return found.audio_codes
+    def _encoded(self, inputs: Sequence[Any], samples: Sequence[int]) -> Any:
+        return in_rows(self._search, inputs)  # of no other length: padding would change codes
+
+    def _search(self, values: Any, features: Any, mask: Any = None) -> Any:
+        return self._net.encode(values, features, input_features_mask=mask).audio_codes
 
     def _decoded(self, inputs: Sequence[Any], frames: Sequence[int]) -> Any:
-        return self._waves(inputs[0], frames)  # in no other shape: padding would change a wave
-
-    def _waves(self, values: Any, frames: Sequence[int]) -> Any:
-        return self._net.decode(values).audio_values
+        return in_rows(lambda values: self._net.decode(values).audio_values, inputs)  # and so for waves
 
     def _frames(self, num_samples: int) -> int:
         if self._facts.rate_hz == _ENCODER_HZ:
             return num_samples // self._facts.hop + 1
         return -(-num_samples // self._facts.hop)
 
-    def _heard(self, samples: np.ndarray, frames: int) -> np.ndarray:
+    def _heard(self, num_samples: int) -> int:
+        return self._frames(num_samples) * self._facts.hop
+
+    def _at_encoders_rate(self, wave: np.ndarray, samples: int) -> np.ndarray:
         """The samples of one item at 16 kHz, as the feature extractor is given them."""
         if self._facts.rate_hz == _ENCODER_HZ:
-            return samples[0]
-        wave = resample(samples, self._facts.rate_hz, _ENCODER_HZ)[0, : frames * _ENCODER_HOP]
-        return np.pad(wave, (0, frames * _ENCODER_HOP - len(wave)))
+            return wave[0]
+        count = samples * _ENCODER_HZ // self._facts.rate_hz
+        heard = resample(wave, self._facts.rate_hz, _ENCODER_HZ)[0, :count]
+        return np.pad(heard, (0, count - len(heard)))
 
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result
-from codec_bench.features.recognisers.parakeet import EUROPEAN, spectrograms
+from codec_bench.features.recognisers.parakeet import EUROPEAN, masked, spectrograms
 from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import GREEDY, check_kind, parts_of
 from codec_bench.networks.precision import computing
@@ -79,13 +79,9 @@ class Canary(PiecewiseRecogniser):
         from codec_bench.networks.transfer import sent
 
         (prompts,) = sent([np.asarray([self._prompt(str(code)) for code in languages], np.int64)], self.device)
-        mels, own, _ = spectrograms(self._extractor, pieces, self.device)
+        mels, counts = spectrograms(self._extractor, pieces, self.device)
         with computing(self.device, self._precision):
-            made = self._net.generate(
-                input_features=mels, attention_mask=own, decoder_input_ids=prompts,
-                max_new_tokens=MAX_TOKENS, **GREEDY,
-                decoder_start_token_id=self._net.config.decoder_start_token_id,
-            )  # fmt: skip
+            made = masked(self._generated, mels, counts, [prompts])
         end = self._net.config.eos_token_id
         heard = []
         for tokens, code in zip(made[:, prompts.shape[1] :].tolist(), languages):
@@ -94,6 +90,13 @@ class Canary(PiecewiseRecogniser):
             fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
             heard.append(Heard(text, str(code), fault))
         return heard
+
+    def _generated(self, given: Mapping[str, Any], prompts: Any) -> Any:
+        """The tokens that follow the prompts, and these."""
+        return self._net.generate(
+            **given, decoder_input_ids=prompts, max_new_tokens=MAX_TOKENS, **GREEDY,
+            decoder_start_token_id=self._net.config.decoder_start_token_id,
+        )  # fmt: skip
 
     def _prompt(self, language: str) -> list[int]:
         """The tokens that tell the decoder what to write. They are equally many for all languages."""

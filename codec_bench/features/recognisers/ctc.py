@@ -17,6 +17,7 @@ import numpy as np
 from codec_bench.errors import WeightsError
 from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import config_of, parts_of
+from codec_bench.networks.ladder import in_shape
 from codec_bench.networks.precision import computing
 
 if TYPE_CHECKING:
@@ -106,21 +107,23 @@ class Ctc(PiecewiseRecogniser):
         Returns:
             float32 `(batch, frames, letters)` on the device, and the frames that are each signal's own.
         """
-        import torch
+        from codec_bench.networks.speech_encoder import padded
 
-        from codec_bench.networks.transfer import sent
-
-        lengths = [signal.size for signal in signals]
-        padded = np.zeros((len(signals), max(lengths)), np.float32)
-        for place, signal in enumerate(signals):
-            padded[place, : signal.size] = normalised(signal) if self._normalises else signal
-        kernel, stride = self._convolutions[0]
-        waves, sizes = sent([padded, np.asarray(lengths, np.int64)], self.device)
+        waves, lengths = padded([normalised(one) if self._normalises else one for one in signals], self.device)
         with computing(self.device, self._precision):
-            self._first_frames = (sizes - kernel) // stride + 1
-            mask = torch.arange(padded.shape[1], device=self.device) < sizes[:, None]
-            logits = self._net(waves, attention_mask=mask.long()).logits
+            logits = in_shape(self._masked, [waves], lengths, steps_per_s=RATE_HZ)
         return logits.float(), [self.frames(length) for length in lengths]
+
+    def _masked(self, waves: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
+        """The logits of padded waves `(batch, samples)`."""
+        from codec_bench.networks.ragged import inside, on_device, uploaded
+
+        kernel, stride = self._convolutions[0]
+        sizes = uploaded(lengths, self.device)
+        self._first_frames = (on_device(sizes, self.device) - kernel) // stride + 1
+        mask = inside(sizes, waves.shape[1], self.device)
+        logits: torch.Tensor = self._net(waves, attention_mask=mask.long()).logits
+        return logits
 
     def hear(self, pieces: Sequence[np.ndarray], languages: Sequence[str | None]) -> list[Heard]:
         """The letters of each piece."""

@@ -8,7 +8,7 @@ Where padding would change results, and what is done about it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -50,6 +50,8 @@ CHECKPOINTS = {
 """The recognisers. Their weights have the same names in the catalogue."""
 ASKED_EVERY = 16
 """After how many steps of a transducer the host asks whether all items have ended."""
+FRAMES_PER_S, FRAMES_UNIT = 100, 8
+"""Of a spectrogram, and how many of them are one of the encoder's."""
 CLASSES = {"parakeet_ctc": "ParakeetForCTC", "parakeet_tdt": "ParakeetForTDT"}
 
 
@@ -124,10 +126,12 @@ class Parakeet(PiecewiseRecogniser):
         Returns:
             float32 `(batch, frames, tokens)` on the device, and the frames that are each piece's own.
         """
-        mels, own, counts = spectrograms(self._extractor, pieces, self.device)
+        import torch
+
+        mels, counts = spectrograms(self._extractor, pieces, self.device)
         with computing(self.device, self._precision):
-            logits = self._net(input_features=mels, attention_mask=own).logits
-        return logits.float(), _subsampled(self._net, counts)
+            logits = masked(lambda given: self._net(**given).logits, mels, counts)
+        return logits.float(), _subsampled(self._net, torch.tensor(counts)).tolist()
 
     def _hear_frames(self, pieces: Sequence[np.ndarray]) -> list[Heard]:
         logits, frames = self.logits(pieces)
@@ -140,14 +144,16 @@ class Parakeet(PiecewiseRecogniser):
     def _transduce(self, pieces: Sequence[np.ndarray]) -> list[Heard]:
         import torch
 
-        from codec_bench.networks.transfer import sent
+        def written(given: Mapping[str, torch.Tensor]) -> torch.Tensor:
+            encoded = self._net.get_audio_features(**given).pooler_output
+            frames = _subsampled(self._net, given["attention_mask"].sum(1))
+            tokens, gone = transduced(self._net, encoded, frames)
+            return torch.cat([tokens, gone[:, None]], 1)
 
-        mels, own, counts = spectrograms(self._extractor, pieces, self.device)
-        frames = _subsampled(self._net, counts)
+        mels, counts = spectrograms(self._extractor, pieces, self.device)
         with computing(self.device, self._precision):
-            encoded = self._net.get_audio_features(input_features=mels, attention_mask=own).pooler_output
-            written, gone = transduced(self._net, encoded, sent([np.asarray(frames, np.int64)], self.device)[0])
-        found = torch.cat([written, gone[:, None]], 1).cpu().tolist()
+            found = masked(written, mels, counts).cpu().tolist()
+        frames = _subsampled(self._net, torch.tensor(counts)).tolist()
         skipped = {self._net.config.blank_token_id, self._net.config.pad_token_id}
         heard = []
         for (*tokens, reached), count in zip(found, frames):
@@ -208,16 +214,14 @@ def _told(decoder: Any, token: torch.Tensor, states: Any) -> tuple[torch.Tensor,
     return decoder.decoder_projector(outputs)[:, 0], moved
 
 
-def spectrograms(
-    extractor: Any, pieces: Sequence[np.ndarray], device: str
-) -> tuple[torch.Tensor, torch.Tensor, list[int]]:
+def spectrograms(extractor: Any, pieces: Sequence[np.ndarray], device: str) -> tuple[torch.Tensor, list[int]]:
     """Log-mel spectrograms, each of its piece alone.
 
     Args:
         extractor: transformers' front end. pieces: float32 `(samples,)`. device: where they are put.
 
     Returns:
-        Float32 `(batch, frames, bands)`, which frames are a piece's own, and how many these are.
+        Float32 `(batch, bands, frames)`, and how many frames are each piece's own.
     """
     import torch
 
@@ -228,14 +232,31 @@ def spectrograms(
         made = extractor(piece, sampling_rate=RATE_HZ, return_tensors="pt")
         mels.append(made["input_features"][0])
         counts.append(int(made["attention_mask"].sum()))
-    batch = torch.nn.utils.rnn.pad_sequence(mels, batch_first=True)
-    own = torch.arange(batch.shape[1]) < torch.tensor(counts)[:, None]
-    mels_there, own_there = sent([batch.numpy(), own.numpy()], device)
-    return mels_there, own_there, counts
+    (there,) = sent([torch.nn.utils.rnn.pad_sequence(mels, batch_first=True).numpy()], device)
+    return there.transpose(1, 2), counts
 
 
-def _subsampled(net: Any, counts: Sequence[int]) -> list[int]:
-    """How many frames an encoder makes of spectrograms of so many frames."""
-    import torch
+def masked(
+    forward: Callable[..., Any], mels: torch.Tensor, counts: Sequence[int], still: Sequence[torch.Tensor] = ()
+) -> Any:
+    """What a network gives for spectrograms, on a GPU in one of a few shapes.
 
-    return [int(count) for count in net._get_subsampling_output_length(torch.tensor(counts))]
+    Args:
+        forward: is given the network's arguments for the spectrograms and their mask, and then each of `still`.
+        mels, counts: as `spectrograms` gives them. still: further tensors with a row for each piece.
+    """
+    from codec_bench.networks.ladder import in_shape
+    from codec_bench.networks.ragged import inside
+
+    def run(mels: torch.Tensor, *rest: Any) -> Any:
+        *others, own = rest
+        mask = inside(own, mels.shape[2], mels.device)
+        return forward({"input_features": mels.transpose(1, 2).contiguous(), "attention_mask": mask}, *others)
+
+    return in_shape(run, [mels], counts, still, steps_per_s=FRAMES_PER_S, unit=FRAMES_UNIT)
+
+
+def _subsampled(net: Any, counts: torch.Tensor) -> torch.Tensor:
+    """How many frames an encoder makes of spectrograms of so many frames, int64."""
+    frames: torch.Tensor = net._get_subsampling_output_length(counts).long()
+    return frames

@@ -12,6 +12,7 @@ from codec_bench.audio.passes import passes
 from codec_bench.errors import UserError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.recognisers import funasr
+from codec_bench.networks.ladder import in_shape
 from codec_bench.networks.precision import computing, parse_precision, suffix
 
 NAME = "sensevoice-small"
@@ -24,6 +25,7 @@ ALLOWED = {
 EVENT_AND_EMOTION = (1, 2)
 """The rows of the model's prompt table that ask for the sound event and the emotion."""
 NO_NUMERALS = "woitn"
+FRAMES_PER_S = 100 / 6
 LANGUAGES = ("zh", "en", "yue", "ja", "ko", "nospeech")
 EMOTIONS = ("HAPPY", "SAD", "ANGRY", "NEUTRAL", "FEARFUL", "DISGUSTED", "SURPRISED", "EMO_UNKNOWN")
 EVENTS = (
@@ -131,9 +133,21 @@ class SenseVoice(funasr.FunasrFeature):
             with torch.autocast(torch.device(self.device).type, enabled=False):
                 features, lengths = front(signals)
                 prompts = net.embed(sent([np.asarray(rows, np.int64)], self.device)[0])
-            lengths = lengths + prompts.shape[1]
-            encoded, _ = net.encoder(torch.cat([prompts, features], dim=1), sent([lengths.numpy()], self.device)[0])
-            return net.ctc.log_softmax(encoded).float(), lengths
+            logits = in_shape(
+                self._encoded, [features.transpose(1, 2)], lengths.tolist(), [prompts], steps_per_s=FRAMES_PER_S
+            )
+            return logits, lengths + prompts.shape[1]
+
+    def _encoded(self, features: Any, prompts: Any, lengths: Sequence[int]) -> Any:
+        """Log-probabilities of the frames of prompts and of features `(signals, coefficients, frames)`."""
+        import torch
+
+        from codec_bench.networks.ragged import on_device
+
+        net = self._loaded().net
+        frames = on_device(lengths, self.device) + prompts.shape[1]
+        encoded, _ = net.encoder(torch.cat([prompts, features.transpose(1, 2)], dim=1), frames)
+        return net.ctc.log_softmax(encoded).float()
 
     def _result(self, tokens: Sequence[int]) -> Result:
         text = self._loaded().tokenizer.decode(list(tokens))

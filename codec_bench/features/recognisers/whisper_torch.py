@@ -26,6 +26,7 @@ from codec_bench.features.recognisers.whisper_network import (
     most_tokens,
     refuse_if_too_large,
 )
+from codec_bench.networks.ladder import in_rows
 
 if TYPE_CHECKING:
     import torch
@@ -76,7 +77,9 @@ class TorchWhisper(WhisperNetwork):
     def encode(self, batches: Iterable[torch.Tensor]) -> torch.Tensor:
         """The encoder's output `(windows, 1500, width)`, on the model's device."""
         encoder = self._net.get_encoder()
-        return joined_batches(encoder(batch.to(self._net.dtype)).last_hidden_state for batch in batches)
+        return joined_batches(
+            in_rows(lambda mels: encoder(mels).last_hidden_state, [batch.to(self._net.dtype)]) for batch in batches
+        )
 
     def computes(self) -> bool:
         """Whether the encoder's output for a silent window is numbers."""

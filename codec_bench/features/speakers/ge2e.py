@@ -13,6 +13,7 @@ import numpy as np
 
 from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.networks.ladder import in_rows
 from codec_bench.weights.state import check_archive
 
 if TYPE_CHECKING:
@@ -116,9 +117,10 @@ class Ge2e(Feature):
         net = self._loaded()
         parts = []
         for first in range(0, len(mels), PARTIALS_AT_ONCE):
-            batch = torch.stack(mels[first : first + PARTIALS_AT_ONCE])
-            _, (hidden, _) = net["lstm"](batch)
-            raw = torch.relu(net["linear"](hidden[-1]))
+            raw = in_rows(
+                lambda batch: torch.relu(net["linear"](net["lstm"](batch)[1][0][-1])),
+                [torch.stack(mels[first : first + PARTIALS_AT_ONCE])],
+            )
             parts.append(raw / torch.linalg.vector_norm(raw, dim=1, keepdim=True))
         return torch.cat(parts).cpu().numpy() if parts else np.zeros((0, HIDDEN), np.float32)
 

@@ -1,0 +1,111 @@
+"""The batches that the real scheduler makes, on a GPU that is not there: shapes level off at those of the ladder."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import deterministic_weights
+import device_sim
+import numpy as np
+import pytest
+import tiny_speech
+from pretended import pretended
+
+from codec_bench import memory
+from codec_bench.codecs import load_codec
+from codec_bench.engine.arena import Arena
+from codec_bench.features import load_feature
+from codec_bench.networks import ladder
+from codec_bench.types import Audio
+
+RATE_HZ = 16_000
+BATCHES = 100
+SMALLER = 32
+"""By what factor sounds are shorter here than the scheduler takes them to be, and the lengths of the ladder with them."""
+
+
+@pytest.fixture(scope="module")
+def batches():
+    """The lengths in seconds of the first hundred batches of a stage in a simulated run."""
+    made = []
+    longest = np.zeros(60 * 16_000, np.float32)
+    outcome = device_sim.VirtualPool._outcome
+
+    def noted(pool, worker, batch, payload):
+        if batch.key.endswith(":Speaker"):
+            made.append([work.length_s for work in batch.works])
+        return outcome(pool, worker, batch, payload)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Arena, "view", lambda _, region: longest[: math.prod(region.shape)].reshape(region.shape))
+        patch.setattr(device_sim.VirtualPool, "_outcome", noted)
+        patch.setattr("codec_bench.engine.batch.GPU_BATCH_S", 0.0)  # they are not doubled, and so are more
+        device_sim.simulate(device_sim.Run(700, "half"))
+    assert len(made) >= BATCHES and sum(map(len, made)) == 1400
+    return made[:BATCHES]
+
+
+@pytest.fixture
+def there(monkeypatch):
+    """The pretended device, while a test runs."""
+    monkeypatch.setattr(memory, "_shares", {})
+    with pretended() as seen:
+        yield seen
+
+
+@pytest.fixture(autouse=True)
+def _smaller(monkeypatch):
+    monkeypatch.setattr(ladder, "_UNIT_S", ladder._UNIT_S / SMALLER)
+
+
+@cache
+def sound(samples):
+    return np.random.default_rng(samples).normal(0, 0.1, samples).astype(np.float32)
+
+
+def similarity(folder):
+    state = deterministic_weights.stand_in(tiny_speech.SmallWavlmSv._architecture(None))
+    feature = tiny_speech.SmallWavlmSv("cuda:0", tiny_speech.published(state, folder / "wavlm_large_finetune.pth"))
+    return lambda lengths: feature.compute([*map(sound, lengths)])
+
+
+def letters(folder):
+    weights = str(tiny_speech.write_ctc(folder, "hubert", "layer", True))
+    feature = load_feature("hubert-large-ls960", device="cuda:0", weights=weights)
+    return lambda lengths: feature.compute([*map(sound, lengths)])
+
+
+def codes(_):
+    codec = load_codec("wavtokenizer-75", device="cuda:0", weights="random")
+    return lambda lengths: codec.encode([Audio(sound(length)[None], RATE_HZ) for length in lengths])
+
+
+def shapes_of(batches, compute, there):
+    """By the shape of a batch, what reaches attention, convolutions and products. Each batch of a shape must reach the same."""
+    seen = {}
+    for batch in batches:
+        lengths = [round(length / SMALLER * RATE_HZ) for length in batch]
+        there.forget()
+        compute(lengths)
+        shape = ladder.rung_s(max(lengths) / RATE_HZ), ladder.rows_of(len(lengths))
+        assert seen.setdefault(shape, set(there.shapes)) == set(there.shapes), f"another batch of {shape} had others"
+    return seen
+
+
+@pytest.mark.parametrize("stage", [similarity, letters, codes])
+def test_of_a_hundred_batches_those_of_one_shape_of_the_ladder_reach_the_same_shapes(stage, batches, tmp_path, there):
+    compute = stage(tmp_path)
+    compute([RATE_HZ])  # tables that are made once
+    seen = shapes_of(batches, compute, there)
+    assert len(seen) <= 30 and len({*map(tuple, batches)}) == BATCHES
+    assert len(set.union(*seen.values())) <= sum(map(len, seen.values())) <= 30 * max(map(len, seen.values()))
+
+
+def test_a_pass_that_is_not_filled_up_is_found(batches, tmp_path, there, monkeypatch):
+    def in_shape(forward, moving, lengths, still=(), **more):  # the fault: every batch has a shape of its own
+        return forward(*moving, *still, lengths)
+
+    monkeypatch.setattr("codec_bench.features.encoded.in_shape", in_shape)
+    with pytest.raises(AssertionError, match="another batch of"):
+        shapes_of(batches, similarity(tmp_path), there)
