@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ct2_whisper
+import numpy as np
 import pytest
 
 from codec_bench.audio.resample import prepare
@@ -52,11 +53,9 @@ def test_it_hears_what_was_said_and_as_faster_whisper(spoken, speech_set):
     assert errors <= 0.25 * words  # PocketSphinx makes twice as many
 
 
-def test_torch_writes_the_same_tokens_alone_and_in_a_batch(spoken, speech_set, tmp_path):
-    signals = [prepare(audio, 16_000) for row, audio in spoken if row.get("language", "").startswith("en")]
-    signals = signals[:4] if speech_set == "embedded" else signals
+def assert_torch_writes_the_same(signals, folder):
     converted = load_feature("whisper-tiny.en")
-    folder = ct2_whisper.write_transformers(converted._folder, tmp_path / "tiny.en")
+    folder = ct2_whisper.write_transformers(converted._folder, folder / "tiny.en")
     in_torch = load_feature("whisper-tiny.en@torch", weights=str(folder))
     expected = converted.compute(signals)
     for results in (in_torch.compute(signals), [in_torch.compute([signal])[0] for signal in signals]):
@@ -65,3 +64,21 @@ def test_torch_writes_the_same_tokens_alone_and_in_a_batch(spoken, speech_set, t
             assert found["transcript"] == theirs["transcript"]
             assert found["avg_logprob"] == pytest.approx(theirs["avg_logprob"], abs=1e-4)
             assert found["no_speech_prob"] == pytest.approx(theirs["no_speech_prob"], rel=1e-3, abs=1e-9)
+
+
+def test_torch_writes_the_same_tokens_alone_and_in_a_batch(spoken, speech_set, tmp_path):
+    signals = [prepare(audio, 16_000) for row, audio in spoken if row.get("language", "").startswith("en")]
+    assert_torch_writes_the_same(signals[:4] if speech_set == "embedded" else signals, tmp_path)
+
+
+@pytest.mark.long
+def test_of_every_recording_and_of_noisy_ones_torch_writes_the_same_tokens(spoken, tmp_path):
+    """All recordings, of every language, and 120 that noise of the same power, or down to a hundredth of it, was added to."""
+    signals = [prepare(audio, 16_000) for _, audio in spoken]
+    sounding = [signal for signal in signals if signal.any()]
+    for place in range(120):
+        signal = sounding[place % len(sounding)][: 10 * 16_000]
+        power = np.mean(np.square(signal)) * 10 ** -(place % 5 / 2)
+        noise = np.random.default_rng(place).normal(0, np.sqrt(power), signal.size)
+        signals.append((signal + noise).astype(np.float32))
+    assert_torch_writes_the_same(signals, tmp_path)
