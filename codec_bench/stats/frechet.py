@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from codec_bench.stats.blocks import BLOCKS, FEWEST_ITEMS, SetValue, at_infinity, block_of, left_out
 from codec_bench.stats.intervals import LEVEL, Interval
@@ -153,6 +152,8 @@ class FrechetSums:
 
 def threads_for(dimensions: int) -> AbstractContextManager[Any]:
     """The threads on which distances of so many dimensions are computed, while the context lasts."""
+    from threadpoolctl import threadpool_limits
+
     # Small matrices gain nothing from several threads, which wait for each other wherever other processes use the cores.
     return threadpool_limits(1, user_api="blas") if dimensions <= ONE_THREAD else nullcontext()
 

@@ -334,8 +334,9 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
     within_limits(**other)
     assert_same(found, expected, TOLERANCES.get(name, TOLERANCE))
     if name not in OF_LENGTHS:
-        others = signals if name == "dnsmos" else [*signals, signals[2]]  # whose windows are twice as many shapes
-        feature.compute([signal[:-40] for signal in others])
+        others = [signal[:-40] if len(signal) > 6000 else signal for signal in (*signals, signals[2])]
+        # How many windows DNSMOS repeats a short signal to follows from its length.
+        feature.compute(signals[::-1] if name == "dnsmos" else others)
         assert set(there.shapes) == shapes
 
 
