@@ -22,7 +22,7 @@ from codec_bench.types import Latents
 SECONDS = (0.1, 0.16, 0.1, 0.13, 0.16)
 OTHERS = (0.14, 0.15, 0.09, 0.12, 0.11, 0.15)
 """As many items and as long ones as fill a batch to the same shape."""
-OF_LENGTHS = ("encodec-48khz", "xcodec", "neucodec")
+OF_LENGTHS = ("encodec-48khz", "higgs-audio-v2", "neucodec", "xcodec")
 """Codecs with encoders that take items of one exact length only. Each length is a shape."""
 WAVE = 1e-4  # of the largest sample
 

@@ -50,8 +50,8 @@ class VibeVoice(CausalLatents):
             "vibevoice", (_RATE_HZ,), frame_rate_hz=_RATE_HZ / cls._hop, causal=False, latents=_DIMENSIONS
         )  # fmt: skip
 
-    def _inputs(self, samples: Sequence[np.ndarray], frames: Sequence[int]) -> Sequence[np.ndarray]:
-        return super()._inputs([item * _factor(item) for item in samples], frames)
+    def _inputs(self, waves: Sequence[np.ndarray], samples: Sequence[int]) -> Sequence[np.ndarray]:
+        return super()._inputs([wave * _factor(wave) for wave in waves], samples)
 
     def _made(self, values: np.ndarray, audio: Audio) -> Latents:
         return replace(super()._made(values, audio), side={"factor": float(_factor(audio.samples))})
