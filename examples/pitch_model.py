@@ -35,6 +35,8 @@ class PitchModel(Model):
 
     async def ask(self, request):
         """One answer."""
-        sound = [part for part in request.messages[-1].content if not isinstance(part, str)][-1]
-        audio, _ = sound.signal(16000)
+        sounds = [part for part in request.messages[-1].content if not isinstance(part, str)]
+        if not sounds:
+            return Response(text="Mostly it is a man.")
+        audio, _ = sounds[-1].signal(16000)
         return Response(text=answer(audio.samples[0], 16000))

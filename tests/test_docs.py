@@ -205,7 +205,19 @@ def test_the_tutorial_of_a_model_that_answers_prints_what_comes_out(tmp_path, mo
         f" voice       pitch   accuracy[label] (primary)   {entry['value']:.3f}   {low:.3f} to {high:.3f}   {entry['n']}"
         f"        {entry['failed']}               {entry['counting_failures']['value']:.3f}\n"
     )
-    assert line in (ROOT / "docs" / "tutorials" / "audio_model.md").read_text("utf-8")
+    tutorial = (ROOT / "docs" / "tutorials" / "audio_model.md").read_text("utf-8")
+    assert line in tutorial
+    shutil.copy("voice/rows.jsonl", "telling/rows.jsonl")
+    models = ["./telling_models.py:Brief", "./telling_models.py:Wordy"]
+    told = run_benchmark(
+        benchmark="./telling", model=models, baseline=models[0], judge="./long_judge.py:LongJudge", out="runs/telling"
+    )
+    entry = told.runs["telling", "wordy"].summary()["systems"]["wordy"]["metrics"]["rating[pair-answers]"]
+    low, high = entry["ci95"]
+    assert (
+        f" telling     wordy   rating[pair-answers] (primary)    {entry['value']:.2f}   {low:.2f} to {high:.2f}*   32 "
+        in tutorial
+    )
 
 
 def test_every_family_has_a_page():
