@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -123,6 +123,7 @@ def reconstruct_given(codec: Any, given: Given) -> CodedBatch:
     """Encodes and decodes a batch that is ready; raises as `reconstruct`."""
     start = perf_counter()
     codes = encode(codec, given.pieces)
+    bits = [item.bits for item in codes]  # before the decoder has them, which may write into them
     middle = perf_counter()
     decoded = decode(codec, codes, given.pieces)
     end = perf_counter()
@@ -130,10 +131,9 @@ def reconstruct_given(codec: Any, given: Given) -> CodedBatch:
     for index, audio in enumerate(given.batch):
         mine = [k for k, owner in enumerate(given.owners) if owner == index]
         estimate = join_channels([decoded[k] for k in mine], audio.channels)
-        sent = [codes[k] for k in mine]
-        latents = next((item for item in sent if isinstance(item, Latents)), None)
-        bits = None if latents else sum(item.bits for item in sent if isinstance(item, Codes))
-        items.append(Coded(estimate, bits, latents.no_bits if latents else None))
+        latents = next((item for item in (codes[k] for k in mine) if isinstance(item, Latents)), None)
+        sent = None if latents else sum(bits[k] or 0.0 for k in mine)
+        items.append(Coded(estimate, sent, latents.no_bits if latents else None))
     return CodedBatch(items, middle - start, end - middle)
 
 
@@ -163,9 +163,17 @@ def decode(codec: Any, codes: Sequence[Sent], pieces: Sequence[Audio]) -> list[A
 
 
 def recode(codec: Any, pieces: Sequence[Audio]) -> tuple[list[Sent], list[Audio]]:
-    """The codes of a batch, and the audio that they decode to."""
+    """The codes of a batch, as the decoder was given them, and the audio that they decode to."""
     codes = encode(codec, pieces)
-    return codes, decode(codec, codes, pieces)
+    sent = [_copied(item) for item in codes]
+    return sent, decode(codec, codes, pieces)
+
+
+def _copied(item: Sent) -> Sent:
+    """Codes or latents with arrays of their own, since a decoder may write into those that it is given."""
+    if isinstance(item, Latents):
+        return replace(item, values=np.array(item.values))
+    return replace(item, streams=tuple(replace(stream, values=np.array(stream.values)) for stream in item.streams))
 
 
 def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:

@@ -120,8 +120,9 @@ def test_the_cheap_form_sees_it_too(name, clips):
     assert checks([*found, elsewhere(f"{WRONG}:{name}", parcel)]) == NAMED[name][1]
 
 
-def test_a_right_codec_has_no_finding(clips):
-    found = in_full(f"{WRONG}:Right")
+@pytest.mark.parametrize("name", ["Right", "UsesUpCodes"])
+def test_a_right_codec_has_no_finding(name):
+    found = in_full(f"{WRONG}:{name}")
     assert not checks(found) and {f["check"] for f in found if f["state"] == "ok"} == {
         "polarity", "hidden delay", "clipping", "silence", "level", "constant", "bitrate label", "length", "every rate",
         "last frame", "causal label", "file", "digital silence", "input", "repeatable", "batch", CHECK,
