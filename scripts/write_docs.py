@@ -41,6 +41,7 @@ from codec_bench.models.endpoints.accounts import PARTS
 from codec_bench.registry import Spec, load_attribute
 from codec_bench.report.result_columns import CSV_COLUMNS, SYSTEM_COLUMNS
 from codec_bench.store.rows import TABLE_COLUMNS
+from codec_bench.text.rules import get_rule
 
 DOCS = Path(__file__).parents[1] / "docs"
 WRITTEN = "<!-- Written by scripts/write_docs.py from the registries. Do not edit: run the script. -->\n"
@@ -80,6 +81,7 @@ def pages() -> dict[Path, str]:
     found[DOCS / "export.md"] = marked("export.md", **tables)
     beside = [(code(column.name), ", ".join(column.places), column.means) for column in SYSTEM_COLUMNS]
     found[DOCS / "report.md"] = marked("report.md", beside=table(("column", "stands in", "what it holds"), beside))
+    found[DOCS / "metrics" / "text_rules.md"] = marked("metrics/text_rules.md", signs=signs_table())
     found.update(family_pages())
     return found
 
@@ -534,6 +536,32 @@ def benchmarks_page() -> str:
             table(("name", "what it does"), steps),
         ]
     )
+
+
+SIGNS = (
+    ("Arabic vowel signs", "ar", "مُحَمَّد"), ("Arabic tatweel", "ar", "محـــمد"), ("danda", "hi", "राम। श्याम॥"),
+    ("Devanagari digits", "hi", "कमरा ७"), ("Thai digits", "th", "ห้อง ๗"), ("full-width letters", "ja", "ＡＢＣ駅"),
+    ("full-width letters among English", "en", "Ｗｉｎｄｏｗｓ eleven"), ("emoji", "en", "well done 👍🏽"), ("joined emoji", "en", "the 👩‍👩‍👧 came"),
+    ("a tag in square brackets", "en", "[laughs] well"), ("a tag in angle brackets", "en", "<happy>well</happy>"),
+    ("a tag in round brackets", "en", "(sighs) well"), ("a tag in round brackets", "zh", "(叹气) 好"), ("an accent", "en", "a naïve café"),
+    ("a mark of direction", "he", "שלום\u200f עולם"),
+)  # fmt: skip
+"""What people meet in texts: what it is, the language, and a text with it."""
+SHOWN_RULES = ("by-language", "whisper-en", "whisper-basic", "official/ultraeval-audio/wer", "untagged/by-language")
+
+
+def signs_table() -> str:
+    """What each of some rules leaves of texts with signs that are not said."""
+    rows = []
+    for what, language, text in SIGNS:
+        left = []
+        for name in SHOWN_RULES:
+            (compared,) = get_rule(name).compare(reference=[text], estimate=[""], language=[language])
+            unknown = compared.note.startswith("the rule knows")
+            shown = compared.reference.replace("\u200d", "[U+200D]").replace("\u200f", "[U+200F]")
+            left.append("not its language" if unknown else code(shown) or "nothing")
+        rows.append((what, language, code(text), *left))
+    return table(("what", "language", "text", *map(code, SHOWN_RULES)), rows)
 
 
 def model_cards_page() -> str:

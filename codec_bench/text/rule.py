@@ -15,6 +15,7 @@ from codec_bench.errors import MissingExtra, UserError
 from codec_bench.text.error_rate import ErrorRate, Unit, error_rates
 from codec_bench.text.language import base_language, script_language
 from codec_bench.text.normalise import get_normaliser
+from codec_bench.text.tags import REMOVED, SAID, without_tags
 
 EMPTY_REFERENCE = "nothing is left of the reference after normalisation"
 HALLUCINATED = "words heard where the reference has none"
@@ -33,6 +34,8 @@ class Compared:
         weight: the weight of the pair in the corpus value, for rules whose `aggregate` is `weighted`; else the length of
             the reference.
         note: why there is no value, or what is special about the pair.
+        tags: the flag about tags in the reference (`codec_bench.text.tags`); empty if it has none, or none that counts.
+        tag_count: how many tags the reference has, if the flag is set.
     """
 
     reference: str
@@ -42,12 +45,16 @@ class Compared:
     value: float | None
     weight: float = 0.0
     note: str = ""
+    tags: str = ""
+    tag_count: int = 0
 
     @property
     def detail(self) -> dict[str, Any]:
         """The counts and both texts as they were compared, for `Score.detail`."""
         counts = self.counts
+        tagged = {"tags": self.tag_count, "flag": self.tags} if self.tags else {}
         return {
+            **tagged,
             "hits": counts.hits,
             "substitutions": counts.substitutions,
             "deletions": counts.deletions,
@@ -101,6 +108,7 @@ class Rule:
         fixed: whether the rule fixes the unit, as every published rule does.
         two_references: whether a second, spoken form of the reference is compared too, and the better value is taken.
         packages: by base code, the packages on which its results depend.
+        untags: whether tags are taken out of both texts before.
     """
 
     name: str
@@ -113,6 +121,7 @@ class Rule:
     fixed: bool = False
     two_references: bool = False
     packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    untags: bool = False
 
     @property
     def languages(self) -> tuple[str, ...]:
@@ -261,7 +270,10 @@ class Rule:
                 )
             counted = unit or recipe.unit
             try:
+                if self.untags:
+                    reference, estimate = without_tags(reference)[0], without_tags(estimate)[0]
                 texts = (_apply(recipe.steps("reference"), reference), _apply(recipe.steps("estimate"), estimate))
+                tagged = self._tagged(recipe, references[place], texts[0])
             except UserError:
                 raise
             except Exception as error:  # any text may come in, and the libraries of some steps may fail on it
@@ -269,7 +281,7 @@ class Rule:
                 results[place] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
                 continue
             by_unit.setdefault(counted, []).append(place)
-            results[place] = Compared(*texts, counted, ErrorRate.zero(), None)
+            results[place] = Compared(*texts, counted, ErrorRate.zero(), None, tags=tagged[0], tag_count=tagged[1])
         for counted, places in by_unit.items():
             counts = error_rates(
                 reference=[results[place].reference for place in places],
@@ -280,6 +292,15 @@ class Rule:
             for place, count in zip(places, counts):
                 results[place] = self._valued(replace(results[place], counts=count))
         return [results[place] for place in range(len(references))]
+
+    def _tagged(self, recipe: Recipe, reference: str, compared: str) -> tuple[str, int]:
+        """The flag about tags in a reference and their number; nothing if it has none or the rule itself drops them."""
+        bare, count = without_tags(reference)
+        if not count:
+            return "", 0
+        if self.untags:
+            return REMOVED, count
+        return (SAID, count) if _apply(recipe.steps("reference"), bare) != compared else ("", 0)
 
     def _valued(self, compared: Compared) -> Compared:
         weight = compared.counts.reference_length

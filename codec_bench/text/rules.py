@@ -10,6 +10,7 @@ The project's own rules
     `whisper-en`, `whisper-basic`, `none`: one normaliser for every language, in words.
     `mixed`: the Chinese part of `by-language` for every language, for texts that switch between languages.
     `by-language` and `mixed` count the words that are heard where the reference has none as errors.
+    `untagged/RULE`: any rule, here or below, after tags such as `[laughs]` are taken out of both texts (`codec_bench.text.tags`).
 
 Published rules, reproduced with their errors (tests/golden/text holds the cases)
     `official/seed-tts-eval`; `official/ultraeval-audio/wer`, `.../seed-tts`, `.../naive-wer`, `.../long-tts`;
@@ -31,6 +32,7 @@ from codec_bench.errors import UnknownName
 from codec_bench.text.cardinals import SEPARATORS
 from codec_bench.text.published_rules import published_rules
 from codec_bench.text.rule import EMPTY_REFERENCE, HALLUCINATED, Compared, Recipe, Rule, weighted_mean
+from codec_bench.text.tags import PREFIX
 
 __all__ = [
     "ALIASES",
@@ -46,12 +48,15 @@ __all__ = [
 
 
 def get_rule(name: str) -> Rule:
-    """The rule of that name or alias.
+    """The rule of that name or alias; `untagged/RULE` takes tags such as `[laughs]` out of both texts before it compares them.
 
     Raises:
         UnknownName: there is none.
     """
     rules = _rules()
+    if name.startswith(PREFIX):
+        rule = get_rule(name.removeprefix(PREFIX))
+        return replace(rule, name=PREFIX + rule.name, untags=True)
     name = ALIASES.get(name, name)
     if name not in rules:
         raise UnknownName("rule of error rates", name, [*rules, *ALIASES])
