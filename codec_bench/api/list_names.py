@@ -83,7 +83,8 @@ def _codec_row(row: Any) -> dict[str, Any]:
         "rates_hz": list(info.sample_rates_hz), "channels": list(info.channels), "frame_rate_hz": info.frame_rate_hz,
         "bitrate_bps": info.nominal_bitrate_bps, "code": info.code_licence, "weights": info.weights_licence,
     }  # fmt: skip
-    return {"name": row.name, **facts, "weights are": here, "points_kbps": row.points, "what": row.summary}
+    of = {"family": row.family, "kind": row.kind, "from": row.source}
+    return {"name": row.name, **of, **facts, "weights are": here, "points_kbps": row.points, "what": row.summary}
 
 
 def _feature_row(name: str, path: str) -> dict[str, Any]:

@@ -50,6 +50,8 @@ def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
     points = re.split(", | to ", row["points_kbps"])
     return {
         "name": row["name"],
+        "kind": row["kind"],
+        "from": row["from"],
         "kHz": ", ".join(rates) if len(rates) < 4 else f"{rates[0]} to {rates[-1]}",
         "ch": row.get("channels"),
         "frames/s": row.get("frame_rate_hz"),

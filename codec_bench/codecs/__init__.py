@@ -3,6 +3,7 @@
 Which file to open
     `base.py`       what every codec promises; `adapt.py` gives any codec any audio.
     `catalogue.py`  the names, points and licences that `configs/codec/*.yaml` declare; `TABLE` here has the classes.
+    `collected.py`  codecs of packages with an interface of their own; `configs/collection/*.yaml` has their facts.
     `quantised.py`  a continuous codec whose latents are rounded to codes.
     `command.py`    a codec that is two programs, and `command_file.py` the file that names them.
     `classical/`, `neural/`  the codecs; `checks/` what shows that one is wrong.
@@ -29,6 +30,7 @@ TABLE = {
     "adpcm": "codec_bench.codecs.classical.adpcm:Adpcm",
     "amr-nb": "codec_bench.codecs.classical.amr_nb:AmrNb",
     "aptx": "codec_bench.codecs.classical.aptx:Aptx",
+    "audiocodecs": "codec_bench.codecs.collected:AudioCodecs",
     "bicodec": "codec_bench.codecs.neural.bicodec:BiCodec",
     "bigcodec": "codec_bench.codecs.neural.bigcodec:BigCodec",
     "chattts-dvae": "codec_bench.codecs.neural.chattts_dvae:ChatTtsDvae",
@@ -47,8 +49,10 @@ TABLE = {
     "nellymoser": "codec_bench.codecs.classical.nellymoser:Nellymoser",
     "opus": "codec_bench.codecs.classical.opus:Opus",
     "pocket-tts": "codec_bench.codecs.neural.pocket_tts:PocketTts",
+    "ra-144": "codec_bench.codecs.classical.ra_144:Ra144",
     "sbc": "codec_bench.codecs.classical.sbc:Sbc",
     "snac": "codec_bench.codecs.neural.snac:Snac",
+    "soundcodec": "codec_bench.codecs.collected:SoundCodec",
     "speechtokenizer": "codec_bench.codecs.neural.speechtokenizer:SpeechTokenizer",
     "vibevoice": "codec_bench.codecs.neural.vibevoice:VibeVoice",
     "vorbis": "codec_bench.codecs.classical.vorbis:Vorbis",
@@ -72,6 +76,9 @@ class CodecRow:
         info: the declared facts; None for another package's codec, because listing does not import it.
         summary: what it is, or where another package's codec comes from.
         points: the bitrates in kbps that its family takes after an `@`.
+        kind: `packets`, `codes` or `latents`; "" if it is not known.
+        source: the library or package that codes.
+        family: the codec without its operating point.
         weights_here: whether its weights are on this machine; None if it has no weights or this is unknown.
     """
 
@@ -80,6 +87,9 @@ class CodecRow:
     summary: str
     points: str = ""
     weights_here: bool | None = None
+    kind: str = ""
+    source: str = ""
+    family: str = ""
 
 
 def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **options: Any) -> Codec:
@@ -148,7 +158,7 @@ def list_codecs() -> list[CodecRow]:
     from codec_bench.codecs.quantised import quantised_info
 
     rows = []
-    for name in catalogue.names():
+    for name in [*catalogue.names(), *_collected()]:
         entry = _find(name)
         family, adapter = entry.family, load_attribute(TABLE[entry.family.adapter])
         options, bits = _without_bits(entry.options)
@@ -162,7 +172,10 @@ def list_codecs() -> list[CodecRow]:
         )
         find_weights = getattr(adapter, "find_weights", None)
         here = None if find_weights is None else find_weights(**options) is not None
-        rows.append(CodecRow(name, info, family.summary, family.points_text(), here))
+        kind = "latents" if info.latents else "codes" if adapter.where == "device" else "packets"
+        rows.append(
+            CodecRow(name, info, family.summary, family.points_text(), here, kind, family.source, entry.family_name)
+        )
     return rows + [CodecRow(name, None, path) for name, path in sorted(REGISTRY.table().items())]
 
 
@@ -180,7 +193,7 @@ def has_codec(name: str) -> bool:
     if is_command_file(name):
         return True
     base = Spec.parse(name).name
-    return base in codec_names() or base in catalogue.families()
+    return base in codec_names() or base in catalogue.families() or base in _collected()
 
 
 def require_codec(name: str | None, asked: str | None = None) -> None:
@@ -204,7 +217,7 @@ def require_codec(name: str | None, asked: str | None = None) -> None:
             raise UserError(f"the file '{path}' has nothing that is called '{attribute}'")
         return
     if name is None or not has_codec(name):
-        raise UnknownName("codec", asked or str(name), [*codec_names(), *catalogue.families()])
+        raise UnknownName("codec", asked or str(name), [*codec_names(), *catalogue.families(), *_collected()])
     if Spec.parse(name).name not in codec_names() or Spec.parse(name).point is not None:
         _find(name)
 
@@ -251,6 +264,12 @@ def is_command_file(name: str) -> bool:
     return _COMMAND_FILE.match(name.strip()) is not None
 
 
+def _collected() -> dict[str, Any]:
+    from codec_bench.codecs.collected import entries
+
+    return entries()
+
+
 def _without_bits(options: Mapping[str, Any]) -> tuple[dict[str, Any], Any]:
     """The options of a codec's class, and the bits of each latent that are asked for, or None."""
     own = dict(options)
@@ -288,6 +307,8 @@ def _find(name: str) -> Any:
     """
     from codec_bench.codecs import catalogue
 
+    if name in _collected():
+        return _collected()[name]
     spec = Spec.parse(name)
     entry = catalogue.find(spec.name) if spec.point is not None and spec.name in catalogue.names() else None
     if entry is not None:

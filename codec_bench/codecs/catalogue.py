@@ -44,6 +44,7 @@ class Family(_Strict):
         version: of this file layout.
         adapter: key of the class in `codec_bench.codecs.TABLE`.
         summary: one line for `codec-bench list codecs`.
+        source: the library or package that codes, `this project` for networks of its own.
         licence: of code and weights.
         paper: where the codec is described.
         options: arguments of the adapter, for every variant and point.
@@ -54,6 +55,7 @@ class Family(_Strict):
     version: Literal[1]
     adapter: str
     summary: str
+    source: str = ""
     licence: Licence
     paper: str
     options: dict[str, Any] = {}
@@ -75,11 +77,12 @@ class Family(_Strict):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A name in the catalogue, its family, and the arguments of its adapter."""
+    """A name in the catalogue, its family with the family's name, and the arguments of its adapter."""
 
     name: str
     family: Family
     options: dict[str, Any]
+    family_name: str
 
 
 @cache
@@ -116,14 +119,14 @@ def find(text: str) -> Entry | None:
         UserError: a family is named without a point or with a point that it does not have, or a variant with a point.
     """
     spec = Spec.parse(text)
-    for family in families().values():
+    for name, family in families().items():
         if spec.name in family.variants:
             if spec.point is not None or spec.argument is not None:
                 raise UserError(
                     f"'{spec.text}': the codec '{spec.name}' has one operating point and takes no other",
                     hint=f"write {spec.name}",
                 )
-            return Entry(spec.text, family, {**family.options, **family.variants[spec.name]})
+            return Entry(spec.text, family, {**family.options, **family.variants[spec.name]}, name)
     if spec.name not in families():
         return None
     family = families()[spec.name]
@@ -139,4 +142,4 @@ def find(text: str) -> Entry | None:
         raise UserError(f"'{spec.text}': the point '{spec.point}' is not a bitrate in kbps", hint=hint) from None
     if not family.has_point(kbps):
         raise UserError(f"the codec '{spec.name}' has no point of {spec.point} kbps", hint=f"it has {points} kbps")
-    return Entry(spec.text, family, {**family.options, "bitrate_bps": round(kbps * 1000)})
+    return Entry(spec.text, family, {**family.options, "bitrate_bps": round(kbps * 1000)}, spec.name)

@@ -40,7 +40,7 @@ def lag_of(name, audio):
     codec = built(name)
     (out,) = codec.decode(codec.encode([audio]))
     # These encoders filter out the lowest frequencies, which turns the phase of a voice's fundamental.
-    emphasis = 0.95 if name.startswith(("amr", "g723")) else 0.0
+    emphasis = 0.95 if name.startswith(("amr", "g723", "ra-144")) else 0.0
     lags = [lag_samples(x, y, emphasis=emphasis) for x, y in zip(audio.samples, out.samples, strict=True)]
     return max(lags, key=abs)
 
@@ -164,6 +164,7 @@ def tolerance(name):
         "ac3": 0.012,
         "eac3": 0.012,
         "nellymoser": 0.005,
+        "ra-144": 0.005,
         "adpcm": 0.006,
     }
     return next((allowance for start, allowance in known.items() if name.startswith(start)), 0.001)

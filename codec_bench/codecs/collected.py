@@ -1,0 +1,222 @@
+"""Codecs of two collections with an interface of their own: `audiocodecs/NAME` and `soundcodec/NAME`.
+
+The packages are not on the index, so they are installed from their repositories; `configs/collection/*.yaml` says how, and holds
+the facts of each codec: what the package's own source says, and `NOASSERTION` where it states no licence of the weights.
+
+Conventions
+    Items are coded one by one, since these packages pad batches without masks.
+    An item that comes back shorter or longer than it was is cut, or filled with zeros, at its end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from codec_bench.audio.resample import fit_length
+from codec_bench.codecs.base import Codec, CodecInfo, check_input
+from codec_bench.codecs.catalogue import Entry, Family, Licence
+from codec_bench.config import config_names, read_config
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.types import Audio, Codes, CodeStream
+
+
+class Member(BaseModel):
+    """One codec of a collection.
+
+    Args:
+        held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`. arguments: of the class.
+        rate_hz, frame_rate_hz, codebooks, cardinality: of its codes. weights: their licence. paper: where it is described.
+        family: the codec without its operating point.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    held_as: str
+    arguments: dict[str, Any] = {}
+    rate_hz: int
+    frame_rate_hz: float
+    codebooks: int
+    cardinality: int
+    weights: str
+    paper: str
+    family: str
+
+
+class Collection(BaseModel):
+    """One file of `configs/collection`: the package, how it is installed, its licence, and its codecs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: int
+    package: str
+    install: str
+    licence: str
+    codecs: dict[str, Member]
+
+
+@cache
+def entries() -> dict[str, Entry]:
+    """Every codec of the collections as an entry of the catalogue, by its name."""
+    found = {}
+    for name in config_names("collection"):
+        held = read_config("collection", name, Collection)
+        for codec, member in held.codecs.items():
+            summary = f"{codec} through {held.package} ({held.install})"
+            licence = Licence(code=held.licence, weights=member.weights)
+            family = Family(
+                version=1, adapter=name, summary=summary, source=held.package, licence=licence, paper=member.paper
+            )
+            found[f"{name}/{codec}"] = Entry(f"{name}/{codec}", family, {"codec": codec}, member.family)
+    return found
+
+
+class Collected(Codec):
+    """A codec of a collection.
+
+    Args:
+        codec: its name in the collection. device: `cpu` or `cuda:N`.
+
+    Raises:
+        UserError: the collection has no such codec. WeightsError: its package is not installed.
+    """
+
+    collection: ClassVar[str]
+
+    def __init__(self, codec: str, device: str = "cpu") -> None:
+        self.info = self.describe(codec)
+        self.require_weights(None, codec)
+        self._facts, self._device = self._member(codec), device
+        self._model = self._built()
+
+    @classmethod
+    def _held(cls) -> Collection:
+        return read_config("collection", cls.collection, Collection)
+
+    @classmethod
+    def _member(cls, codec: str) -> Member:
+        members = cls._held().codecs
+        if codec not in members:
+            raise UserError(f"{cls.collection} has no codec '{codec}' here", hint=f"it has {', '.join(members)}")
+        return members[codec]
+
+    @classmethod
+    def describe(cls, codec: str) -> CodecInfo:
+        """The facts, without the package."""
+        facts = cls._member(codec)
+        return CodecInfo(
+            f"{cls.collection}/{codec}", (facts.rate_hz,), frame_rate_hz=facts.frame_rate_hz,
+            nominal_bitrate_bps=facts.codebooks * facts.frame_rate_hz * math.log2(facts.cardinality),
+        )  # fmt: skip
+
+    @classmethod
+    def find_weights(cls, codec: str) -> str | None:
+        """The package if it is installed, which loads the weights itself; else None."""
+        package = cls._held().package
+        return package if find_spec(package) else None
+
+    @classmethod
+    def require_weights(cls, weights: str | None, codec: str) -> None:
+        """Raises WeightsError if the package is not installed."""
+        if cls.find_weights(codec) is None:
+            held = cls._held()
+            raise WeightsError(f"{cls.collection}/{codec} needs the package '{held.package}'", hint=held.install)
+
+    def _built(self) -> Any:
+        raise NotImplementedError
+
+    def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
+        """Codes `(codebooks, frames)` of an item, and what else the package's decoder is given."""
+        raise NotImplementedError
+
+    def _wave(self, values: np.ndarray, side: Mapping[str, Any]) -> np.ndarray:
+        """The samples that codes are decoded to."""
+        raise NotImplementedError
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Codes of each item.
+
+        Raises:
+            UserError: a rate or channel count that the codec does not take, or no samples.
+        """
+        made = []
+        for audio in batch:
+            check_input(audio, self.info)
+            values, side = self._codes(audio)
+            stream = CodeStream(
+                np.ascontiguousarray(values, np.int64), self._facts.cardinality, self._facts.frame_rate_hz
+            )
+            made.append(Codes((stream,), audio.num_samples, audio.sample_rate_hz, side=side))
+        return made
+
+    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Audio of each item."""
+        made = []
+        for item in codes:
+            wave = np.asarray(self._wave(np.asarray(item.streams[0].values), item.side), np.float32)
+            made.append(Audio(fit_length(wave.reshape(1, -1), item.num_samples), item.sample_rate_hz))
+        return made
+
+
+class AudioCodecs(Collected):
+    """A codec of `audiocodecs`: its `sig_to_toks` and `toks_to_sig`."""
+
+    collection = "audiocodecs"
+
+    def _built(self) -> Any:
+        facts = self._facts
+        made = getattr(import_module("audiocodecs"), facts.held_as)(facts.rate_hz, **facts.arguments)
+        return made.requires_grad_(False).eval().to(self._device)
+
+    def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
+        import torch
+
+        with torch.inference_mode():
+            tokens = self._model.sig_to_toks(torch.from_numpy(audio.samples).to(self._device))
+        return tokens[0].T.cpu().numpy(), {}
+
+    def _wave(self, values: np.ndarray, side: Mapping[str, Any]) -> np.ndarray:
+        import torch
+
+        with torch.inference_mode():
+            wave = self._model.toks_to_sig(torch.from_numpy(values.T.copy())[None].to(self._device))
+        return wave.float().cpu().numpy()
+
+
+class SoundCodec(Collected):
+    """A codec of Codec-SUPERB's `SoundCodec`: its `extract_unit` and `decode_unit`.
+
+    What the package hands from one to the other is sent beside the codes. It should be the codes, or follow from them; the package
+    does not say, so the check of side information names a codec where it is more.
+    """
+
+    collection = "soundcodec"
+
+    def _built(self) -> Any:
+        return import_module("SoundCodec.codec").load_codec(self._facts.held_as)
+
+    def _codes(self, audio: Audio) -> tuple[np.ndarray, Mapping[str, Any]]:
+        given = {"audio": {"array": audio.samples[0], "sampling_rate": audio.sample_rate_hz}}
+        found = self._model.extract_unit(given)
+        stuff = found.stuff_for_synth
+        parts = [np.asarray(_here(part)) for part in (stuff if isinstance(stuff, list | tuple) else [stuff])]
+        side = {str(n): part for n, part in enumerate(parts)} | {"kind": type(stuff).__name__}
+        return np.atleast_2d(_here(found.unit).squeeze()).reshape(self._facts.codebooks, -1), side
+
+    def _wave(self, values: np.ndarray, side: Mapping[str, Any]) -> np.ndarray:
+        import torch
+
+        parts = [torch.as_tensor(side[str(n)]).to(self._model.device) for n in range(len(side) - 1)]
+        kinds = {"tuple": tuple, "list": list}
+        return _here(self._model.decode_unit(kinds.get(side["kind"], lambda held: held[0])(parts)))
+
+
+def _here(value: Any) -> Any:
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
