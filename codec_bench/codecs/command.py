@@ -11,11 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import signal
-import subprocess
-import wave
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import ClassVar, Literal
@@ -24,8 +20,9 @@ import numpy as np
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
-from codec_bench.codecs.command_file import bitrate_of, filled, frame_samples, program_of, read_command
+from codec_bench.codecs.command_file import bitrate_of, frame_samples, program_of, read_command
 from codec_bench.errors import AudioError, UserError
+from codec_bench.programs import filled, last_words, run_program, write_pcm
 from codec_bench.types import Audio, Codes
 
 _LONGEST_DELAY_S = 0.5
@@ -34,8 +31,6 @@ _EARLIEST_S = 0.05
 # 0.45, AMR at 4.75 kbps 0.79, and another voice 0.05.
 _LEAST_CORRELATION = 0.3
 _EMPHASIS = 0.95
-_MESSAGE_BYTES = 4096
-_MESSAGE_CHARS = 300
 
 
 class Command(Codec):
@@ -126,7 +121,7 @@ class Command(Codec):
         samples = np.pad(audio.samples, ((0, 0), (0, length - audio.num_samples)))
         with TemporaryDirectory(prefix="codec-bench-") as folder:
             given, made = Path(folder, f"input.{file.audio}"), Path(folder, f"coded{file.extension}")
-            _write(given, samples, rate_hz, file.audio)
+            write_pcm(given, samples, rate_hz, file.audio)
             self._run("encoder", given, made, rate_hz, audio.channels)
             stream = made.read_bytes()
         side_bits = -8.0 * frames * file.frame_header_bytes
@@ -214,33 +209,9 @@ class Command(Codec):
         """
         arguments = self._arguments(role, str(given), str(made), rate_hz, channels)
         who = f"{self.info.name}: the {role} '{Path(arguments[0]).name}'"
-        log = given.parent / f"{role}.log"
-        with log.open("wb") as file:
-            try:
-                process = subprocess.Popen(
-                    arguments,
-                    cwd=given.parent,
-                    stdin=subprocess.DEVNULL,
-                    stdout=file,
-                    stderr=subprocess.STDOUT,
-                    start_new_session=True,  # so that what it starts can be ended with it
-                )
-            except OSError as error:
-                raise UserError(f"{who} cannot be started: {error.strerror}") from error
-            try:
-                code = process.wait(self._file.timeout_s)
-            except subprocess.TimeoutExpired:
-                hint = "declare a longer timeout_s in the file"
-                raise UserError(f"{who} was stopped after {self._file.timeout_s:g} s", hint=hint) from None
-            finally:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-        if code:
-            how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
-            raise UserError(f"{who} {how}{_last_words(log)}")
+        run_program(arguments, given.parent, who, self._file.timeout_s)
         if not made.is_file():
-            raise UserError(f"{who} wrote no file{_last_words(log)}")
+            raise UserError(f"{who} wrote no file{last_words(given.parent)}")
 
     def _arguments(self, role: str, given: str, made: str, rate_hz: int, channels: int) -> list[str]:
         values = {
@@ -256,17 +227,6 @@ class Command(Codec):
         return [self._programs[role], *(filled(text, values) for text in getattr(self._file, role)[1:])]
 
 
-def _write(path: Path, samples: np.ndarray, rate_hz: int, kind: str) -> None:
-    """Writes 16-bit PCM, clipped at full scale."""
-    content = np.clip(np.round(samples.T * 32768.0), -32768, 32767).astype("<i2").tobytes()
-    if kind == "raw":
-        path.write_bytes(content)
-        return
-    with wave.open(str(path), "wb") as file:
-        file.setparams((samples.shape[0], 2, rate_hz, 0, "NONE", ""))
-        file.writeframes(content)
-
-
 def _lag(reference: np.ndarray, estimate: np.ndarray, early: int, reach: int) -> tuple[int, float]:
     """Samples by which the estimate is late, from `-early` to `reach`, and the normalised correlation there."""
     x, y = (s[1:].astype(np.float64) - _EMPHASIS * s[:-1] for s in (reference, estimate))
@@ -276,14 +236,3 @@ def _lag(reference: np.ndarray, estimate: np.ndarray, early: int, reach: int) ->
     best = int(np.argmax(around))
     scale = float(np.linalg.norm(x) * np.linalg.norm(y))
     return best - early, float(around[best]) / scale if scale > 0 else 0.0
-
-
-def _last_words(log: Path) -> str:
-    """The last line that a program wrote, as the end of a message; empty if it wrote nothing."""
-    with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _MESSAGE_BYTES))
-        lines = [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
-    if not lines:
-        return ""
-    words = "".join(c if c.isprintable() else " " for c in lines[-1]).strip()
-    return f": {words[:_MESSAGE_CHARS]}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 from codec_bench.config import fit, load_yaml
 from codec_bench.errors import UserError
-
-_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+from codec_bench.programs import PLACEHOLDER, find_program
 
 Bytes = Annotated[int, Field(ge=0)]
 Samples = Annotated[int, Field(ge=0)]
@@ -109,18 +106,6 @@ def bitrate_of(file: CommandFile, path: Path, asked: int | None) -> int | None:
     return asked
 
 
-def _program(name: str, path: Path, role: str) -> str:
-    """The path of a program: relative to the file's folder if its name has a slash, else on the PATH."""
-    name = filled(name, {"folder": str(path.resolve().parent)})
-    found = shutil.which(str(path.resolve().parent / name) if "/" in name else name)
-    if found is None:
-        raise UserError(
-            f"'{path}': there is no program '{name}' to run as the {role}",
-            hint="a name without a slash is looked for on the PATH, one with a slash from the file's folder",
-        )
-    return found
-
-
 def program_of(file: CommandFile, path: Path, role: str, bitrate_bps: int | None) -> str:
     """The path of a program.
 
@@ -128,7 +113,7 @@ def program_of(file: CommandFile, path: Path, role: str, bitrate_bps: int | None
         UserError: there is no such program, or its arguments cannot be filled in.
     """
     arguments = getattr(file, role)
-    used = {name for text in arguments for name in _PLACEHOLDER.findall(text)}
+    used = {name for text in arguments for name in PLACEHOLDER.findall(text)}
     known = {"input", "output", "rate", "rate_khz", "channels", "folder", "bitrate", "kbps"}
     for name in sorted(used - known):
         hint = f"there are {', '.join(sorted(known))}"
@@ -138,12 +123,7 @@ def program_of(file: CommandFile, path: Path, role: str, bitrate_bps: int | None
             raise UserError(f"'{path}': the {role} has no {{{name}}} among its arguments")
     if bitrate_bps is None and used & {"bitrate", "kbps"}:
         raise UserError(f"'{path}': the {role} asks for a bitrate", hint="declare bitrate_bps in the file")
-    return _program(arguments[0], path, role)
-
-
-def filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with values in place of the placeholders that have one."""
-    return _PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+    return find_program(arguments[0], path, role)
 
 
 def frame_samples(frame_s: float, rate_hz: int) -> int:

@@ -3,6 +3,7 @@
 Which file to open
     `base.py`       what every metric promises. A family is a file; the learned metrics are `predicted.py`, one for each row of
                     `codec_bench.features.scorers`.
+    `command.py`    a metric that is a program, and the file that names it.
     `groups.py`     which metrics a name such as `quality` stands for; the groups themselves are `GROUPS` and `TOPICS` here.
     `costs.py`      how long a metric takes, as measured. `words.py` reads when each word is said.
 """
@@ -234,12 +235,16 @@ def _entries_by_user() -> dict[str, list[Checkpoint]]:
 
 
 def build_metric(text: str) -> Metric:
-    """Builds one metric from its name: `stoi`, `wer[pocketsphinx]` or `./mine.py:MyMetric`. For groups, call `expand` first.
+    """Builds one metric from its name: `stoi`, `wer[pocketsphinx]`, `./mine.py:MyMetric` or a file that names a program, `./polqa.yaml`. For groups, call `expand` first.
 
     Raises:
         UnknownName: there is no such metric. UserError: the class is not a metric, or has no such variant.
     """
     spec = Spec.parse(text)
+    if spec.name.endswith((".yaml", ".yml")):
+        from codec_bench.metrics.command import CommandMetric
+
+        return CommandMetric(spec.text)
     if not is_own_code(spec.name) and spec.name not in REGISTRY.table():
         from codec_bench.errors import UnknownName
 

@@ -1,0 +1,110 @@
+"""A metric that is a program of the user's: two files in, a number out. For tools that people hold licences of, such as POLQA and PEAQ."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
+
+from codec_bench.config import fit, load_yaml
+from codec_bench.errors import UserError
+from codec_bench.metrics.base import Inputs, ItemMetric
+from codec_bench.programs import PLACEHOLDER, filled, find_program, run_program, write_pcm
+from codec_bench.types import Score
+
+_NUMBER = r"([-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+
+
+class MetricFile(BaseModel):
+    """What a file declares.
+
+    Args:
+        version: of this file layout.
+        program: the program and its arguments, which contain `{estimate}` and for a pair `{reference}`; also `{rate}` (Hz) and `{folder}`.
+        rate_hz: of both files, 16-bit WAV with one channel.
+        kind: `pair`, or `single` for a program that needs no reference.
+        value: a regular expression with one group, the number; the last match in what the program wrote counts. Without it, the last
+            number there.
+        higher_is_better, unit, range: for tables.
+        timeout_s: seconds that the program may run for one item.
+        paper: where the measure is defined.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+
+    version: Literal[1]
+    program: Annotated[tuple[str, ...], Field(min_length=1)]
+    rate_hz: PositiveInt
+    kind: Literal["pair", "single"] = "pair"
+    value: str = _NUMBER
+    higher_is_better: bool | None = True
+    unit: str = ""
+    range: tuple[float | None, float | None] = (None, None)
+    timeout_s: PositiveFloat = 60.0
+    paper: str = ""
+
+
+class CommandMetric(ItemMetric):
+    """A program that a YAML file names, as a metric.
+
+    A program that fails, that does not end in time, or that writes no number gives a `failed` score with the reason. The protocol has the
+    hash of the file, so that results of other settings are told apart.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        UserError: the file does not fit its layout, or there is no such program.
+    """
+
+    source = "a program of the user's"
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path).expanduser()
+        held = self._file = fit(load_yaml(self._path), MetricFile, source=str(self._path))
+        used = {name for text in held.program for name in PLACEHOLDER.findall(text)}
+        for name in ("estimate", "reference")[: 2 if held.kind == "pair" else 1]:
+            if name not in used:
+                raise UserError(f"'{path}': the program has no {{{name}}} among its arguments")
+        try:
+            groups = re.compile(held.value).groups
+        except re.error as error:
+            raise UserError(f"'{path}': value is no regular expression: {error}") from error
+        if groups != 1:
+            raise UserError(f"'{path}': value has {groups} groups; expected one, the number")
+        self._program = find_program(held.program[0], self._path, "metric")
+        self.name, self.rate_hz, self.unit, self.paper = self._path.stem, held.rate_hz, held.unit, held.paper
+        self.protocol = f"{self.name}/command-{hashlib.sha256(self._path.read_bytes()).hexdigest()[:16]}"
+        mine: Any = self
+        mine.kind, mine.higher_is_better, mine.range = held.kind, held.higher_is_better, held.range
+
+    def _score(self, item: Inputs) -> Score:
+        assert item.estimate is not None, "a metric of signals is given them"
+        signals = {"estimate": item.estimate}
+        if self.kind == "pair":
+            signals = dict(zip(("reference", "estimate"), item.pair))
+        try:
+            return Score.ok(self._measured(signals), self.protocol)
+        except UserError as error:
+            return Score.failed(error.message, self.protocol)
+
+    def _measured(self, signals: dict[str, np.ndarray]) -> float:
+        held = self._file
+        who = f"{self.name}: the program '{Path(self._program).name}'"
+        with TemporaryDirectory(prefix="codec-bench-") as folder:
+            values = {"rate": str(held.rate_hz), "folder": str(self._path.resolve().parent)}
+            for name, signal in signals.items():
+                values[name] = str(Path(folder, f"{name}.wav"))
+                write_pcm(Path(values[name]), signal[None], held.rate_hz)
+            arguments = [self._program, *(filled(text, values) for text in held.program[1:])]
+            written = run_program(arguments, Path(folder), who, held.timeout_s)
+        found = re.findall(held.value, written)
+        try:
+            return float(found[-1])
+        except (IndexError, ValueError):
+            raise UserError(f"{who} wrote no number that fits '{held.value}'") from None

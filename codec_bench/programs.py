@@ -1,0 +1,106 @@
+"""Programs of the user's: how one is found, run on files in a folder of its own, and stopped when it takes too long."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import wave
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+
+from codec_bench.errors import UserError
+
+PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_LOG = "program.log"
+_MESSAGE_BYTES, _MESSAGE_CHARS = 4096, 300
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A text with values in place of the placeholders that have one."""
+    return PLACEHOLDER.sub(lambda match: values.get(match[1], match[0]), text)
+
+
+def find_program(name: str, path: Path, role: str) -> str:
+    """The path of a program: relative to the folder of the file that names it if its name has a slash, else on the PATH.
+
+    Args:
+        name: as the file has it. path: of the file. role: what the program is to the user.
+
+    Raises:
+        UserError: there is no such program.
+    """
+    folder = path.resolve().parent
+    name = filled(name, {"folder": str(folder)})
+    found = shutil.which(str(folder / name) if "/" in name else name)
+    if found is None:
+        raise UserError(
+            f"'{path}': there is no program '{name}' to run as the {role}",
+            hint="a name without a slash is looked for on the PATH, one with a slash from the file's folder",
+        )
+    return found
+
+
+def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: float) -> str:
+    """Runs a program in a folder, and returns what it wrote to its outputs.
+
+    Args:
+        arguments: the program and its arguments. folder: where it runs. who: how messages call it. timeout_s: how long it may run.
+
+    Raises:
+        UserError: the program cannot be started, did not end in time, or ended with an error.
+    """
+    log = folder / _LOG
+    with log.open("wb") as file:
+        try:
+            process = subprocess.Popen(
+                arguments,
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # so that what it starts can be ended with it
+            )
+        except OSError as error:
+            raise UserError(f"{who} cannot be started: {error.strerror}") from error
+        try:
+            code = process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            hint = "declare a longer timeout_s in the file"
+            raise UserError(f"{who} was stopped after {timeout_s:g} s", hint=hint) from None
+        finally:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if code:
+        how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit status {code}"
+        raise UserError(f"{who} {how}{last_words(folder)}")
+    return log.read_text("utf-8", "replace")
+
+
+def last_words(folder: Path) -> str:
+    """The last line that the program of this folder wrote, as the end of a message; empty if it wrote nothing."""
+    log = folder / _LOG
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _MESSAGE_BYTES))
+        lines = [line for line in file.read().decode("utf-8", "replace").splitlines() if line.strip()]
+    if not lines:
+        return ""
+    words = "".join(c if c.isprintable() else " " for c in lines[-1]).strip()
+    return f": {words[:_MESSAGE_CHARS]}"
+
+
+def write_pcm(path: Path, samples: np.ndarray, rate_hz: int, kind: str = "wav") -> None:
+    """Writes float `(channels, samples)` as 16-bit PCM, clipped at full scale: a `wav`, or `raw` without a header."""
+    content = np.clip(np.round(samples.T * 32768.0), -32768, 32767).astype("<i2").tobytes()
+    if kind == "raw":
+        path.write_bytes(content)
+        return
+    with wave.open(str(path), "wb") as file:
+        file.setparams((samples.shape[0], 2, rate_hz, 0, "NONE", ""))
+        file.writeframes(content)
