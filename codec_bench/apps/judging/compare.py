@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from heapq import nsmallest
@@ -97,6 +97,7 @@ def judge_compare(
             f"{len(named)} judges were named; expected the old one and the new one", hint="--judge OLD --judge NEW"
         )
     old, new = (judge_label(one, given.get(one)) for one in named)
+    running = replace(running, on_estimate=_once(running.on_estimate))
     own = {Path(name).name: name for name in names(benchmark or "")}
     marks: dict[str, list[Mark]] = defaultdict(list)
     kinds: dict[tuple[str, str], Mapping[str, str]] = {}
@@ -171,6 +172,18 @@ def _moved_most(marks: Mapping[str, Sequence[Mark]], place: Mapping[tuple[str, s
 
 def _short(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]} …"
+
+
+def _once(tell: Callable[[str], None]) -> Callable[[str], None]:
+    """Tells each sentence once: what is said of a judge is said for every run that it marks."""
+    told: set[str] = set()
+
+    def once(words: str) -> None:
+        if words not in told:
+            told.add(words)
+            tell(words)
+
+    return once
 
 
 def _reaches(run: Run) -> dict[str, float]:

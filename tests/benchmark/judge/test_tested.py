@@ -60,6 +60,7 @@ def rated(command, tmp_path, url):
         "version": 1, "title": "Mine", "summary": "Questions.", "category": "QA", "kind": "qa", "language": "en",
         "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "part": "part"}}, "subsets": {"part": "part"}, "primary": "rating[alpaca-1-10]",
         "prompt": {"messages": [{"content": ["{{ question }}"]}]}, "metrics": ["rating[alpaca-1-10]"],
+        "published": [{"source": "a paper", "metric": "rating[alpaca-1-10]", "values": {"Somebody": 6}}],
     }))  # fmt: skip
     (tmp_path / "models.py").write_text(
         "from codec_bench.models.base import Model, ModelInfo\nfrom codec_bench.types import Response\n"
@@ -117,6 +118,7 @@ def test_a_judge_that_was_not_tested_is_said_everywhere_and_before_it_is_paid(ra
     )
     assert NOT_TESTED in out
     places = shown(command, folder)
+    assert f"<td>gpt-4o-mini; {NOT_TESTED}</td>" in places["page"], "published numbers say by whom they were marked"
     assert [name for name, text in places.items() if NOT_TESTED not in text] == [] and len(places) == 21
 
 
