@@ -18,6 +18,7 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from time import perf_counter
 from typing import Any
 
@@ -61,6 +62,8 @@ class _Item:
     loaded: Loaded
     open_systems: int
     held_bytes: int
+    sounds: dict[str, str] = field(default_factory=dict)
+    """The hash of each estimate that is known and not silent, by system: those of files at once, those of codecs as they are made."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,6 +77,7 @@ class _Outcome:
     no_bits: str | None = None
     audio: str | None = None
     told: Compared = NOT_COMPARED
+    of_another: str | None = None
     scores: dict[str, Score] = field(default_factory=dict)
     features_missing: int = 0
 
@@ -136,6 +140,7 @@ class Engine:
         self._in_flight = self._held_bytes = self._admitted = 0
         self._mean_bytes = 0.0  # of a sample that was read
         self._records: list[tuple[int, ItemRecord]] = []
+        self._done: dict[int, set[str]] = {}  # by sample that is being read, the systems that an earlier call finished
         self._last_write = perf_counter()
         self._failed = self._recorded = 0
         self._spent = Spent()
@@ -221,9 +226,11 @@ class Engine:
         self, samples: Iterable[tuple[int, Sample]], finished: set[tuple[int, int]]
     ) -> Iterator[tuple[int, Sample, list[System]]]:
         for number, sample in samples:
-            systems = [s for k, s in enumerate(self.plan.systems) if (k, number) not in finished]
-            if systems:
-                yield number, sample, systems
+            done = {s.name for k, s in enumerate(self.plan.systems) if (k, number) in finished}
+            if len(done) < len(self.plan.systems):
+                # Files of systems that are done are read once more, so that equal sound is found in a continued run too.
+                self._done[number] = done
+                yield number, sample, [s for s in self.plan.systems if s.kind == "files" or s.name not in done]
 
     def _has_room(self, reading: int) -> bool:
         busy, most = self._in_flight + reading, self._settings.look_ahead
@@ -234,10 +241,18 @@ class Engine:
 
     # ---- from samples to estimates ----
 
-    def _admit(self, loaded: Loaded, systems: list[System]) -> None:
-        estimates = [s for s in loaded.estimates.values() if isinstance(s, Signal)]
-        signals = [*([loaded.reference] if loaded.reference is not None else []), *estimates]
+    def _admit(self, loaded: Loaded, read: list[System]) -> None:
+        done = self._done.pop(loaded.number)
+        systems = [system for system in read if system.name not in done]
+        estimates = {name: s for name, s in loaded.estimates.items() if isinstance(s, Signal)}
+        for name in done & estimates.keys():
+            estimates[name].holders = 1
+            estimates[name].release(self._arena)
+        signals = [s for name, s in estimates.items() if name not in done]
+        if loaded.reference is not None:
+            signals.append(loaded.reference)
         item = _Item(loaded, len(systems), sum(s.nbytes for s in signals))
+        item.sounds.update({name: s.content_hash for name, s in estimates.items() if SILENT not in s.notes})
         self._in_flight += 1
         self._held_bytes += item.held_bytes
         self._mean_bytes += (item.held_bytes - self._mean_bytes) / min(self._admitted + 1, _RECENT)
@@ -302,6 +317,8 @@ class Engine:
     def _on_estimate(self, outcome: _Outcome, estimate: Signal) -> None:
         outcome.estimate = estimate
         reference = outcome.item.loaded.reference
+        if reference is not estimate:
+            outcome.of_another = _of_another(outcome, estimate)
         if reference is not None and reference is not estimate:
             self._compare(outcome, reference, estimate)
         if self.plan.signal_metrics:
@@ -494,12 +511,13 @@ def _notes(outcome: _Outcome) -> tuple[str, ...]:
         return ()
     if reference is estimate:
         return estimate.notes
+    another = () if outcome.of_another is None else (f"{OF_ANOTHER}{outcome.of_another}",)
     if reference is None:
-        return (*_of_another(outcome, estimate), *estimate.notes)
+        return (*another, *estimate.notes)
     told = outcome.told.lacks if made else outcome.told.unlike
     same = made and SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
     return (
-        *((SAME,) if same else _of_another(outcome, estimate)),
+        *((SAME,) if same else another),
         *((told,) if told and SILENT not in estimate.notes else ()),
         # A narrow band beside a reference is what the system made of it, and no fact of the data.
         *(note for note in estimate.notes if not note.startswith(_EMPTY)),
@@ -507,11 +525,19 @@ def _notes(outcome: _Outcome) -> tuple[str, ...]:
     )
 
 
-def _of_another(outcome: _Outcome, estimate: Signal) -> tuple[str, ...]:
-    """A note if a system before this one made the same sound."""
-    for name, other in outcome.item.loaded.estimates.items():
-        if name == outcome.system.name:
-            break
-        if isinstance(other, Signal) and other.content_hash == estimate.content_hash and SILENT not in estimate.notes:
-            return (f"{OF_ANOTHER}{name}",)
-    return ()
+def _of_another(outcome: _Outcome, estimate: Signal) -> str | None:
+    """The system that made the same sound: of files one before this one, of codecs one that was faster.
+
+    Codecs that give back the reference exactly are alike by their nature.
+    """
+    sounds, name, reference = outcome.item.sounds, outcome.system.name, outcome.item.loaded.reference
+    if SILENT in estimate.notes:
+        return None
+    if outcome.system.kind == "files":
+        before = takewhile(lambda other: other != name, sounds)
+    elif reference is not None and reference.content_hash == estimate.content_hash:
+        return None
+    else:
+        before = iter([*sounds])
+        sounds[name] = estimate.content_hash
+    return next((other for other in before if sounds[other] == estimate.content_hash), None)

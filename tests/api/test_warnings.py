@@ -17,6 +17,7 @@ from codec_bench.report.table import summary_notes
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.warned import Tally
 from codec_bench.store.rows import AROUND, EMPTY_ABOVE, IN_REFERENCE
+from codec_bench.store.writer import RunWriter
 
 LIMIT = 4
 
@@ -70,6 +71,35 @@ def test_the_sound_of_another_system_is_told(run):
     assert warned(run)["half_again"] == ["another"] and warned(run)["half"] == []
     (note,) = told(run, "half_again: in all 4 items the sound equals that of half sample by sample")
     assert "one folder" in note
+
+
+def test_the_sound_of_another_system_is_told_after_a_call_that_was_killed_between_the_two(tmp_path, monkeypatch):
+    """The first call records one system of each item; the second has only the other left."""
+    generated = {name: written(tmp_path / name, changed(lambda x: x / 2)) for name in ("half", "half_again")}
+    wanted = dict(
+        generated=generated, data=list(open_source("embedded"))[:LIMIT], metrics="si_sdr", out=tmp_path / "run"
+    )
+    with monkeypatch.context() as killed:
+        write = RunWriter.write
+        killed.setattr(
+            RunWriter, "write", lambda self, rows: write(self, [row for row in rows if row[1].system == "half"])
+        )
+        score(**wanted)
+    run = score(**wanted)
+    assert len(list(run.scores())) == 2 * LIMIT and warned(run) == {"half": [], "half_again": ["another"]}
+
+
+def test_two_codecs_with_one_sound_are_told(tmp_path):
+    (tmp_path / "own.py").write_text(
+        "from codec_bench.codecs import load_codec\n\ndef first():\n    return load_codec('opus-12k')\n\n\n"
+        "def second():\n    return load_codec('opus-12k')\n", "utf-8"
+    )  # fmt: skip
+    codecs = [f"{name}={tmp_path / 'own.py'}:{name}" for name in ("first", "second")]
+    run = evaluate(
+        codec=codecs, data=list(open_source("embedded"))[:LIMIT], metrics="si_sdr", out=tmp_path / "run", check=False
+    )
+    found = [entry for held in run.summary()["systems"].values() for entry in held.get("warned", [])]
+    assert sum(entry["n"] for entry in found if entry["kind"] == "another") == LIMIT, "each item is told once, of the slower codec"
 
 
 def test_values_that_no_working_audio_has_are_told(run):

@@ -125,11 +125,12 @@ def metric_stability(
     table = StabilityTable([], [sample.id for sample in samples])
     for text in _measured(names(metrics), samples):
         metric = load_metric(text, device=device)
+        new = [name for name in metric.protocols if name not in table.protocols]  # some bring `voiced_in_both` with them
         table.protocols.update(metric.protocols)
         after = {change: _scored(metric, samples, references, coded, change) for change in (None, *CHANGES)}
         table.rows.extend(
             _row(name, change, _of(after[None], name), _of(after[change], name))
-            for name in metric.protocols
+            for name in new
             for change in CHANGES
         )
     return table
@@ -216,6 +217,10 @@ def _at(rate_hz: int) -> Callable[[Audio], Audio]:
     return lambda audio: to_rate(audio, rate_hz)
 
 
+def _narrow(audio: Audio) -> Audio:
+    return _fitted(to_rate(to_rate(audio, 8_000), audio.sample_rate_hz), audio.num_samples)
+
+
 def _fitted(audio: Audio, samples: int) -> Audio:
     rows = audio.samples[:, :samples]
     return Audio(np.pad(rows, ((0, 0), (0, samples - rows.shape[1]))), audio.sample_rate_hz)
@@ -279,6 +284,7 @@ CHANGES: Sequence[Change] = (
         Change(f"stored at {rate / 1000:g} kHz", "rate", _at(rate), both=True)
         for rate in (22_050, 24_000, 44_100, 48_000)
     ),
+    Change("telephone band: brought to 8 kHz and back", "narrow band", _narrow, both=True),
     Change("rounded to 16 bits", "bits", _samples(_rounded(_16_BITS))),
     Change("rounded to 16 bits with dither", "bits", _samples(_rounded(_16_BITS, dither=True))),
     Change("rounded to 24 bits", "bits", _samples(_rounded(_24_BITS))),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio, metric_stability
+from codec_bench.apps.agreement import stability
 from codec_bench.apps.agreement.metric_words import stability_rows
 from codec_bench.apps.agreement.stability import CHANGES, SYSTEMS, StabilityTable, _row
 from codec_bench.data import open_source
@@ -107,3 +108,9 @@ def test_show_says_what_was_measured():
     assert known["snr"]["polarity"] > 1 and "polarity" in str(sensitive_to("snr"))
     assert known["stoi"]["polarity"] < NOTABLE and "polarity" not in str(sensitive_to("stoi"))
     assert sensitive_to("utmos") is None
+
+
+def test_a_metric_that_others_bring_with_them_has_its_rows_once(monkeypatch):
+    monkeypatch.setattr(stability, "CHANGES", CHANGES[:1])
+    found = metric_stability("f0_corr,f0_rmse", limit=2)
+    assert sorted(row.metric for row in found.rows) == ["f0_corr", "f0_rmse", "voiced_in_both"]
