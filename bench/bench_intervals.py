@@ -1,6 +1,6 @@
 """Counts how often intervals contain the truth and tests cry wolf, over simulated runs whose truth is known.
 
-    python bench/bench_intervals.py [--repetitions 1000] [--parts equal ordinary recorded crossed] [--only WORD]
+    python bench/bench_intervals.py [--repetitions 1000] [--parts equal ordinary recorded crossed kinds] [--only WORD]
 
 The first study draws speakers with as many items each, of equal variance, and two systems that do not differ. Drawn are
     mean          one number per item, normal
@@ -321,6 +321,33 @@ CROSSED = {
 """Ratings of every sound by every rater: the standard deviation between raters, between sounds, and of the rest."""
 
 
+KINDS = {
+    f"{kind}, {people} raters x {sounds} sounds": (people, sounds, 2, 5, 8)
+    for kind in ("CCR", "DCR", "P.835 near the top", "ABX")
+    for people, sounds in ((20, 6), (20, 20), (12, 8))
+}
+"""Answers on the scales of kinds of listening tests, by people who hear no difference on average."""
+MIDDLES = {"DCR": 3.2, "P.835 near the top": 4.4}
+
+
+def answered(kind: str, apart: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """What people answer, as the difference of two systems, of differences `(people, sounds)` as they hear them.
+
+    A comparison is a whole number from -3 to 3; of the two ratings each is one from 1 to 5, around a middle that raters and sounds move;
+    in ABX they guess, which gives 1 or -1.
+    """
+    if kind == "ABX":
+        return rng.integers(0, 2, apart.shape) * 2.0 - 1
+    if kind == "CCR":
+        return np.clip(np.round(0.15 * apart), -3, 3)
+    people, sounds = apart.shape
+    common = MIDDLES[kind] + 0.5 * (
+        rng.normal(0, 1, (people, 1)) + rng.normal(0, 1, (1, sounds)) + rng.normal(0, 1, apart.shape)
+    )
+    first, second = (np.clip(np.round(common + sign * 0.06 * apart), 1, 5) for sign in (1, -1))
+    return first - second
+
+
 def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[str, object]]:
     """One row per design and estimate: how often the interval over raters and sounds holds the truth, and its test's p is below 0.05.
 
@@ -328,7 +355,7 @@ def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[s
     other. Over raters alone, whose means have Student's t, stands beside it.
     """
     for name in names:
-        people, sounds, *spreads = CROSSED[name]
+        people, sounds, *spreads = (CROSSED | KINDS)[name]
         rng = np.random.default_rng(list(name.encode()))
         counts = {
             "codec-bench": np.zeros(4),
@@ -341,6 +368,8 @@ def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[s
                 for spread, shape in zip(spreads, ((people, 1), (1, sounds), (people, sounds)))
             )
             values = by_rater + by_sound + rest
+            if name in KINDS:
+                values = answered(name.partition(",")[0], values, rng)
             test = crossed_test(values.ravel().tolist(), who, what)
             alone = stats.ttest_1samp(values.mean(axis=1), 0.0)
             for count, low, high, p in zip(
@@ -359,7 +388,7 @@ GIVEN = "share of runs with an interval"
 UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "wider": "times as wide as Student's t"}  # fmt: skip
 
 
-PARTS = ("equal", "ordinary", "recorded", "crossed")
+PARTS = ("equal", "ordinary", "recorded", "crossed", "kinds")
 
 
 def main() -> None:
@@ -371,7 +400,7 @@ def main() -> None:
     if "equal" in options.parts and not options.only:
         append_rows("intervals", [row for found in study(options.repetitions) for row in _equal_rows(found)])
     studies: dict[str, tuple[Callable[..., Iterator[dict[str, object]]], Iterable[str]]] = {
-        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "crossed": (crossed, CROSSED),
+        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "crossed": (crossed, CROSSED), "kinds": (crossed, KINDS),
     }  # fmt: skip
     for part, (count, names) in studies.items():
         if part in options.parts and wanted(names):

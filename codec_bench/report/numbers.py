@@ -252,9 +252,15 @@ def spread(entry: Valued, places: int, factor: float = 1.0) -> str:
     low, high = entry.ci95
     below, above = entry.value - low, high - entry.value
     mark = "*" if entry.note else ""
+    places = _visible(factor * (high - low) / 2, places)
     if abs(above - below) <= 0.1 * (above + below) / 2:
         return f"±{factor * (high - low) / 2:.{places}f}{mark}"
     return f"[{number(factor * low, places)}, {number(factor * high, places)}]{mark}"
+
+
+def _visible(width: float, places: int) -> int:
+    """As many decimals, or the fewest more with which a width that is not zero does not look like zero."""
+    return next((more for more in range(places, 9) if not width > 0 or float(f"{width:.{more}f}")), places)
 
 
 def interval_notes(entries: Iterable[tuple[str, str, MetricSummary | Counted]]) -> list[str]:

@@ -99,7 +99,9 @@ def test_two_codecs_with_one_sound_are_told(tmp_path):
         codec=codecs, data=list(open_source("embedded"))[:LIMIT], metrics="si_sdr", out=tmp_path / "run", check=False
     )
     found = [entry for held in run.summary()["systems"].values() for entry in held.get("warned", [])]
-    assert sum(entry["n"] for entry in found if entry["kind"] == "another") == LIMIT, "each item is told once, of the slower codec"
+    assert sum(entry["n"] for entry in found if entry["kind"] == "another") == LIMIT, (
+        "each item is told once, of the slower codec"
+    )
 
 
 def test_values_that_no_working_audio_has_are_told(run):

@@ -57,6 +57,9 @@ def test_an_interval_that_is_not_symmetric_shows_its_ends():
     assert numbers.spread(entry(1.0, 0.88, 1.67), 2) == "[0.88, 1.67]"
     assert numbers.spread(entry(72130.0, 64000.0, 98300.0), 1, 1e-3) == "[64.0, 98.3]"
     assert numbers.spread(entry(0.5), 2) == ""
+    assert numbers.spread(entry(0.0002, 0.0001, 0.0003), 3) == "±0.0001", "no width that is not zero looks like zero"
+    assert numbers.spread(entry(0.0, 0.0, 0.0004), 3) == "[0.0000, 0.0004]"
+    assert numbers.spread(entry(0.5, 0.5, 0.5), 3) == "±0.000"
     assert numbers.spread(replace(entry(0.5, 0.39, 0.61), note="may be too short"), 2) == "±0.11*"
 
 

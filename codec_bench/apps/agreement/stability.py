@@ -125,13 +125,13 @@ def metric_stability(
     table = StabilityTable([], [sample.id for sample in samples])
     for text in _measured(names(metrics), samples):
         metric = load_metric(text, device=device)
-        new = [name for name in metric.protocols if name not in table.protocols]  # some bring `voiced_in_both` with them
+        new = [
+            name for name in metric.protocols if name not in table.protocols
+        ]  # some bring `voiced_in_both` with them
         table.protocols.update(metric.protocols)
         after = {change: _scored(metric, samples, references, coded, change) for change in (None, *CHANGES)}
         table.rows.extend(
-            _row(name, change, _of(after[None], name), _of(after[change], name))
-            for name in new
-            for change in CHANGES
+            _row(name, change, _of(after[None], name), _of(after[change], name)) for name in new for change in CHANGES
         )
     return table
 

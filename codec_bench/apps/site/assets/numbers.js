@@ -40,8 +40,11 @@ function spreadOf([value, low, high], column, noted) {
   if (low === null || low === undefined || value === null) return "";
   const [below, above] = [value - low, high - value];
   const mark = noted ? "*" : "";
-  if (Math.abs(above - below) <= (0.1 * (above + below)) / 2) return `±${((column.factor * (high - low)) / 2).toFixed(column.places)}${mark}`;
-  return `[${shown(low, column)}, ${shown(high, column)}]${mark}`;
+  const half = (column.factor * (high - low)) / 2;
+  let places = column.places;
+  while (half > 0 && places < 8 && Number(half.toFixed(places)) === 0) places += 1; // a width that is not zero does not look like it
+  if (Math.abs(above - below) <= (0.1 * (above + below)) / 2) return `±${half.toFixed(places)}${mark}`;
+  return `[${shown(low, { ...column, places })}, ${shown(high, { ...column, places })}]${mark}`;
 }
 
 const better = (column, a, b) => (column.higher === false ? a < b : a > b);
