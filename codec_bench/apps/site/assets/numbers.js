@@ -44,7 +44,7 @@ function spreadOf([value, low, high], column, noted) {
   let places = column.places;
   while (half > 0 && places < 8 && Number(half.toFixed(places)) === 0) places += 1; // a width that is not zero does not look like it
   if (Math.abs(above - below) <= (0.1 * (above + below)) / 2) return `±${half.toFixed(places)}${mark}`;
-  return `[${shown(low, { ...column, places })}, ${shown(high, { ...column, places })}]${mark}`;
+  return `[${number(low * column.factor, places)}, ${number(high * column.factor, places)}]${mark}`;
 }
 
 const better = (column, a, b) => (column.higher === false ? a < b : a > b);
