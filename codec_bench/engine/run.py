@@ -533,6 +533,7 @@ def _of_another(outcome: _Outcome, estimate: Signal) -> str | None:
     sounds, name, reference = outcome.item.sounds, outcome.system.name, outcome.item.loaded.reference
     if SILENT in estimate.notes:
         return None
+    before: Iterator[str]
     if outcome.system.kind == "files":
         before = takewhile(lambda other: other != name, sounds)
     elif reference is not None and reference.content_hash == estimate.content_hash:
