@@ -11,7 +11,9 @@ import soundfile
 import yaml
 
 from codec_bench import build
+from codec_bench.apps.building.data_set import check_benchmark
 from codec_bench.apps.building.joined import write_script
+from codec_bench.apps.building.recipe import read_recipe
 from codec_bench.benchmark import load_benchmark
 
 from .conftest import HERE, RATE_HZ, noise, rows_of, same_bytes
@@ -138,3 +140,12 @@ def test_speech_hsk(prepared, tmp_path, name):
     title = load_benchmark(str(built.folder / "benchmark.yaml")).title
     assert title == ("Spoken HSK" if name == "speech-hsk" else "Spoken HSK (options synthesised)")
     same_bytes(built.folder, build(recipe, out=tmp_path / "again").folder)
+
+
+def test_the_hub_library_has_nothing_to_say_of_the_definition_that_is_tried(mixing, monkeypatch):
+    from huggingface_hub import repocard
+
+    warned = []
+    monkeypatch.setattr(repocard.logger, "warning", lambda *args, **more: warned.append(args))
+    check_benchmark(read_recipe(str(mixing()))[0])
+    assert warned == []
