@@ -194,10 +194,12 @@ def study_table() -> str:
             for r in csv.DictReader(file)
             if "share" in r["unit"] or r["unit"] == _WIDER
         }
-    mark, whole, both = "ordinary: ", "recorded: ", "crossed: "
-    designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows if not case.startswith((mark, whole, both)))
+    mark, whole, both, scales = "ordinary: ", "recorded: ", "crossed: ", "kinds: "
+    designs = dict.fromkeys(
+        case.partition(", ")[2] for case, _, _ in rows if not case.startswith((mark, whole, both, scales))
+    )
     unequal, recorded, crossed = (
-        dict.fromkeys(case for case, _, _ in rows if case.startswith(word)) for word in (mark, whole, both)
+        dict.fromkeys(case for case, _, _ in rows if case.startswith(words)) for words in (mark, whole, (both, scales))
     )
 
     def share(kind: str, design: str, variant: str, what: str) -> str:
@@ -293,7 +295,7 @@ def study_table() -> str:
             ],
         )
         + "\nListening tests: every rater rates every sound, and both are drawn from more of their kind. The spreads are those between raters, "
-        + "between sounds, and of the rest; two systems do not differ:\n\n"
+        + "between sounds, and of the rest; two systems do not differ. The last rows are answers on the scales of kinds of tests; in ABX people guess:\n\n"
         + table(
             [
                 *("what is drawn", "intervals that hold the truth", "p below 0.05"),
@@ -301,7 +303,7 @@ def study_table() -> str:
             ],
             [
                 [
-                    case.removeprefix(both),
+                    case.removeprefix(both).removeprefix(scales),
                     *(ordinary(case, what, of) for of in (ours, "over raters alone") for what in ("intervals", alarm)),
                 ]
                 for case in crossed
