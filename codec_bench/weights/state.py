@@ -105,14 +105,17 @@ def check_archive(path: Path) -> None:
 
 def _words_fit(path: Path) -> bool:
     """Whether the pickles at the start of a file of torch.save before version 1.6 hold no long word."""
-    try:
-        with path.open("rb") as file:
+    with path.open("rb") as file:
+        read = 0
+        try:
             for _ in range(_PICKLES):
                 for _, held, _ in pickletools.genops(file):
+                    read = file.tell()
                     if isinstance(held, str) and _LONG.search(held.encode("utf-8", "replace")):
                         return False
-    except Exception:  # it is no such file, or a damaged one
-        return True
+        except Exception:  # it is no such file, or a damaged one, whose next word or two may have no end
+            file.seek(read)
+            return not any(_LONG.search(file.readline()) for _ in range(2))
     return True
 
 

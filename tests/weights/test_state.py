@@ -91,3 +91,13 @@ def test_a_word_without_end_is_refused_before_torch_reads_it(tmp_path, monkeypat
     monkeypatch.setattr(torch, "load", lambda *_a, **_k: pytest.fail("torch read it"))
     with pytest.raises(WeightsError, match="a word of more than 2048 characters"):
         load_state(tmp_path / "x.pt")
+
+
+def test_a_name_that_is_never_closed_is_refused_before_torch_reads_it(tmp_path, monkeypatch):
+    torch.save({"w": torch.zeros(1)}, tmp_path / "x.pt", _use_new_zipfile_serialization=False)
+    whole = (tmp_path / "x.pt").read_bytes()
+    cut = whole.index(b"FloatStorage")
+    (tmp_path / "x.pt").write_bytes(whole[:cut] + b"Long" + b"x" * 20_000)
+    monkeypatch.setattr(torch, "load", lambda *_a, **_k: pytest.fail("torch read it"))
+    with pytest.raises(WeightsError, match="a word of more than 2048 characters"):
+        load_state(tmp_path / "x.pt")
