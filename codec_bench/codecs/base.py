@@ -116,7 +116,20 @@ class Codec(ABC):
 
 
 class LatentCodec(Codec):
-    """A continuous codec: `encode` gives `Latents`, and `info.latents` says how many real numbers a frame has."""
+    """A continuous codec: `encode` gives `Latents`, and `info.latents` says how many real numbers a frame has.
+
+    Examples:
+        >>> class Mean(LatentCodec):
+        ...     info = CodecInfo("mean", sample_rates_hz=(16000,), frame_rate_hz=100, latents=1)
+        ...     def encode(self, batch):
+        ...         means = lambda a: a.samples.reshape(1, -1, 160).mean(2)
+        ...         return [Latents(means(a), 100, a.num_samples, a.sample_rate_hz) for a in batch]
+        ...     def decode(self, codes):
+        ...         return [Audio(np.repeat(c.values[0], 160), c.sample_rate_hz) for c in codes]
+        >>> (sent,) = Mean().encode([Audio(np.full(16000, 0.25), 16000)])
+        >>> sent.values.shape, sent.bits, float(Mean().decode([sent])[0].samples[0, 0])
+        ((1, 100), None, 0.25)
+    """
 
     @abstractmethod
     def encode(self, batch: Sequence[Audio]) -> list[Latents]:  # type: ignore[override]
@@ -133,6 +146,18 @@ class CodecStream(ABC):
 
     Attributes:
         step_samples: samples per channel that a frame of codes needs: the shortest piece.
+
+    Examples:
+        >>> class PcmStream(CodecStream):
+        ...     step_samples = 160
+        ...     def encode(self, piece):
+        ...         sent = np.rint(piece.samples * 32767).astype("<i2").tobytes()
+        ...         return Codes((), piece.num_samples, piece.sample_rate_hz, packets=(sent,))
+        ...     def decode(self, codes):
+        ...         return Audio(np.frombuffer(codes.packets[0], "<i2") / 32767, codes.sample_rate_hz)
+        >>> stream, pieces = PcmStream(), [Audio(np.full(n, 0.25), 16000) for n in (160, 160, 40)]
+        >>> [stream.decode(stream.encode(piece)).num_samples for piece in pieces]
+        [160, 160, 40]
     """
 
     step_samples: int

@@ -10,6 +10,7 @@ import numpy as np
 from codec_bench.errors import UserError
 from codec_bench.features.clap import Clap, TextEncoder
 from codec_bench.metrics.base import SILENT_ESTIMATE, Inputs, Metric
+from codec_bench.metrics.sim import cosine_of
 from codec_bench.types import Score
 
 
@@ -22,6 +23,11 @@ class ClapScore(Metric):
 
     Paper: Y. Wu et al., "Large-Scale Contrastive Language-Audio Pretraining with Feature Fusion and Keyword-to-Caption Augmentation",
     ICASSP 2023. Reference implementation: transformers 5 `ClapModel`, each item alone, to 1e-5.
+
+    Examples:
+        >>> sound, text = np.array([0.6, 0.8]), np.array([1.0, 0.0])  # as the two halves of CLAP may give them
+        >>> round(cosine_of(sound, text), 3)
+        0.6
     """
 
     name = "clap_score"
@@ -56,10 +62,9 @@ class ClapScore(Metric):
                 f"the sound's embedding has {heard.size} numbers and the text's {said.size}",
                 hint="use one CLAP for both",
             )
-        norms = float(np.linalg.norm(heard) * np.linalg.norm(said))
-        if not norms > 0:
+        if not (heard.any() and said.any()):
             return Score.undefined("the embedding is zero", self.protocol)
-        return Score.ok(min(1.0, max(-1.0, float(heard @ said) / norms)), self.protocol)
+        return Score.ok(cosine_of(heard, said), self.protocol)
 
     def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """A description may be of silence, but a network that answers for digital silence is in doubt."""

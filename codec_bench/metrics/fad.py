@@ -73,29 +73,26 @@ class SetDistance(ItemMetric):
 class Fad(SetDistance):
     """The Fréchet distance between the embeddings of all references and those of all estimates. Lower is better; a copy has 0.
 
-        It sees what a mean over items does not: whether a system makes all voices alike, or leaves the space of natural speech. It
-        is a value of the whole set, biased upward for small sets: only sets of the same size can be compared, or their extrapolated
-        values. A set of one item has no covariance and no value; at least 2 are needed, and four times as many as dimensions to
-        extrapolate.
+    It sees what a mean over items does not: whether a system makes all voices alike, or leaves the space of natural speech. It
+    is a value of the whole set, biased upward for small sets: only sets of the same size can be compared, or their extrapolated
+    values. A set of one item has no covariance and no value; at least 2 are needed, and four times as many as dimensions to
+    extrapolate.
 
-        Embeddings are the project's speaker encoders, the upstreams of s3prl, and CLAP, one per item. Published FADs use embeddings of
-        windows as one set (VGGish, CLAP), and cannot be compared with these.
+    Embeddings are the project's speaker encoders, the upstreams of s3prl, and CLAP, one per item. Published FADs use embeddings of
+    windows as one set (VGGish, CLAP), and cannot be compared with these.
 
-        Paper: K. Kilgour et al., "Fréchet Audio Distance", Interspeech 2019; A. Gui et al., "Adapting Fréchet Audio Distance for
-        Generative Music Evaluation", ICASSP 2024. Reference implementation: scipy's `sqrtm` on the covariances of the whole set
-        (fadtk's formula), to 1e-6 relative.
+    Paper: K. Kilgour et al., "Fréchet Audio Distance", Interspeech 2019; A. Gui et al., "Adapting Fréchet Audio Distance for
+    Generative Music Evaluation", ICASSP 2024. Reference implementation: scipy's `sqrtm` on the covariances of the whole set
+    (fadtk's formula), to 1e-6 relative.
 
-        Examples:
-            >>> from collections.abc import Sequence
-    from typing import ClassVar
-
-    import numpy as np
-            >>> from codec_bench import Audio, load_metric
-            >>> from codec_bench.data import open_source
-            >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
-            >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
-            >>> round(load_metric("fad[ge2e]")(reference=[clip], estimate=[coarse])[0]["fad[ge2e]"].value, 1)
-            0.4
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench import Audio, load_metric
+        >>> from codec_bench.data import open_source
+        >>> clip = Audio.read(next(iter(open_source("embedded"))).audio)
+        >>> coarse = Audio(np.round(clip.samples * 32) / 32, clip.sample_rate_hz)  # 6 bits a sample
+        >>> round(load_metric("fad[ge2e]")(reference=[clip], estimate=[coarse])[0]["fad[ge2e]"].value, 1)
+        0.4
     """
 
     name = "fad"

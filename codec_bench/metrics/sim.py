@@ -130,8 +130,12 @@ class Sim(ItemMetric):
 
 def cosine(item: Inputs, feature: str) -> float:
     """The cosine of the embeddings that a feature gives reference and estimate."""
-    reference, estimate = (
-        np.asarray(side[feature]["embedding"], np.float64) for side in (item.reference_features, item.estimate_features)
-    )
-    norms = [max(float(np.linalg.norm(side)), EPS) for side in (reference, estimate)]
-    return min(1.0, max(-1.0, float(reference @ estimate) / float(np.prod(norms))))
+    reference, estimate = (side[feature]["embedding"] for side in (item.reference_features, item.estimate_features))
+    return cosine_of(reference, estimate)
+
+
+def cosine_of(one: np.ndarray, other: np.ndarray) -> float:
+    """The cosine of two vectors, computed in float64, -1 to 1; 0 if one of them is zero."""
+    one, other = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    norms = [max(float(np.linalg.norm(vector)), EPS) for vector in (one, other)]
+    return min(1.0, max(-1.0, float(one @ other) / float(np.prod(norms))))

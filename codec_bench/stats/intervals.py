@@ -156,7 +156,7 @@ def interval(
     Examples:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
         >>> round(found.low, 3), round(found.high, 3), found.units, found.method
-        (2.88, 3.64, 4, 't')
+        (2.73, 3.744, 4, 'skewed-t')
         >>> interval([3.1, 3.4]).note is None
         False
     """

@@ -16,6 +16,7 @@ MOST_GROWTH = 2
 LONGEST_WORD = 2048
 _LONG = re.compile(rb"[^\x00-\x20\x7f]{%d}" % (LONGEST_WORD + 1))
 _PICKLES = 5
+_NO_PICKLES = (".safetensors", ".onnx")
 NAMED = 3
 """How many differences a message names."""
 
@@ -115,7 +116,8 @@ def _words_fit(path: Path) -> bool:
                         return False
         except Exception:  # it is no such file, or a damaged one, whose next word or two may have no end
             file.seek(read)
-            return not any(_LONG.search(file.readline()) for _ in range(2))
+            pickled = path.suffix not in _NO_PICKLES
+            return not (pickled and any(_LONG.search(file.readline()) for _ in range(2)))
     return True
 
 
