@@ -255,7 +255,7 @@ def _read_ffmpeg(source: str | bytes, name: str) -> Decoded:
     import av
 
     try:
-        with _opened(source) as container:
+        with opened_sound(source) as container:
             if not container.streams.audio:
                 raise AudioError(f"'{name}' holds no audio stream")
             stream = container.streams.audio[0]
@@ -280,7 +280,7 @@ class _Nameless(io.BufferedReader):
 
 
 @contextmanager
-def _opened(source: str | bytes) -> Iterator[InputContainer]:
+def opened_sound(source: str | bytes) -> Iterator[InputContainer]:
     """The only way to FFmpeg's formats: it sees the bytes and no path, takes them for sound alone, and may open nothing else."""
     import av
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.learned import Learned
 from codec_bench.features.scorers import Network
+from codec_bench.networks.ladder import in_shape
 
 
 class AudioSeal(Learned):
@@ -37,6 +40,10 @@ class AudioSeal(Learned):
         "codec_bench.networks.audioseal:AudioSealNet", weights="audioseal-detector-16bits", key="model", protocol=protocol,
         title="AudioSeal", about="", outputs=("share", "bits"), windows="", least=1, batch_s=batch_s, most_s=300.0,
     )  # fmt: skip
+
+    def _passed(self, one: Any) -> Any:
+        """As of the class it derives from, of signals, which have lengths of their own."""
+        return in_shape(self._net, [one.waves], one.lengths, steps_per_s=self.rate_hz)
 
     def _scored(self, windows: np.ndarray) -> Result | Unavailable:
         (row,) = windows

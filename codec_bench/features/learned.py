@@ -64,8 +64,12 @@ class Learned(PreparedFeature):
         from codec_bench.networks.transfer import fetched
 
         with computing(self.device, "float32"):
-            rows = fetched([in_rows(self._net, [one.waves], one.lengths) for one in batch.passes])
+            rows = fetched([self._passed(one) for one in batch.passes])
         return batch.results(rows, self._scored)
+
+    def _passed(self, one: Any) -> Any:
+        """What the network says of the windows of one pass, which are of one length."""
+        return in_rows(self._net, [one.waves], one.lengths)
 
     def _obstacle(self, signal: np.ndarray) -> Unavailable | None:
         row = self.row

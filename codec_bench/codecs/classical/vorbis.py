@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import BitstreamCodec, decode_packets
+from codec_bench.decoding.decode import opened_sound
 from codec_bench.errors import UserError
 
 _RATES_HZ = (8000, 16000, 22050, 24000, 32000, 44100, 48000)
@@ -48,7 +48,6 @@ def _headers(rate_hz: int, channels: int, quality: float) -> bytes:
 
 def _encoded(samples: np.ndarray, rate_hz: int, quality: float) -> tuple[bytes, list[bytes]]:
     """Headers and audio packets."""
-    import av
     import soundfile
 
     file = io.BytesIO()
@@ -57,9 +56,7 @@ def _encoded(samples: np.ndarray, rate_hz: int, quality: float) -> tuple[bytes, 
     with soundfile.SoundFile(file, "w", rate_hz, samples.shape[0], **facts) as out:
         for start in range(0, samples.shape[1], _PIECE):
             out.write(np.clip(samples[:, start : start + _PIECE].T, -1, 1))
-    file.seek(0)
-    container: Any
-    with av.open(file) as container:
+    with opened_sound(file.getvalue()) as container:
         stream = container.streams.audio[0]
         packets = [bytes(packet) for packet in container.demux(stream) if packet.size]
         return bytes(stream.codec_context.extradata or b""), packets

@@ -64,7 +64,7 @@ def codec(rng, kbps, stoi, books=18):
         },
         "batched": {"state": "ok", "audio_hours_per_hour": 24.5, "memory": memory, "threads": threads},
         "rate": {
-            "state": "ok", "declared_bps": 1000 * kbps, "nominal_bps": 1000 * kbps, "measured_bps": 1010 * kbps, "seconds": 30.0,
+            "state": "ok", "no_bits": None, "latents": None, "declared_bps": 1000 * kbps, "nominal_bps": 1000 * kbps, "measured_bps": 1010 * kbps, "seconds": 30.0,
             "frame_rate_hz": 50.0, "tokens": 4000 * books, "tokens_per_s": 50.0 * books, "tokens_per_item": 0, "streams": [stream],
             "entropy_coded_bps": 800 * kbps, "entropy_coded_reason": None, "joint_bps": None, "joint_reason": "too few frames",
             "packets": None,
@@ -76,7 +76,7 @@ def codec(rng, kbps, stoi, books=18):
         "streaming": {"state": "not applicable", "reason": "it has no streaming way of coding"},
         "stability": {
             "state": "ok", "tokens_reason": None, "gain": gain,
-            "reencoding": [{"round": n, "with_first": [0.9 / n] * books, "with_previous": [0.9] * books} for n in (1, 2)],
+            "reencoding": [{"round": n, "with_first": [0.9 / n] * books, "with_previous": [0.9] * books, "latent_snr_db": None} for n in (1, 2)],
             "shift": {"samples": 1, "agreement": [0.4] * books, "wave_snr_db": 9.0},
         },
         "findings": {"state": "ok", "findings": [{"check": "clipping", "state": "ok", "found": "none", "value": 0.0}]},
