@@ -595,7 +595,7 @@ def test_the_command_prints_numbers_and_writes_a_page_that_runs_nothing_foreign(
     assert "the row has nothing in" in " ".join(out.split()) and "report.html" in err
     page = (mine(tmp_path / "r") / "report.html").read_text("utf-8")
     assert "alert(" in page and SCRIPT not in page and "<script>alert" not in page
-    assert "capital of France" in page and "Somebody" in page
+    assert "capital of France" in page and "Somebody" in page and "Marked by" not in page, "no judge marked a number"
     code, out, _ = command("run", benchmark, "--model", "echo", "--phase", "scores", "--out", "r", "--json")
     assert code == 3 and json.loads(out) == overview(tmp_path / "r")
     assert "more characters are in the record" in page, "of an answer of 100,000"
