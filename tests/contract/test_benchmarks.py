@@ -152,10 +152,8 @@ def test_questions_of_the_miniature(name, mirror, monkeypatch):
         and benchmark.data.layout == "table"
     ):
         assert any(question.references == () for question in good)  # a row that can be asked but not scored
-    # One row of each split has no sound (or no text, if there is no sound to begin with). It is still counted. A folder of
-    # sounds has no row without one.
-    sounding = benchmark.data.repository in miniature.SOUND_FOLDERS
-    assert bad or sounding or "audio" in benchmark.data.optional
+    # One row of each split has no sound (or no text, if there is no sound to begin with). It is still counted.
+    assert bad or "audio" in benchmark.data.optional
     assert all(question.problem.startswith("the row has no") for question in bad)
 
 

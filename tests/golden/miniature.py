@@ -92,7 +92,7 @@ def build(name: str, folder: Path) -> Path:
         _write_seed_tts(root, str(data.config), str(benchmark.language))
         return Path(folder)
     if str(data.repository) in SOUND_FOLDERS:
-        _write_sound_folder(root, benchmark)
+        _write_sound_folder(root)
         return Path(folder)
     for split in data.splits or ([data.split] if data.split else ["dev", "test"]):
         file = root / (data.data_dir or data.config or "data") / f"{split}-00000-of-00001.parquet"
@@ -309,12 +309,13 @@ SOUND_FOLDERS = ("ArtificialAnalysis/big_bench_audio",)
 """Repositories of sound files with a `metadata.jsonl` beside them."""
 
 
-def _write_sound_folder(root: Path, benchmark: Benchmark) -> None:
+def _write_sound_folder(root: Path) -> None:
     (root / "data").mkdir(parents=True, exist_ok=True)
     lines = []
     for index in range(ROWS):
-        file = f"data/question_{index}.mp3"
-        soundfile.write(root / file, tone(index, 0.5), RATE_HZ, format="MP3")
+        file = None if index == NO_SOUND else f"data/question_{index}.mp3"
+        if file is not None:
+            soundfile.write(root / file, tone(index, 0.5), RATE_HZ, format="MP3")
         right = None if index == NO_REFERENCE else ("valid", "7", "No", "yes")[index % 4]
         lines.append({"category": "navigate", "official_answer": right, "file_name": file, "id": index})
     (root / "metadata.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
