@@ -10,12 +10,14 @@ import pytest
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 
-FILES = json.loads(
-    (Path(__file__).resolve().parents[2] / "golden" / "text" / "mmsu_official.json").read_text(encoding="utf-8")
-)["cases"]
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 
 
-@pytest.mark.parametrize("file", FILES, ids=range(len(FILES)))
+def cases(name):
+    return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))["cases"]
+
+
+@pytest.mark.parametrize("file", cases("mmsu_official"))
 @pytest.mark.parametrize(("rule", "column"), [("mmsu", "expected"), ("mmsu-2025-06", "expected_2025_06")])
 def test_a_file_of_answers_is_marked_as_by_the_program(file, rule, column):
     answers = [
@@ -38,12 +40,7 @@ def test_an_empty_answer_is_wrong_today_and_was_the_answer_before_it_in_june_202
     assert [s.value for s in load_answer_metric("accuracy[official/mmsu-2025-06]").compute(answers)] == [1.0, 1.0]
 
 
-MMAR = json.loads(
-    (Path(__file__).resolve().parents[2] / "golden" / "text" / "mmar_string_match.json").read_text(encoding="utf-8")
-)["cases"]
-
-
-@pytest.mark.parametrize("case", MMAR, ids=range(len(MMAR)))
+@pytest.mark.parametrize("case", cases("mmar_string_match"))
 def test_the_rule_for_options_decides_as_mmars_program(case):
     given = case["input"]
     answer = Answer("1", given["prediction"], (given["answer"],), {"choices": given["choices"]})
