@@ -120,9 +120,8 @@ def build_plan(
         raise UnknownName("codec or feature in this run", unused[0], [*features, *known])
     for system in rows:
         if system.stage is not None and system.codec is not None:
-            require_codec(
-                system.codec, system.asked
-            )  # before the weights, which would not help a codec that does not exist
+            # Before the weights, which would not help a codec that does not exist.
+            require_codec(system.codec, system.asked)
     if missing := [*missing, *_codec_weights_missing(rows)]:
         raise WeightsMissing(missing)
     signals = [m for m in built.values() if m.signals]

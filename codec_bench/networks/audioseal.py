@@ -13,12 +13,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from codec_bench.networks.ragged import each, inside, on_device, uploaded, zero_beyond
+from codec_bench.networks.ragged import WholeSignal, each, inside, on_device, uploaded, zero_beyond
 from codec_bench.networks.seanet import SkippedLSTM
 from codec_bench.networks.weight_norm import fold_weight_norm
 
@@ -88,7 +87,7 @@ class _Encoder(nn.Module):
         return self.reverse_convolution(x)[..., :samples]
 
 
-class AudioSealNet(nn.Module):
+class AudioSealNet(WholeSignal, nn.Module):
     """The whole network.
 
     Args:
@@ -101,16 +100,6 @@ class AudioSealNet(nn.Module):
     def __init__(self, channels: int = CHANNELS, width: int = WIDTH) -> None:
         super().__init__()
         self.detector = nn.ModuleList([_Encoder(channels, width), nn.Conv1d(OUTPUTS, 2 + BITS, 1)])
-
-    @staticmethod
-    def cut(signal: np.ndarray) -> list[np.ndarray]:
-        """The signal as a whole."""
-        return [signal]
-
-    @staticmethod
-    def room(num_samples: int) -> int:
-        """A signal is not filled up."""
-        return num_samples
 
     @staticmethod
     def translated(state: Mapping[str, Any]) -> dict[str, Any]:

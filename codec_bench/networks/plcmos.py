@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from codec_bench.networks.ragged import each, full, inside, on_device, uploaded
+from codec_bench.networks.ragged import WholeSignal, each, full, inside, on_device, uploaded
 
 FFT, HOP = 512, 256
 FLOOR = 12 * math.log(10)
@@ -57,7 +57,7 @@ class _Layer(nn.GRU):
         return found
 
 
-class PlcmosNet(nn.Module):
+class PlcmosNet(WholeSignal, nn.Module):
     """The whole network."""
 
     at_once = (30 * 16_000, 600 * 16_000)
@@ -80,16 +80,6 @@ class PlcmosNet(nn.Module):
         self.dense2 = nn.ModuleList(nn.Linear(32, 32) for _ in range(DEPTH))
         self.register_buffer("raters", _raters(), persistent=False)
         self.register_buffer("window", torch.hamming_window(FFT, dtype=torch.float64), persistent=False)
-
-    @staticmethod
-    def cut(signal: np.ndarray) -> list[np.ndarray]:
-        """The signal as a whole."""
-        return [signal]
-
-    @staticmethod
-    def room(num_samples: int) -> int:
-        """A signal is not filled up."""
-        return num_samples
 
     @staticmethod
     def translated(state: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -35,6 +35,20 @@ class Bounded(Lengths):
     """Lengths that the device alone knows: on the host stands for each item how long it may be at most."""
 
 
+class WholeSignal:
+    """The part of a network that hears a signal at once: it is neither cut into windows nor filled up."""
+
+    @staticmethod
+    def cut(signal: Any) -> list[Any]:
+        """The signal as a whole."""
+        return [signal]
+
+    @staticmethod
+    def room(num_samples: int) -> int:
+        """A signal is not filled up."""
+        return num_samples
+
+
 def full(lengths: Sequence[int], time: int) -> bool:
     """Whether every item is known to have all of `time` steps, so that nothing is to be masked."""
     return not isinstance(lengths, Bounded) and min(lengths) == time

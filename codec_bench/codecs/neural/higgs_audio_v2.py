@@ -17,30 +17,16 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, equal_lengths
-from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, REDUCED_HUBERT, fill_with_noise, seeded
 from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
 
 _RATE_HZ, _CARDINALITY, _CODEBOOKS = 24000, 1024, 8
 _FACTS: dict[str, Any] = {"sample_rate": _RATE_HZ, "codebook_size": _CARDINALITY, "semantic_sample_rate": 16000}
-_RATIOS = [
-    8,
-    5,
-    4,
-    2,
-    3,
-]  # 960 samples are a frame; the first value of transformers' configuration, 320, is not the checkpoint's
+# 960 samples are a frame; the first value of transformers' configuration, 320, is not the checkpoint's.
+_RATIOS = [8, 5, 4, 2, 3]
 _ACOUSTIC: dict[str, Any] = {"model_type": "dac", "downsampling_ratios": _RATIOS, "upsampling_ratios": _RATIOS}
 _REDUCED_ACOUSTIC = {"encoder_hidden_size": 4, "decoder_hidden_size": 64, "hidden_size": 32}
-_REDUCED_SEMANTIC = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "conv_dim": [16] * 7,
-    "num_conv_pos_embeddings": 16,
-    "num_conv_pos_embedding_groups": 2,
-}
 
 
 class HiggsAudioV2(NeuralCodec):
@@ -137,7 +123,7 @@ def _random_net(*, reduced: bool) -> Any:
         "semantic_model_config": {
             "model_type": "hubert",
             "mask_time_prob": 0.0,
-            **(_REDUCED_SEMANTIC if reduced else {}),
+            **(REDUCED_HUBERT if reduced else {}),
         },
         "target_bandwidths": [0.5, 1, 1.5, 2],
     }

@@ -9,6 +9,16 @@ from typing import Any
 
 RANDOM = "random"
 RANDOM_FULL = "random-full"
+REDUCED_HUBERT = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "conv_dim": [16] * 7,
+    "num_conv_pos_embeddings": 16,
+    "num_conv_pos_embedding_groups": 2,
+}
+"""The size of a HuBERT or WavLM inside of a codec in a reduced network."""
 
 
 @contextmanager

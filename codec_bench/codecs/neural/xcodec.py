@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths
-from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, REDUCED_HUBERT, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.networks.ladder import in_rows
 
@@ -39,15 +39,6 @@ _MODELS = {
     "wavlm-more-data": "wavlm",
 }
 _REDUCED_ACOUSTIC = {"encoder_hidden_size": 8, "decoder_hidden_size": 64, "hidden_size": 32}
-_REDUCED_SEMANTIC = {
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "intermediate_size": 64,
-    "conv_dim": [16] * 7,
-    "num_conv_pos_embeddings": 16,
-    "num_conv_pos_embedding_groups": 2,
-}
 
 
 class Xcodec(NeuralCodec):
@@ -143,7 +134,7 @@ def _random_net(semantic: str, *, reduced: bool) -> Any:
 
     parts: dict[str, Any] = {
         "acoustic_model_config": {"model_type": "dac", **(_REDUCED_ACOUSTIC if reduced else {})},
-        "semantic_model_config": {"model_type": semantic, **(_REDUCED_SEMANTIC if reduced else {})},
+        "semantic_model_config": {"model_type": semantic, **(REDUCED_HUBERT if reduced else {})},
     }
     with seeded():
         net = XcodecModel(XcodecConfig(**_FACTS, **parts)).eval()
