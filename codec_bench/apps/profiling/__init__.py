@@ -8,7 +8,7 @@ Which file to open
     `rate.py`        bitrates and the use of codebooks (`codebook_use.py`).
     `speed.py`, `complexity.py`, `latency.py`, `streaming.py`, `stability.py`   one measurement each.
     `phones.py`      how much codes tell of phones, and `abx.py` the ABX error rates.
-    `rows.py`        the rows that terminal and page share; `table.py` prints them, and `page/` shows them.
+    `rows.py`        the rows that terminal and page share, made of `cells.py`; `table.py` prints them, and `page/` shows them.
 """
 
 from __future__ import annotations

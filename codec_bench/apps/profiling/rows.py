@@ -1,77 +1,18 @@
 """The rows of a profile, in the words that terminal and page share: sections of rows, with one cell per codec.
 
 Conventions
-    The input is the content of `profile.json`. A cell is text. If a measurement does not apply, failed or was not made,
-    the cell is `–` and holds the reason.
+    The input is the content of `profile.json`. `cells.py` says what a row and a cell are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from codec_bench.apps.profiling.cells import Cell, Section, row_of
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """The value of one codec in one row.
-
-    Args:
-        reason: why there is no value, or None. flag: whether somebody should look at the value.
-    """
-
-    text: str
-    reason: str | None = None
-    flag: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One measured quantity. `what` explains it in one sentence."""
-
-    label: str
-    unit: str
-    what: str
-    cells: list[Cell]
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """Rows that belong together.
-
-    Args:
-        note: how they were measured. without: the rows in which no codec has a value.
-    """
-
-    title: str
-    note: str
-    rows: list[Row]
-    without: list[Row] = field(default_factory=list)
-
-
-def row_of(
-    codecs: Mapping[str, Any], label: str, unit: str, what: str, section: str, say: Callable[[Mapping[str, Any]], Any]
-) -> Row:
-    """A row of one value for each codec.
-
-    Args:
-        codecs: the sections of each codec. label: what the row is called. unit: of the values. what: one sentence.
-        section: the section that holds the value. say: the value's text or cell, from a section that was measured.
-    """
-    cells = []
-    for codec in codecs.values():
-        found = codec[section]
-        if found["state"] != "ok":
-            cells.append(Cell("–", f"{found['state']}: {found['reason']}"))
-            continue
-        said = say(found)
-        cells.append(said if isinstance(said, Cell) else Cell(said))
-    return Row(label, unit, what, cells)
-
 
 _MIB = 2**20
 

@@ -14,7 +14,8 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from codec_bench.apps.profiling.rows import Cell, Row, Section, delta_rates, findings, head, label, reasons, sections
+from codec_bench.apps.profiling.cells import Cell, Row, Section
+from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
 from codec_bench.report.table import blocks, summary_notes, summary_table

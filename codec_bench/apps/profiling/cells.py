@@ -1,0 +1,68 @@
+"""What a table of a profile is made of: sections of rows, with one cell per codec.
+
+Conventions
+    A cell is text. If a measurement does not apply, failed or was not made, the cell is `–` and holds the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The value of one codec in one row.
+
+    Args:
+        reason: why there is no value, or None. flag: whether somebody should look at the value.
+    """
+
+    text: str
+    reason: str | None = None
+    flag: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured quantity. `what` explains it in one sentence."""
+
+    label: str
+    unit: str
+    what: str
+    cells: list[Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Rows that belong together.
+
+    Args:
+        note: how they were measured. without: the rows in which no codec has a value.
+    """
+
+    title: str
+    note: str
+    rows: list[Row]
+    without: list[Row] = field(default_factory=list)
+
+
+def row_of(
+    codecs: Mapping[str, Any], label: str, unit: str, what: str, section: str, say: Callable[[Mapping[str, Any]], Any]
+) -> Row:
+    """A row of one value for each codec.
+
+    Args:
+        codecs: the sections of each codec. label: what the row is called. unit: of the values. what: one sentence.
+        section: the section that holds the value. say: the value's text or cell, from a section that was measured.
+    """
+    cells = []
+    for codec in codecs.values():
+        found = codec[section]
+        if found["state"] != "ok":
+            cells.append(Cell("–", f"{found['state']}: {found['reason']}"))
+            continue
+        said = say(found)
+        cells.append(said if isinstance(said, Cell) else Cell(said))
+    return Row(label, unit, what, cells)
