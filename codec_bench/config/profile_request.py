@@ -63,6 +63,11 @@ class ProfileRequest(Request):
         least=0.1,
         python="seconds of speech for the real-time factor at batch 1, and for counting operations.",
     )
+    skip: Texts | None = option(
+        None,
+        "Measurements to leave out, with commas, such as streaming,complexity.",
+        python="names of measurements to leave out, of `codec_bench.apps.profiling.steps.OPTIONAL`.",
+    )
     reencodings: Whole = option(3, "How often decoded audio is encoded again.", of="settings", least=0)
     threads: Whole | None = option(
         None, "Threads of a codec's process. Default: its libraries decide.", of="settings", least=1

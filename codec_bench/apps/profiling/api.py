@@ -18,6 +18,7 @@ from typing import Any
 from codec_bench.api.metric_groups import metrics_for
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.several_codecs import Asked, measure_codecs
+from codec_bench.apps.profiling.steps import OPTIONAL
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks.steps import NotApplicable
 from codec_bench.config.option import documented
@@ -28,7 +29,7 @@ from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.environment import machine, versions
-from codec_bench.errors import UserError
+from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import names
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
@@ -86,6 +87,7 @@ def profile(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     settings: Settings | Mapping[str, Any] | None = None,
     alignments: str | os.PathLike[str] | None = None,
+    skip: str | Sequence[str] | None = None,
     page: bool = True,
     progress: Progress = lambda codec, step, done, total: None,
     on_folder: OnFolder = lambda folder, words: None,
@@ -137,6 +139,7 @@ def profile(
         settings=settings,
         progress=progress,
         alignments=None if alignments is None else Path(alignments).expanduser().absolute(),
+        skip=_left_out(names(skip or ())),
     )
     # A misspelt metric is refused now and not after an hour of measuring.
     plan = build_plan(systems, asked.with_bitrate, given, {sample.language for sample in source})
@@ -175,6 +178,18 @@ def _profile_in(asked: Asked, page: bool) -> Profile:
     asked.measured.unlink(missing_ok=True)
     mark_finished(asked.folder)
     return made
+
+
+def _left_out(steps: Sequence[str]) -> tuple[str, ...]:
+    """The steps that are left out, each once.
+
+    Raises:
+        UnknownName: one of them is no step, or none that can be left out.
+    """
+    for step in steps:
+        if step not in OPTIONAL:
+            raise UnknownName("measurement that can be left out", step, OPTIONAL)
+    return tuple(dict.fromkeys(steps))
 
 
 def _known(system: System) -> None:

@@ -18,7 +18,7 @@ from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.steps import STEPS, Request
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.checks import wrong
-from codec_bench.codecs.checks.steps import gather_findings
+from codec_bench.codecs.checks.steps import all_of, gather_findings
 from codec_bench.data import Source, data_name, problem_of
 from codec_bench.data.alignments import fingerprint
 from codec_bench.engine.evaluation import Evaluation, execute
@@ -48,6 +48,7 @@ class Asked:
         folder: where everything is written. device: `cpu` or `cuda:N`.
         options: of the features, by name; those of the codecs are in `systems`.
         alignments: the file or folder that says when the phones are said, or None.
+        skip: the steps that are left out.
         limit, seed, settings, progress: as for `profile`.
     """
 
@@ -64,6 +65,7 @@ class Asked:
     settings: Settings
     progress: Callable[[str, str, int, int], None]
     alignments: Path | None = None
+    skip: tuple[str, ...] = ()
 
     @cached_property
     def codecs(self) -> dict[str, str]:
@@ -121,6 +123,7 @@ class Asked:
             "options": self.options,
             "settings": self.settings.as_dict(),
             **({"alignments": fingerprint(self.alignments)} if self.alignments is not None else {}),
+            **({"skip": sorted(self.skip)} if self.skip else {}),
         }
 
     @property
@@ -133,6 +136,7 @@ class Asked:
             "metrics": list(self.metrics),
             "settings": self.settings.as_dict(),
             **({"alignments": self.alignments.name} if self.alignments is not None else {}),
+            **({"skip": list(self.skip)} if self.skip else {}),
         }
 
     @property
@@ -144,12 +148,18 @@ class Asked:
             "data": data_name(self.data), "metrics": list(self.metrics), "anchor": self.anchor, "seed": self.seed,
             "limit": self.limit, "options": options,
             **({"alignments": str(self.alignments)} if self.alignments is not None else {}),
+            **({"skip": list(self.skip)} if self.skip else {}),
         }  # fmt: skip
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The steps of each codec, in order."""
+        return tuple(step for step in STEPS if step not in self.skip)
 
     @property
     def total(self) -> int:
         """How many steps there are in all, for the progress."""
-        return len(self.codecs) * len(STEPS) + (1 if self.metrics else 0)
+        return len(self.codecs) * len(self.steps) + (1 if self.metrics else 0)
 
 
 def measure_codecs(asked: Asked) -> dict[str, Any]:
@@ -230,7 +240,7 @@ def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
     kept = {sample: str(asked.audio / f"{number + 1}-{place + 1}.flac") for place, sample in enumerate(asked.players)}
     for path in kept.values():
         Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
-    steps = tuple(STEPS)
+    steps = asked.steps
     codec, options = asked.codecs[name], asked.options_of(name)
     request = Request(codec, asked.files, asked.device, asked.settings, steps, options, players=kept)
     if asked.alignments is not None:
@@ -241,6 +251,8 @@ def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
         asked.progress(name, step, number * len(steps) + steps.index(step), asked.total)
 
     sections: dict[str, Any] = measure(request, asked.log, tell)
+    for step in asked.skip:
+        sections.update(all_of(request, step, "not measured", "it was left out"))
     sections["players"] = {s: f"audio/{Path(p).name}" for s, p in kept.items() if Path(p).is_file()}
     return sections
 

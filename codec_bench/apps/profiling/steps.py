@@ -37,6 +37,9 @@ STEPS: Mapping[str, tuple[str, ...]] = {
 }
 """Every step with the sections that it gives. Speed comes before the corpus, so that its memory is that of one clip."""
 
+OPTIONAL = tuple(step for step in STEPS if step not in ("load", "contract", "corpus", "probe", "sent", "elsewhere"))
+"""The steps that can be left out: all but those that check the codec and those that the rest is made of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request(steps.Request):

@@ -123,6 +123,27 @@ def test_what_the_caller_can_mend_is_an_error_before_anything_runs(profiled, odd
         profiled(odd("Pcm"), anchor="anchor_of_nobody")
     with pytest.raises(UserError, match="no metric called 'stoy'"):
         profiled(odd("Pcm"), metrics="stoy")
+    with pytest.raises(UnknownName, match="no measurement that can be left out called 'corpus'"):
+        profiled(odd("Pcm"), skip="corpus")
+
+
+def test_what_is_left_out_is_not_measured_and_says_so(profiled, odd):
+    done = []
+    found = profiled(
+        odd("HangsInStreams"),
+        skip=["streaming", "latency"],
+        progress=lambda codec, step, *counts: done.append((step, *counts)),
+    )
+    sections = found.codecs[odd("HangsInStreams")]
+    for name in ("streaming", "latency"):
+        assert sections[name] == {"state": "not measured", "reason": "it was left out"}
+    assert (
+        not found.faults
+        and sections["stability"]["state"] == "ok"
+        and found.facts["how"]["skip"] == ["streaming", "latency"]
+    )
+    steps = [step for step, *_ in done]
+    assert "streaming" not in steps and "latency" not in steps and done[-1][1:] == (len(STEPS) - 3, len(STEPS) - 2)
 
 
 def test_a_packet_codec_gives_what_applies_and_reasons_for_the_rest(profiled):
