@@ -13,6 +13,7 @@ from scipy.fft import next_fast_len
 from codec_bench.audio.resample import resample
 from codec_bench.codecs import list_codecs, load_codec
 from codec_bench.codecs.adapt import choose_rate
+from codec_bench.codecs.classical.bitstream import decode_packets
 from codec_bench.errors import UserError
 from codec_bench.types import Audio
 
@@ -166,6 +167,7 @@ def tolerance(name):
         "nellymoser": 0.005,
         "ra-144": 0.005,
         "adpcm": 0.006,
+        "lc3": 0.002,
     }
     return next((allowance for start, allowance in known.items() if name.startswith(start)), 0.001)
 
@@ -188,6 +190,29 @@ def test_every_amr_mode_sends_its_bits_in_whole_bytes(kbps, speech):
     (codes,) = built(f"amr-nb@{kbps}").encode([at_rate(speech[0], 8000)])
     bits = round(kbps * 20)  # of a frame of 20 ms
     assert {len(packet) for packet in codes.packets} == {-(-bits // 8)}
+
+
+@pytest.mark.parametrize("kbps", [6.6, 8.85, 12.65, 14.25, 15.85, 18.25, 19.85, 23.05, 23.85])
+def test_every_amr_wb_mode_is_decoded_alike_by_another_decoder(kbps, speech):
+    codec = built(f"amr-wb@{kbps}")
+    (codes,) = codec.encode([at_rate(speech[0], 16000)])
+    assert {len(packet) for packet in codes.packets} == {-(-round(kbps * 20) // 8)}
+    (ours,) = codec.decode([codes])
+    mode = [6.6, 8.85, 12.65, 14.25, 15.85, 18.25, 19.85, 23.05, 23.85].index(kbps)
+    stored = [bytes([mode << 3 | 4]) + packet for packet in codes.packets]
+    theirs = decode_packets("amrwb", stored, rate_hz=16000, channels=1)[:, 95:][:, : ours.num_samples]  # FFmpeg's own
+    error = np.square(ours.samples - theirs).sum() / np.square(theirs).sum()
+    assert error < (0.01 if kbps < 23.85 else 0.02)
+
+
+def test_lc3_packets_are_those_of_liblc3s_own_program(spoken):
+    """`elc3 -b 32000` of liblc3 1.0.1 made the asset from the beginning of a clip, as 16-bit samples; two bytes before each frame are left out."""
+    by_id = {row["id"]: audio for row, audio in spoken}
+    if "awb_01" not in by_id:
+        pytest.skip("the asset was made from the embedded speech")
+    pcm = np.clip(np.round(by_id["awb_01"].samples * 32768), -32768, 32767) / 32768
+    (codes,) = built("lc3-32k").encode([Audio(pcm[:, :8000], 16000)])
+    assert b"".join(codes.packets[:49]) == (Path(__file__).parent / "assets" / "awb_01_elc3_32k.bin").read_bytes()
 
 
 @pytest.mark.parametrize("kbps", [8, 24, 96, 128, 160, 320])

@@ -1,0 +1,90 @@
+"""AMR wideband (3GPP TS 26.171, ITU-T G.722.2): VisualOn's encoder, a library of the system, and the decoder of opencore-amr."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes.util import find_library
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.classical.bitstream import (
+    RatedCodec,
+    check_bitrate,
+    check_packet_sizes,
+    decode_packets,
+    one_rate,
+    packets_for,
+)
+from codec_bench.errors import MissingResource
+
+# The modes in the order of the format's frame type. A frame of 20 ms has the bits of this rate.
+MODES_BPS = (6600, 8850, 12650, 14250, 15850, 18250, 19850, 23050, 23850)
+_RATE_HZ, _FRAME, _LONGEST_BYTES = 16000, 320, 61
+# 5 ms of look-ahead, and 15 samples of the filters that convert to 12.8 kHz and back.
+DELAY_SAMPLES = 95
+
+
+class AmrWb(RatedCodec):
+    """AMR-WB in one mode, without discontinuous transmission.
+
+    A packet holds the speech bits of one frame, padded to whole bytes: up to 4 % above the declared rate. The storage
+    format's byte in front of every frame is the same for all frames of a mode, and is not counted.
+
+    Args:
+        bitrate_bps: 6600, 8850, 12650, 14250, 15850, 18250, 19850, 23050 or 23850.
+
+    Raises:
+        UserError: it has no such mode. MissingResource, when audio is encoded: the system lacks the encoder's library.
+    """
+
+    def __init__(self, bitrate_bps: int) -> None:
+        check_bitrate("AMR-WB", bitrate_bps, MODES_BPS)
+        super().__init__("amr-wb", bitrate_bps, **one_rate(_RATE_HZ, _FRAME, DELAY_SAMPLES))
+        self._mode = MODES_BPS.index(bitrate_bps)
+        # Frame type in bits 3 to 6, and the bit that marks the frame as undamaged.
+        self._header = bytes([self._mode << 3 | 0b100])
+        self._frame_bytes = -(-bitrate_bps * _FRAME // _RATE_HZ // 8)
+
+    @classmethod
+    def require_weights(cls, weights: str | None, **options: Any) -> None:
+        """Raises MissingResource if the system lacks the encoder's library: a command then says so before it begins."""
+        _encoder()
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """Speech bits of each frame."""
+        count = packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME)
+        padded = np.pad(samples[0], (0, count * _FRAME - samples.shape[1]))
+        pcm = np.clip(np.round(padded * 32768.0), -32768, 32767).astype(np.int16)
+        library = _encoder()
+        state, out = library.E_IF_init(), ctypes.create_string_buffer(_LONGEST_BYTES)
+        try:
+            return [self._frame(library, state, piece, out) for piece in pcm.reshape(count, _FRAME)]
+        finally:
+            library.E_IF_exit(state)
+
+    def _frame(self, library: Any, state: int, piece: np.ndarray, out: Any) -> bytes:
+        size = library.E_IF_encode(state, self._mode, piece.ctypes.data, out, 0)
+        return out.raw[1:size]
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal without its delay."""
+        check_packet_sizes(self.info.name, packets, self._frame_bytes)
+        whole = [self._header + packet for packet in packets]
+        return decode_packets("libopencore_amrwb", whole, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]
+
+
+@cache
+def _encoder() -> Any:
+    name = find_library("vo-amrwbenc")
+    if name is None:
+        raise MissingResource(
+            "the codec 'amr-wb' needs the library libvo-amrwbenc", hint="Debian: apt install libvo-amrwbenc0"
+        )
+    library = ctypes.CDLL(name)
+    library.E_IF_init.restype = ctypes.c_void_p
+    library.E_IF_encode.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int]
+    library.E_IF_exit.argtypes, library.E_IF_exit.restype = [ctypes.c_void_p], None
+    return library

@@ -1,0 +1,79 @@
+"""LC3, the codec of Bluetooth LE Audio, through Google's liblc3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from codec_bench.codecs.classical.bitstream import RatedCodec, check_packet_sizes, packets_for
+from codec_bench.errors import MissingExtra, UserError, optional_package
+
+RATES_HZ = (8000, 16000, 24000, 32000, 48000)
+LOWEST_BPS, HIGHEST_BPS = 16000, 320000  # of a channel: 20 to 400 bytes a frame
+_FRAME_US, _FRAMES_A_SECOND = 10000, 100
+
+
+def delay_samples(rate_hz: int) -> int:
+    """The delay of encoder and decoder together: 2.5 ms."""
+    return rate_hz // 400
+
+
+class Lc3(RatedCodec):
+    """LC3 at a constant bitrate in frames of 10 ms, as `lc3py` has it.
+
+    Args:
+        bitrate_bps: 16000 to 320000, of all channels together; stereo from 32000.
+
+    Raises:
+        UserError: LC3 has no such bitrate. MissingExtra, when audio is coded: the package `lc3py` is not installed.
+    """
+
+    def __init__(self, bitrate_bps: int) -> None:
+        if not LOWEST_BPS <= bitrate_bps <= HIGHEST_BPS:
+            raise UserError(f"lc3 has no bitrate of {bitrate_bps / 1000:g} kbps", hint="it has 16 to 320 kbps")
+        channels = (1, 2) if bitrate_bps >= 2 * LOWEST_BPS else (1,)
+        super().__init__(
+            "lc3", bitrate_bps, sample_rates_hz=RATES_HZ, channels=channels, frame_rate_hz=float(_FRAMES_A_SECOND),
+            causal=True, lookahead_s=delay_samples(RATES_HZ[0]) / RATES_HZ[0],
+        )  # fmt: skip
+
+    @classmethod
+    def require_weights(cls, weights: str | None, **options: Any) -> None:
+        """Raises MissingExtra if the package is not installed: a command then says so before it begins."""
+        _package()
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """A packet for every 10 ms: a frame of each channel."""
+        channels, length = samples.shape
+        frame = rate_hz // _FRAMES_A_SECOND
+        count = packets_for(length + delay_samples(rate_hz), frame)
+        padded = np.pad(np.clip(samples, -1, 1), ((0, 0), (0, count * frame - length)))
+        pieces = np.ascontiguousarray(padded.T, np.float32).reshape(count, frame * channels)
+        with _coder("Encoder", rate_hz, channels) as coder:
+            size = coder.get_frame_bytes(self.bitrate_bps)
+            return [coder.encode(piece.tobytes(), size) for piece in pieces]
+
+    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal without its delay."""
+        with _coder("Decoder", rate_hz, channels) as coder:
+            check_packet_sizes(self.info.name, packets, coder.get_frame_bytes(self.bitrate_bps))
+            pieces = [np.frombuffer(coder.decode(packet), np.float32) for packet in packets]
+        return np.concatenate([*pieces, np.empty(0, np.float32)]).reshape(-1, channels).T[:, delay_samples(rate_hz) :]
+
+
+def _package() -> Any:
+    return optional_package("lc3", MissingExtra("the codec 'lc3'", "lc3py", "codecs"))
+
+
+@contextmanager
+def _coder(kind: str, rate_hz: int, channels: int) -> Iterator[Any]:
+    """An encoder or decoder of `lc3py`. Its memory is freed here, since the package's own `__del__` frees none."""
+    coder = getattr(_package(), kind)(_FRAME_US, rate_hz, channels)
+    try:
+        yield coder
+    finally:
+        for held in getattr(coder, f"_{kind}__{kind.lower()}s"):
+            coder.free(held)
