@@ -19,18 +19,23 @@ from codec_bench.types import Audio
 
 
 def validate(
-    names: str | Sequence[str],
+    names: str | Sequence[str] = (),
     *,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     settings: Limits | None = None,
+    hub: bool = False,
+    pins: str | os.PathLike[str] | None = None,
 ) -> tuple[Finding, ...]:
     """Checks data, codecs, metrics, benchmarks, prompts and models before a long run.
 
     Args:
         names: manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (`./mine.py:MyCodec`), or one
-            string with commas.
+            string with commas. Without a name, with `hub`, all benchmarks whose data are on the hub.
         options: further arguments of codecs by name.
         settings: how long one call of a codec may take, and how much memory its process.
+        hub: hold benchmarks against the Hugging Face hub: repository, configuration, split, columns, number of questions, licence and
+            revision, and decode the sound of one row. It needs a network.
+        pins: with `hub`, write what the hub has into this file, by benchmark; a definition may name it in `data.pins`.
 
     Returns:
         What was found, one `Finding` for each thing that was checked. What is wrong is found and not raised.
@@ -40,11 +45,27 @@ def validate(
         >>> {finding.state for finding in validate("snr")}
         {'ok'}
     """
+    if hub:
+        return _on_hub(listed(names) if isinstance(names, str) else names, pins)
     return tuple(
         found
         for name in (listed(names) if isinstance(names, str) else names)
         for found in _check(name, settings, options or {})
     )
+
+
+def _on_hub(names: Sequence[str], pins: str | os.PathLike[str] | None) -> tuple[Finding, ...]:
+    from codec_bench.api.hub_check import check_on_hub, names_on_hub, write_pins
+    from codec_bench.benchmark.definition.on_hub import Seen
+
+    found, seen = list[Finding](), dict[str, Seen]()
+    for name in names or names_on_hub():
+        mine, there = check_on_hub(name)
+        found += mine
+        seen |= there
+    if pins is not None:
+        write_pins(pins, seen)
+    return tuple(found)
 
 
 def _check(

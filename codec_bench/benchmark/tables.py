@@ -65,7 +65,7 @@ def _row(
         "failures": _failures(mine),
         "answers": summary.get("answers"),
         "published": facts.get("published", []),
-        **{name: summary[name] for name in ("rows", "control", "controls") if name in summary},
+        **{name: summary[name] for name in ("rows", "other_data", "control", "controls") if name in summary},
     }
 
 

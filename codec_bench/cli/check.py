@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from codec_bench.errors import UserError
 from codec_bench.terminal.options import CallLimit, Device, Json, MemoryGib, Seed, Set
 from codec_bench.terminal.output import console, table
 from codec_bench.terminal.request import parse_settings
@@ -30,11 +32,22 @@ def doctor(as_json: Json = False) -> None:
 
 def validate(
     names: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             help="Manifests, folders, run folders, codecs, metrics, benchmarks, prompts or models (./mine.py:MyCodec)."
         ),
-    ],
+    ] = None,
+    hub: Annotated[
+        bool,
+        typer.Option(
+            "--hub",
+            help="Hold benchmarks against the Hugging Face hub, all of them without a name: repository, columns, number of questions, licence, revision, and the sound of one row.",
+        ),
+    ] = False,
+    pins: Annotated[
+        Path | None,
+        typer.Option("--pins", help="With --hub: write what the hub has into this file, which a definition may name in data.pins."),
+    ] = None,
     time_limit: CallLimit = 300.0, memory_gib: MemoryGib = None, settings: Set = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Check data, codecs, metrics, benchmarks, prompts and models before a long run; exits with 2 if something is wrong."""
@@ -43,8 +56,8 @@ def validate(
 
     limits, options = Limits(time_limit_s=time_limit, memory_gib=memory_gib), parse_settings(settings or [])
     found: list[Finding] = []
-    for name in names:  # some take a minute, so each is told when it is done
-        mine = examine([name], options=options, settings=limits)
+    for name in _asked(names, hub, pins):  # some take a minute, so each is told when it is done
+        mine = examine([name], options=options, settings=limits, hub=hub, pins=pins)
         found += mine
         if not as_json:
             _print(mine, as_json)
@@ -53,6 +66,18 @@ def validate(
         _print(found, as_json)
     if any(one.state not in ("ok", "note") for one in found):
         raise typer.Exit(2)
+
+
+def _asked(names: list[str] | None, hub: bool, pins: Path | None) -> list[str]:
+    if pins is not None and not hub:
+        raise UserError("--pins writes what the hub has", hint="give --hub too")
+    if not names and not hub:
+        raise UserError(
+            "nothing was named to check", hint="codec-bench validate NAME, or --hub for all benchmarks on the hub"
+        )
+    from codec_bench.api.hub_check import names_on_hub
+
+    return names or names_on_hub()
 
 
 def _print(found: Sequence[Finding], as_json: bool) -> None:

@@ -122,7 +122,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     for row in overview["benchmarks"]:
         about = f"{row['benchmark']} with {_model(row)}"
         answers, failures = answers_of(row), failures_of(row)
-        for note in rows_notes(rows_of(row)):
+        for note in rows_notes(rows_of(row), row.get("other_data") or ()):
             out.print(f"{about}: {note}", markup=False)
         print_wordings(about, metrics_of(row), answers)
         for note in choice_notes(answers.choices if answers else None):

@@ -15,6 +15,8 @@ from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.table import RATES
 from codec_bench.types import Audio
 
+SOUND_TYPE = "audio"
+"""How the type of a column of sounds is called in the list of a table's types."""
 _SOUND_WORDS = ("audio", "wav", "speech", "waveform", "sound", "recording")
 
 

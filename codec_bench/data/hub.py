@@ -44,6 +44,9 @@ class Place:
         converted: whether the files have the layout of the hub's own conversion to Parquet.
         files: the paths of all files of a repository on the hub, or in its cache if a list was kept; else empty.
         sounds: a folder or an archive in it from which the paths of sounds are counted too, or None.
+        licence: as the hub states it; None if it was not asked, or states none.
+        in_place: whether of a Parquet file on the hub the wanted columns alone are read, instead of fetching the file, as long
+            as none of them holds sound.
     """
 
     name: str
@@ -54,6 +57,8 @@ class Place:
     converted: bool = False
     files: frozenset[str] = frozenset()
     sounds: str | None = None
+    licence: str | None = None
+    in_place: bool = False
 
     def path_of(self, file: str) -> str:
         """The path in the repository of a file, from the name that the `datasets` library gives it."""
@@ -85,6 +90,14 @@ class Place:
         ) as error:  # the classes of huggingface_hub's and its HTTP library's errors change between releases
             raise hub_trouble(error, str(self.repo), self.revision, f"'{path}' of ") from error
 
+    def remote(self, path: str) -> Any:
+        """A file on the hub as an open binary file, of which only what is read is fetched."""
+        from huggingface_hub import HfFileSystem
+
+        return HfFileSystem().open(
+            f"datasets/{self.repo}@{self.revision}/{path}", block_size=1 << 16, cache_type="readahead"
+        )
+
     def metadata(self, path: str) -> Any:
         """The footer of a Parquet file. Of a file on the hub, only the last bytes are fetched.
 
@@ -97,13 +110,12 @@ class Place:
         try:
             if self.root is not None:
                 return pq.read_metadata(self.local(path))
-            from huggingface_hub import HfFileSystem, try_to_load_from_cache
+            from huggingface_hub import try_to_load_from_cache
 
             here = try_to_load_from_cache(str(self.repo), path, repo_type="dataset", revision=self.revision)
             if isinstance(here, str):
                 return pq.read_metadata(here)
-            remote = f"datasets/{self.repo}@{self.revision}/{path}"
-            with HfFileSystem().open(remote, block_size=1 << 16, cache_type="readahead") as file:
+            with self.remote(path) as file:
                 return pq.read_metadata(file)
         except pa.ArrowException as error:
             raise UserError(f"'{path}' of {self.name} is not Parquet: {str(error).splitlines()[0]}") from error
@@ -252,7 +264,7 @@ def _on_hub(repo: str, revision: str | None) -> Place:
         if place is not None:
             return place
         raise hub_trouble(error, repo, revision) from error
-    script, asked = _script_of(repo), revision or "main"
+    script, asked, licence = _script_of(repo), revision or "main", _licence(info.card_data)
     if any(file.rfilename == script for file in info.siblings or ()):
         what = f"the data set '{repo}' is a loading script ({script}), and codec-bench runs no loading scripts"
         if revision not in (None, "main"):
@@ -270,7 +282,13 @@ def _on_hub(repo: str, revision: str | None) -> Place:
     files = frozenset(file.rfilename for file in info.siblings or ())
     commit = str(info.sha)
     _remember(repo, asked, commit, files)
-    return Place(repo, None, repo, commit, converted=_is_converted(files), files=files)
+    return Place(repo, None, repo, commit, converted=_is_converted(files), files=files, licence=licence)
+
+
+def _licence(card: Any) -> str | None:
+    """The licence in the head of a card; several are parted by commas."""
+    named = None if card is None else card.get("license_name") or card.get("license")
+    return ", ".join(map(str, named)) if isinstance(named, list) else named
 
 
 def _script_of(repo: str) -> str:

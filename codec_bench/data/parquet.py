@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.data.cells import SoundPaths, is_sound_name, sound_feature
+from codec_bench.data.cells import SOUND_TYPE, SoundPaths, is_sound_name, sound_feature
 from codec_bench.data.hub import Place
 from codec_bench.decoding.table import RATES, Locator
 from codec_bench.errors import UserError
@@ -91,6 +91,14 @@ def _is_struct(field: pa.DataType) -> bool:
     return pa.types.is_struct(field)
 
 
+def _type_words(field: pa.Field, feature: Any) -> str:
+    """The type of a column in words: `audio`, or as Arrow writes it."""
+    inner, _ = _item_type(value_type(field.type))
+    holds = sound_feature(feature)
+    sound = holds or (holds is None and _is_struct(inner) and _is_file(inner))
+    return SOUND_TYPE if sound else str(field.type)
+
+
 def _is_file(field: pa.DataType) -> bool:
     """Whether a cell of this type is a sound file's bytes, or samples with their rate."""
     import pyarrow as pa
@@ -124,7 +132,10 @@ class ParquetRows:
         first = next(path for paths in splits.values() for path in paths)
         metadata = place.metadata(first)
         self._rows[first] = metadata.num_rows
-        self.columns = tuple(metadata.schema.to_arrow_schema().names)
+        schema = metadata.schema.to_arrow_schema()
+        self.columns = tuple(schema.names)
+        declared = {**self._features, **_declared(schema)}
+        self.types: Mapping[str, str] = {field.name: _type_words(field, declared.get(field.name)) for field in schema}
 
     def count(self, split: str) -> int:
         """The number of rows of a split, from the footers of its files.
@@ -176,11 +187,20 @@ class ParquetRows:
     def _rows_of(
         self, path: str, columns: Sequence[str], picks: array | None, start: int
     ) -> Iterator[tuple[int, dict[str, Any]]]:
+        if self._place.in_place and self._place.root is None and all(self.types[c] != SOUND_TYPE for c in columns):
+            with self._place.remote(path) as opened:
+                yield from self._rows_in(opened, path, path, columns, picks, start)
+            return
+        local = os.path.abspath(self._place.local(path))
+        yield from self._rows_in(local, path, local, columns, picks, start)
+
+    def _rows_in(
+        self, source: Any, path: str, local: str, columns: Sequence[str], picks: array | None, start: int
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
         import pyarrow as pa
 
-        local = os.path.abspath(self._place.local(path))
         try:
-            with open_parquet(local, buffer_size=_BUFFER_BYTES) as file:
+            with open_parquet(source, buffer_size=_BUFFER_BYTES) as file:
                 self._rows[path] = file.metadata.num_rows
                 plan = self._plan(file, path, columns)
                 first = 0
@@ -288,8 +308,8 @@ def _columns(file: pq.ParquetFile, features: Mapping[str, Any]) -> dict[str, _Co
     }
 
 
-def open_parquet(path: str, **options: Any) -> pq.ParquetFile:
-    """Opens a file whose texts are read as their distinct values: one that stands in many rows, such as a prompt, is then held once."""
+def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
+    """Opens a path or an open binary file whose texts are read as their distinct values: one that stands in many rows, such as a prompt, is then held once."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

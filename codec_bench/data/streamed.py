@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.data.cells import SoundPaths, sound_feature, sound_in_memory
+from codec_bench.data.cells import SOUND_TYPE, SoundPaths, sound_feature, sound_in_memory
 from codec_bench.data.hub import Place
 from codec_bench.data.layout import Layout
 from codec_bench.data.manifest import READERS, unit_of
@@ -48,6 +48,7 @@ class ManifestRows:
         # Lines of JSON may differ in their keys, so the columns are collected from several lines.
         names = [names for _, names, _, _ in islice(self._cells(), _LINES_FOR_COLUMNS)]
         self.columns = tuple(dict.fromkeys(name for row in names for name in row))
+        self.types: Mapping[str, str] = {}
 
     def _cells(self) -> Iterator[Any]:
         try:
@@ -101,6 +102,9 @@ class StreamedRows:
         if not self.columns:
             self.columns = tuple(next((row for _, row in self._raw(first)), {}))
         self._paths.others = any(sound_feature(feature) for feature in self._features.values())
+        self.types: Mapping[str, str] = {
+            name: SOUND_TYPE if sound_feature(of) else _type_words(of) for name, of in self._features.items()
+        }
 
     def _raw(self, split: str) -> Iterator[tuple[int, dict[str, Any]]]:
         from datasets import IterableDataset
@@ -161,6 +165,11 @@ class StreamedRows:
 
         with xopen(path, "rb") as file:  # a member of an archive
             return Clip(file.read(), path)
+
+
+def _type_words(feature: Any) -> str:
+    """A declared type in words, such as `string`."""
+    return str(getattr(feature, "dtype", None) or feature)
 
 
 def _chosen(rows: Iterator[Any], chosen: array | None) -> Iterator[tuple[int, Any]]:

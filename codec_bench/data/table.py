@@ -15,7 +15,8 @@ import heapq
 import os
 import re
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -40,9 +41,11 @@ class Rows(Protocol):
 
     Attributes:
         columns: the names of the columns.
+        types: the type of each column in words, `audio` for sounds; of none where the file declares no types.
     """
 
     columns: tuple[str, ...]
+    types: Mapping[str, str]
 
     def count(self, split: str) -> int:
         """The number of rows of a split, even if the whole split must be read for it."""
@@ -79,6 +82,7 @@ class Table:
         revision: as given.
         splits: as given.
         columns: of every row, in order.
+        types: of the columns of the data in words, as `Rows` has them.
     """
 
     def __init__(
@@ -102,6 +106,7 @@ class Table:
                 hint=f"its columns are {', '.join(there)}",
             )
         self.columns = tuple(columns) if columns is not None else there
+        self.types = rows.types
         self._marked = marked and SPLIT in self.columns
         self._read = tuple(column for column in self.columns if column != SPLIT or not marked)
         self._chosen: dict[str, array] | None = None
@@ -110,6 +115,14 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, splits={list(self.splits)}, columns={list(self.columns)})"
+
+    def narrowed(self, columns: Sequence[str]) -> Table:
+        """The same rows with some of their columns."""
+        narrowed = copy(self)
+        narrowed.columns = tuple(column for column in self.columns if column in columns)
+        narrowed._marked = self._marked and SPLIT in narrowed.columns
+        narrowed._read = tuple(column for column in self._read if column in columns)
+        return narrowed
 
     @property
     def total(self) -> int | None:
@@ -179,6 +192,7 @@ def open_table(
     limit: int | None = None,
     seed: int | None = None,
     sounds: str | None = None,
+    in_place: bool = False,
 ) -> Table:
     """Opens the rows of a data set. From the hub, this fetches only the card and, where needed, the footers of Parquet files.
 
@@ -197,6 +211,7 @@ def open_table(
             keys. Files that hold none of these rows are not fetched.
         sounds: a folder of the repository, or an archive in it, that the rows' paths of sounds begin in; an archive is unpacked
             into the cache when the first of its sounds is needed.
+        in_place: of Parquet files on the hub read the wanted columns alone instead of fetching the files, where none holds sound.
 
     Raises:
         UserError: there is no such data set, configuration, split or column, it is gated, or cannot be read.
@@ -213,7 +228,7 @@ def open_table(
                 f"'{where}' names the revision '{pinned}', and '{revision}' was asked for as well",
                 hint="name one of them",
             )
-        place = replace(find_place(repo, revision or pinned, mirror), sounds=sounds)
+        place = replace(find_place(repo, revision or pinned, mirror), sounds=sounds, in_place=in_place)
         return _of_place(place, (config, data_dir), split, names, wanted)
     path = os.path.abspath(os.path.expanduser(where))
     if os.path.isdir(path):

@@ -11,7 +11,7 @@ from typing import Any
 
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
-from codec_bench.stats.rows_taken import rows_taken
+from codec_bench.stats.rows_taken import other_data, rows_taken
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.controls import control_of
@@ -99,7 +99,7 @@ def parts_taken(run: Run) -> list[str]:
     limited = [] if config.get("limit") is None else [f"limited to {config['limit']} items"]
     sharded = [] if config.get("shard") is None else [f"shard {config['shard']} only"]
     lacking = [numbers.rows_text(rows)] if rows and rows.why == "data" else []
-    return [*limited, *sharded, *lacking]
+    return [*limited, *sharded, *lacking, *other_data(run)]
 
 
 def facts_of(run: Run, system: str, entry: MetricSummary) -> dict[str, Any]:

@@ -182,16 +182,17 @@ _WHY = {
 }
 
 
-def rows_notes(rows: RowsTaken) -> list[str]:
-    """One sentence if a run does not hold all questions of its benchmark, or more than there are, with the reason; else none.
+def rows_notes(rows: RowsTaken, other: Sequence[str] = ()) -> list[str]:
+    """One sentence if a run does not hold all questions of its benchmark, or more than there are, with the reason, and one for what is other in them.
 
     Args:
-        rows: of a summary; `UNTOLD` where the number of questions is not known.
+        rows: of a summary; `UNTOLD` where the number of questions is not known. other: the `other_data` of the summary.
     """
+    apart = [plain(f"other data than the definition's: {', '.join(other)}")] if other else []
     if not rows or rows.why is None:
-        return []
+        return apart
     why = _WHY[rows.why].format(limit=rows.limit or 0) if rows.n < rows.size else "the definition says a smaller number"
-    return [f"{rows_text(rows)}: {why}"]
+    return [f"{rows_text(rows)}: {why}", *apart]
 
 
 def rows_text(rows: RowsTaken) -> str:

@@ -223,7 +223,7 @@ def _notes(
     told = (
         *_chances(entries),
         *control_notes(summary),
-        *numbers.rows_notes(summary.rows),
+        *numbers.rows_notes(summary.rows, summary.other_data or ()),
         *numbers.system_notes(summary.systems),
         *beside_notes(entries),
         *numbers.draw_notes(entries),

@@ -64,7 +64,7 @@ def summary_notes(summary: Summary) -> list[str]:
     entries = summary.entries
     return [
         *control_notes(summary),
-        *numbers.rows_notes(summary.rows),
+        *numbers.rows_notes(summary.rows, summary.other_data or ()),
         *numbers.system_notes(summary.systems),
         *beside_notes(entries),
         *numbers.draw_notes(entries),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
+from codec_bench.stats.identity import identity_of
 from codec_bench.stats.summary_types import RowsTaken
 from codec_bench.stats.told import UNTOLD
-from codec_bench.store.answers import has_answers
+from codec_bench.store.answers import digest_of, draws_of, has_answers
 from codec_bench.store.record import Run
 
 
@@ -39,3 +42,17 @@ def rows_taken(run: Run, size: int | None = None) -> RowsTaken:
         else "data"
     )
     return RowsTaken(n, size, limit, why)
+
+
+def other_data(run: Run) -> list[str]:
+    """In what the questions of a run are not those of the definition, in words; empty if they are, or nothing says."""
+    of = run.meta.get("benchmark") or {}
+    told = list(of.get("other_columns") or ())
+    pinned = of.get("rows_digest")
+    taken = rows_taken(run)
+    # Of a part, of several draws, and of options in another order, the texts are others than those of the whole.
+    if pinned is None or not taken or taken.why is not None or draws_of(run) or identity_of(run).rows is None:
+        return told
+    said = run.query("SELECT fields, expected FROM questions")
+    digest = digest_of((json.loads(fields), json.loads(expected)) for fields, expected in said)
+    return told if digest == pinned else [*told, "other questions than those that the definition pins"]

@@ -24,7 +24,7 @@ from codec_bench.stats.controls import Controlled
 from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
-from codec_bench.stats.rows_taken import rows_taken
+from codec_bench.stats.rows_taken import other_data, rows_taken
 from codec_bench.stats.summary_types import (
     BITRATE,
     UNPROCESSED,
@@ -84,7 +84,8 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     lost = sum(len(system.items.lost) for system in systems)
     failures = Failures(lost, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
     asked = UNTOLD if answers is None else answers
-    return Summary(systems=told, failures=failures, answers=asked, rows=rows_taken(run), **_controls(run))
+    rows, other = rows_taken(run), other_data(run) or UNTOLD
+    return Summary(systems=told, failures=failures, answers=asked, rows=rows, other_data=other, **_controls(run))
 
 
 def _controls(run: Run) -> dict[str, Any]:

@@ -443,6 +443,7 @@ class Summary(Told):
     """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's run.
 
     Args:
+        other_data: in what the questions are not those of the definition, such as a column that a setting has changed.
         control: what the model was given in place of the sound or the question, such as `text alone`, so that nothing here is a result.
         controls: what the answers have beyond those of the same model under controls, one for each control and metric.
     """
@@ -452,6 +453,7 @@ class Summary(Told):
     failures: Failures = Failures()
     answers: Answers = UNTOLD
     rows: RowsTaken = UNTOLD
+    other_data: Sequence[str] = UNTOLD
     control: str = UNTOLD
     controls: Sequence[Controlled] = UNTOLD
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
@@ -31,6 +31,8 @@ TOO_LONG = "too_long"
 """Why an answer ended (`AnswerRecord.finish`) that was not asked for, because the sound is longer than the model takes."""
 SOUND = "<audio>"
 """What stands for a sound in the text that a model was given (`QuestionRecord.prompt`)."""
+SOUNDS = ("audio", "prompt_audio", "reference_audio", "source_audio")
+"""Names of fields that hold sounds. `audio` may hold several."""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio", "draw_of", "draw")
 _READINGS = ("number", "transcript", "parsed", "reason")
@@ -305,6 +307,17 @@ def content_of(fields: Mapping[str, Any], expected: Sequence[str]) -> str:
     """A hash of what a question says and of its expected answers, by which it is known again: 160 bits in hexadecimal."""
     text = json.dumps([json.loads(_json(fields)), json.loads(_json(expected))], sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+def digest_of(questions: Iterable[tuple[Mapping[str, Any], Sequence[str]]]) -> str:
+    """A hash of what questions say and of their expected answers, in any order and without their sounds: 160 bits in hexadecimal."""
+    contents = sorted(
+        content_of(
+            {name: value for name, value in fields.items() if name not in SOUNDS and value is not None}, expected
+        )
+        for fields, expected in questions
+    )
+    return hashlib.blake2b("\n".join(contents).encode(), digest_size=20).hexdigest()
 
 
 def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchange]:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import soundfile
+import yaml
 from local_http import Connection, LocalServer
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -167,6 +168,7 @@ class _Handler(Connection):
         if kind == "revision":
             siblings = [{"rfilename": name} for name in files]
             about = {"_id": "1", "id": repo, "sha": refs[ref], "siblings": siblings, "private": False}
+            about["cardData"] = next(yaml.safe_load_all(files.get("README.md", b"{}")), None)
             return self.send_json(200, {**about, "gated": "manual" if repo in self.hub.gated else False})
         if kind == "tree":
             return self.send_json(200, _tree(files, inside))

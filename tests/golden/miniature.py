@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 import soundfile
 
 from codec_bench.benchmark import Benchmark, Question, benchmark_names, load_benchmark
-from codec_bench.benchmark.definition.questions import SOUNDS
+from codec_bench.store.answers import SOUNDS
 
 ROWS = 6
 NO_SOUND, NO_REFERENCE = 4, 5

@@ -12,13 +12,14 @@ from codec_bench.report.paper import summary_markdown
 from codec_bench.report.table import summary_notes
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary import summarise
-from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
+from codec_bench.stats.summary_types import Summary
+from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, digest_of
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 
 
-def run_of(folder, n, *, draws=1, size=896, state="finished", **config):
+def run_of(folder, n, *, draws=1, size=896, state="finished", about=None, **config):
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
         facts = {"unit": "", "higher_is_better": True, "protocol": "p", "aggregate": "mean"}
         writer.begin({"model": {}}, {"m": facts}, ())
@@ -30,7 +31,7 @@ def run_of(folder, n, *, draws=1, size=896, state="finished", **config):
             scored = ItemRecord("model", id, "ok", None, {"m": Score.ok(1.0, "p")})
             writer.write_marked([(number, scored)], {number: Reading()})
         config = {"limit": None, "data": "d", **config}
-        writer.set_meta(benchmark={"name": "b", "size": size}, config=config, state=state)
+        writer.set_meta(benchmark={"name": "b", "size": size, **(about or {})}, config=config, state=state)
     return Run(folder)
 
 
@@ -62,6 +63,24 @@ def test_a_part_of_the_questions_is_told_with_the_reason(tmp_path, about, why, s
         if said
         else parts_taken(run) in ([], ["limited to 10 items"])
     )
+
+
+@pytest.mark.parametrize(
+    ("of", "draws", "other"),
+    [
+        ({"other_columns": ["reference from 'b' in place of 'a'"]}, 1, ["reference from 'b' in place of 'a'"]),
+        ({"rows_digest": "0" * 40}, 1, ["other questions than those that the definition pins"]),
+        ({"rows_digest": digest_of([({}, ())] * 4)}, 1, []),
+        ({"rows_digest": "0" * 40}, 2, []),
+    ],
+)
+def test_other_columns_and_other_questions_than_the_definitions_are_told(tmp_path, of, draws, other):
+    run = run_of(tmp_path, 4, size=4, draws=draws, about=of)
+    summary = summarise(run)
+    assert (summary.other_data or []) == other and Summary.from_dict(summary.as_dict()) == summary
+    said = [f"other data than the definition's: {', '.join(other)}"] if other else []
+    assert summary_notes(summary)[: len(said)] == said and [one for one in other if one in parts_taken(run)] == other
+    assert all(one in summary_markdown(summary).replace("\\", "") for one in said)
 
 
 def test_of_a_benchmark_of_unknown_size_nothing_is_said(tmp_path):

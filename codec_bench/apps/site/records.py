@@ -101,7 +101,11 @@ def describe_run(run: Run) -> dict[str, Any]:
         },
         "failures": replace(summary.failures, reasons=summary.failures.reasons[:_MOST_REASONS]).as_dict(),
         "answers": {k: v for k, v in written.get("answers", {}).items() if k in ("served", "cut", "canary")},
-        "notes": [*control_notes(summary), *numbers.rows_notes(summary.rows), *numbers.system_notes(summary.systems)],
+        "notes": [
+            *control_notes(summary),
+            *numbers.rows_notes(summary.rows, summary.other_data or ()),
+            *numbers.system_notes(summary.systems),
+        ],
         "chunk": CHUNK,
         "summary": written,
     }

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from codec_bench.benchmark.definition.base import Published
-from codec_bench.benchmark.definition.loader import Entry
+from codec_bench.benchmark.definition.loader import PINNED, Entry, resolve
 from codec_bench.benchmark.definition.prompt import Prompt, choose
 from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
@@ -137,7 +137,20 @@ class Benchmark:
         failures = {} if self.spec.failures is None else {"failures": self.spec.failures.model_dump()}
         known = {fact: getattr(self.spec, fact) for fact in facts}
         known |= {"size": self.size, "paper": self.spec.paper, "primary": self.primary}
+        known |= {"other_columns": apart} if (apart := self.other_columns) else {}
+        known |= {"rows_digest": self.data.rows_digest} if self.data.rows_digest is not None else {}
         return {"name": self.name, **known, **further, **failures}
+
+    @property
+    def other_columns(self) -> list[str]:
+        """Which columns settings have changed: what is read from which column, in place of that of the definition."""
+        of = resolve(self.entry).data.columns
+        told = self.data.columns
+        return [
+            f"{name} from {_words(told.get(name))} in place of {_words(of.get(name))}"
+            for name in {**of, **told}
+            if told.get(name) != of.get(name)
+        ]
 
     @property
     def published(self) -> tuple[Published, ...]:
@@ -166,14 +179,21 @@ class Benchmark:
         return choose(self.spec.prompt, self.spec.prompts, info, wants=self.wants, parameters=self.decoding(info))
 
     def questions(
-        self, *, limit: int | None = None, seed: int | None = None, mirror: str | os.PathLike[str] | None = None
+        self,
+        *,
+        limit: int | None = None,
+        seed: int | None = None,
+        mirror: str | os.PathLike[str] | None = None,
+        texts: bool = False,
     ) -> QuestionStream:
         """Its questions, read as they are needed.
 
         Args:
             limit: the highest number of questions; None for all.
             seed: with a limit, take a random part that this seed determines; None takes the first questions.
-            mirror: a folder that holds the data sets and is used instead of the hub.
+            mirror: a folder that holds the data sets and is used instead of the hub; an empty text takes the hub whatever the
+                environment names.
+            texts: read the questions of a table without their sounds, so that no sound is fetched.
 
         Raises:
             UserError: the data cannot be found, or a column is missing.
@@ -188,6 +208,7 @@ class Benchmark:
             limit=limit,
             seed=seed,
             mirror=mirror,
+            texts=texts,
             folder=os.path.dirname(os.path.abspath(self.entry.file)),
         )
 
@@ -206,7 +227,7 @@ class Benchmark:
     def asked(self) -> dict[str, Any]:
         """Everything that changes a question or an answer, except the prompt and the model, as JSON values."""
         # Who speaks changes no question; intervals alone depend on it.
-        data = self.data.model_dump(exclude_none=True, exclude={"size", SPEAKER})
+        data = self.data.model_dump(exclude_none=True, exclude={*PINNED, "pins", SPEAKER} - {"revision"})
         data["optional"] = [name for name in self.data.optional if name != SPEAKER or name in self.data.columns]
         if not self.data.values:
             del data["values"]  # the records of before there was this field stay the same
@@ -251,6 +272,12 @@ class Benchmark:
             name, own = (use.name, tuple(use.postprocess)) if isinstance(use, MetricUse) else (use, None)
             found += [(member, own) for member in expand(expand_answer_metrics([name]))]
         return tuple(found)
+
+
+def _words(column: str | list[str] | None) -> str:
+    return (
+        "nothing" if column is None else f"'{column}'" if isinstance(column, str) else " and ".join(map(_words, column))
+    )
 
 
 def _scaled(value: float, scale: float) -> float:

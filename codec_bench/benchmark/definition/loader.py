@@ -23,12 +23,14 @@ from typing import Any
 from codec_bench.benchmark.definition.finding import Place, findings, fit_lines, line_of
 from codec_bench.benchmark.definition.prompt import canonical
 from codec_bench.benchmark.definition.schema import FORM, BenchmarkSpec
-from codec_bench.config import Lines, load_yaml_with_lines
+from codec_bench.config import Lines, load_yaml, load_yaml_with_lines
 from codec_bench.errors import UnknownName, UserError
 
 FILE = "benchmark.yaml"
 KINDS = ("understanding", "generation", "qa", "codec")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+PINNED = ("revision", "size", "rows_digest")
+"""What a definition may take from the file that its `data.pins` names."""
 _KEY = re.compile(r"(?<!\{)\{([a-z][a-z0-9_]*)\}(?!\})")
 
 
@@ -263,6 +265,10 @@ def _entry(
         for known, line in lines.items():
             if known[: len(place)] == place:
                 here[(*field.split("."), *known[len(place) :])] = line
+    try:
+        body = _pinned(body, str(name), file)
+    except UserError as error:
+        wrong.append(error)
     if "extends" in document:
         try:
             body = _extended(fill(document["extends"], ("extends",)), body, file, line_of(lines, ("extends",)))
@@ -272,6 +278,23 @@ def _entry(
         line = line_of(lines, ("name",))
         wrong.append(UserError(f"'{file}', line {line}: '{name}' is not a name", hint="lower case, digits and hyphens"))
     return Entry(str(name), body, here, file, family)
+
+
+def _pinned(body: dict[str, Any], name: str, file: str) -> dict[str, Any]:
+    """A definition with what its file of pins says of it, where it states nothing itself.
+
+    Raises:
+        UserError: the file cannot be read, or says nothing of this benchmark.
+    """
+    data = body.get("data")
+    if not isinstance(data, dict) or not isinstance(data.get("pins"), str):
+        return body
+    pins = os.path.join(os.path.dirname(os.path.abspath(file)), data["pins"])
+    held = load_yaml(pins)
+    told = held.get(name) if isinstance(held, dict) else None
+    if not isinstance(told, dict):
+        raise UserError(f"'{pins}' says nothing of '{name}'", hint=f"codec-bench validate {name} --hub --pins {pins}")
+    return {**body, "data": {**{key: told[key] for key in PINNED if told.get(key) is not None}, **data}}
 
 
 def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None) -> UserError:

@@ -17,16 +17,19 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.schema import Data, Speaker
+from codec_bench.data.cells import SOUND_TYPE
 from codec_bench.errors import UserError
+from codec_bench.store.answers import SOUNDS
 from codec_bench.text.language import base_language
 
-SOUNDS = ("audio", "prompt_audio", "reference_audio", "source_audio")
-"""Names that hold sounds. `audio` may hold several."""
+if TYPE_CHECKING:
+    from codec_bench.data.table import Table
+
 SPEAKER = "speaker"
 NOBODY = frozenset(("", "-", "n/a", "na", "nan", "none", "null", "unknown"))
 """What data write in place of a speaker, in lower case."""
@@ -59,12 +62,14 @@ class QuestionStream:
         limit: the highest number of questions; None for all.
         seed: with a limit, take a random part that this seed determines; None takes the first questions.
         mirror: a folder that is used instead of the hub.
+        texts: whether the questions of a table are read without their sounds.
         folder: folder of the definition, for relative paths.
 
     Attributes:
         name: as given.
         total: the number of questions; None if it is unknown before they are read.
         revision: revision of the data, or None.
+        types: the type of each column of a table in words, `audio` for sounds; empty where the data declare none.
 
     Raises:
         UserError: the data cannot be found, or a column is missing; the message names the columns that exist.
@@ -82,12 +87,14 @@ class QuestionStream:
         limit: int | None = None,
         seed: int | None = None,
         mirror: str | os.PathLike[str] | None = None,
+        texts: bool = False,
         folder: str | os.PathLike[str] = ".",
     ) -> None:
         if limit is not None and limit < 1:
             raise UserError(f"the limit is {limit}; expected at least 1")
         self.name, self._data, self._constants, self._demanded = name, data, dict(constants), demanded
         self._subsets, self._language, self._limit, self._seed = dict(subsets), language, limit, seed
+        self._texts = texts
         self._each = len(data.expand.columns) if data.expand else 1
         # A layout chooses its own rows; those of a table are chosen as they are read.
         self._chooses = (data.where or data.unless) is not None and data.layout == "table"
@@ -97,6 +104,7 @@ class QuestionStream:
         totals = [opened.rows.total for opened in self._opened]
         # A row may lack some of the questions that it could hold, so that they cannot be counted before reading.
         known = None if self._each > 1 or self._chooses or None in totals else sum(totals)
+        self.types: Mapping[str, str] = next((getattr(opened.rows, "types", {}) for opened in self._opened), {})
         self.total = known if known is None or limit is None else min(known, limit)
         self.revision = next((opened.rows.revision for opened in self._opened if opened.rows.revision), None)
         if self.revision is None and data.path is not None:
@@ -119,9 +127,9 @@ class QuestionStream:
         told: dict[str, Any] = {"revision": data.revision, "mirror": mirror, "limit": rows, "seed": seed}
         if data.layout == "table":
             for split in splits:
-                told |= {"data_dir": data.data_dir, "sounds": data.sounds}
+                told |= {"data_dir": data.data_dir, "sounds": data.sounds, "in_place": self._texts}
                 table = open_table(where, config=data.config, split=split, **told)
-                yield Opened(table, split, table.columns)
+                yield Opened(table.narrowed(text_columns(data, table)) if self._texts else table, split, table.columns)
             return
         from codec_bench.benchmark.definition.layouts import open_air_bench, open_minimax, open_seed_tts
 
@@ -274,6 +282,15 @@ def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str,
     if data.speaker is not None and SPEAKER not in data.optional:
         wanted.append((SPEAKER, data.speaker.column, SPEAKER))
     return [one for one in wanted if not _has_column(columns, one[1])]
+
+
+def text_columns(data: Data, table: Table) -> list[str]:
+    """The columns of a table that a definition reads and that hold no sound."""
+    read = [column for name, of in data.columns.items() if name not in SOUNDS for column in _listed(of)]
+    read += data.expand.columns.values() if data.expand else ()
+    read += [column for column in (data.id, data.speaker.column if data.speaker else None) if column is not None]
+    wanted = {column if column in table.columns else column.partition(".")[0] for column in read}
+    return [column for column in table.columns if column in wanted and table.types.get(column) != SOUND_TYPE]
 
 
 def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:

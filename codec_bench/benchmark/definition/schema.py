@@ -204,6 +204,9 @@ class Data(Strict):
         speaker: the column that says who speaks in the question's sound, or a column with a pattern; null if none does.
         id: the column that holds the id of a row; with null, rows are numbered.
         size: the number of questions that all the data give; null if unknown. A run over another number says so.
+        rows_digest: a hash of what all questions say and of their expected answers, as `codec-bench validate --hub` gives it and checks it.
+        pins: a file beside the definition that `codec-bench validate --hub --pins FILE` wrote; what is not stated here of `revision`,
+            `size` and `rows_digest` is taken from it, by the benchmark's name.
         expand: how a row that holds several questions is taken apart.
         where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
         unless: the text, or the texts, that rows must not have in a column, in the same form.
@@ -226,6 +229,8 @@ class Data(Strict):
     speaker: Annotated[Speaker | None, BeforeValidator(_speaker)] = None
     id: str | None = None
     size: int | None = Field(None, ge=1)
+    rows_digest: str | None = Field(None, pattern="^[0-9a-f]{40}$")
+    pins: str | None = None
     expand: Expand | None = None
     kinds: Kinds | None = None
     where: dict[str, str | list[str]] | None = None

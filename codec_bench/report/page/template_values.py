@@ -92,7 +92,11 @@ def _of_questions(tables: Tables) -> list[str]:
     return [
         f"{name}: {note}" if several else note
         for name, summary in zip(tables.names, tables.summaries)
-        for note in (*control_mark(summary), *numbers.rows_notes(summary.rows), *answer_notes(summary.answers))
+        for note in (
+            *control_mark(summary),
+            *numbers.rows_notes(summary.rows, summary.other_data or ()),
+            *answer_notes(summary.answers),
+        )
     ]
 
 

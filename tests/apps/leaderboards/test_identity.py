@@ -258,6 +258,17 @@ def test_data_that_hold_fewer_questions_than_the_definition_says_are_marked(tmp_
     assert "8 of 896 questions: the data hold no more" in leaderboard_markdown(Path(row.folders[0]))
 
 
+def test_a_column_that_a_setting_has_changed_is_marked_on_board_table_and_export(tmp_path, define, run, board):
+    mine = define("mine", [{**row, "wrong": "7"} for row in RIGHT])
+    run(mine, "a", options={str(mine): {"data.columns.reference": "wrong"}})
+    (row,) = leaderboard(board("mine"), [tmp_path / "runs"]).rows
+    assert row.apart == ("other data",) and not row.compared
+    said = "reference from 'wrong' in place of 'right'"
+    summary = json.loads((Path(row.folders[0]) / "summary.json").read_text("utf-8"))
+    assert summary["other_data"] == [said]
+    assert f"other data than the definition's: {said}" in leaderboard_markdown(Path(row.folders[0])).replace("\\", "")
+
+
 def leaderboard_markdown(folder):
     from codec_bench.report.opened import open_run
     from codec_bench.report.paper import summary_markdown

@@ -1,0 +1,95 @@
+"""Holds definitions against the Hugging Face hub: what `codec-bench validate --hub` finds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.api.finding import Finding
+from codec_bench.errors import UserError
+
+if TYPE_CHECKING:
+    from codec_bench.benchmark.definition.benchmark import Benchmark
+    from codec_bench.benchmark.definition.on_hub import Seen
+
+
+def names_on_hub() -> list[str]:
+    """The benchmarks of the project whose data are on the hub."""
+    from codec_bench.benchmark import benchmark_names, load_benchmark
+
+    return [name for name in benchmark_names() if load_benchmark(name).data.repository is not None]
+
+
+def check_on_hub(name: str) -> tuple[list[Finding], dict[str, Seen]]:
+    """Holds one definition against the hub.
+
+    Args:
+        name: a benchmark, or the path of one's own.
+
+    Returns:
+        What was found, and what the hub has by the benchmark's own name; nothing if it could not be read.
+    """
+    from codec_bench.benchmark import load_benchmark
+    from codec_bench.benchmark.definition.on_hub import look
+
+    try:
+        one = load_benchmark(name)
+        if one.data.repository is None:
+            return [Finding(name, "note", "its data are a file beside the definition, not on the hub")], {}
+        seen = look(one)
+    except UserError as error:
+        return [Finding(name, "wrong", error.message, error.hint or "")], {}
+    return list(_compared(name, one, seen)), {one.name: seen}
+
+
+def _compared(name: str, one: Benchmark, seen: Seen) -> Iterator[Finding]:
+    """A definition beside what the hub has."""
+    data = one.data
+    yield Finding(name, "ok", _words(seen))
+    if data.size is not None and seen.size is not None and data.size != seen.size:
+        found = f"the data give {seen.size:,} questions; the definition says {data.size:,}"
+        yield Finding(f"{name}: size", "wrong", found, f"size: {seen.size}, if the data are the published ones")
+    if data.rows_digest is not None and data.rows_digest != seen.rows_digest:
+        found = (
+            f"the questions are not those that the definition pins: {seen.rows_digest} in place of {data.rows_digest}"
+        )
+        yield Finding(
+            f"{name}: rows_digest",
+            "wrong",
+            found,
+            f"revision: the commit that was pinned, if it is not {seen.revision}",
+        )
+    if (one.licence or "").lower() != (seen.licence or "").lower():
+        found = f"the card states {seen.licence or 'none'}; the definition says {one.licence or 'unknown'}"
+        yield Finding(f"{name}: licence", "note", found, "read the publisher's own words")
+    open_pins = [key for key in ("revision", "size", "rows_digest") if getattr(data, key) is None]
+    if open_pins:
+        yield Finding(f"{name}: pins", "note", f"not pinned: {', '.join(open_pins)}", "--pins FILE writes them")
+
+
+def _words(seen: Seen) -> str:
+    size = "an unknown number of" if seen.size is None else f"{seen.size:,}"
+    sound = "" if seen.sound is None else f"; a sound of {seen.sound['duration_s']:g} s at {seen.sound['rate_hz']:,} Hz"
+    return f"{size} questions at {seen.revision[:10]}, {len(seen.columns)} columns{sound}"
+
+
+def write_pins(path: str | os.PathLike[str], seen: Mapping[str, Seen]) -> None:
+    """Writes what the hub has of benchmarks into a file, in which what is told of others stays.
+
+    Raises:
+        UserError: the file cannot be written, or holds something else.
+    """
+    import yaml
+
+    from codec_bench.config import load_yaml
+
+    held: Any = load_yaml(path) if os.path.exists(path) else {}
+    if not isinstance(held, dict):
+        raise UserError(f"'{path}' is no file of pins: expected a mapping of benchmarks", hint="name another file")
+    made = {**held, **{name: one.as_dict() for name, one in seen.items()}}
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(yaml.safe_dump(dict(sorted(made.items())), sort_keys=False, allow_unicode=True, width=140))
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be written: {error.strerror or error}") from error

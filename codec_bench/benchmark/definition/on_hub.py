@@ -1,0 +1,114 @@
+"""What the Hugging Face hub has of a benchmark's data now, to hold the definition against it.
+
+Conventions
+    The hub alone is asked: neither a mirror nor the hub's cache stands in for it, except for files of the commit itself.
+    Of Parquet files only the columns of text are read, and the first file of a split is fetched to decode the sound of one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.definition.benchmark import Benchmark
+from codec_bench.benchmark.definition.questions import QuestionStream
+from codec_bench.config.network import offline
+from codec_bench.data.hub import Place, find_place
+from codec_bench.errors import AudioError, UserError
+from codec_bench.store.answers import digest_of
+
+THE_HUB = ""
+"""In place of a mirror: the hub itself, whatever the environment names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the hub has of a benchmark's data.
+
+    Args:
+        repository, config, splits: where the data are; no split where a definition takes all.
+        revision: the commit that was read. licence: as the card states it; None if it states none.
+        columns: the type of each column in words, `audio` for sounds; empty where the data declare no types.
+        size: the number of questions. rows_digest: a hash of what they say and of their expected answers; None where only reading
+            all sounds would tell.
+        sound: of the first question whose sound was decoded: its column by our name, rate and length in seconds; None without one.
+    """
+
+    repository: str
+    config: str | None
+    splits: tuple[str, ...]
+    revision: str
+    licence: str | None
+    columns: Mapping[str, str]
+    size: int | None
+    rows_digest: str | None
+    sound: Mapping[str, Any] | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As values of YAML."""
+        return {**asdict(self), "splits": list(self.splits)}
+
+
+def look(one: Benchmark) -> Seen:
+    """Reads what the hub has of a benchmark's data, at the revision that the definition names, or else the newest.
+
+    Raises:
+        UserError: the hub cannot be reached, has no such repository, configuration, split or column, or the first row cannot be read.
+    """
+    place = _on_the_hub(one)
+    texts, first = one.questions(mirror=THE_HUB, texts=True), one.questions(limit=1, mirror=THE_HUB)
+    size, digest = _counted(texts) if one.data.layout == "table" else (texts.total, None)
+    data = one.data
+    splits = tuple(data.splits or filter(None, [data.split]))
+    return Seen(
+        str(data.repository),
+        data.config,
+        splits,
+        str(place.revision),
+        place.licence,
+        texts.types,
+        size,
+        digest,
+        _decoded(first),
+    )
+
+
+def _on_the_hub(one: Benchmark) -> Place:
+    if (forbidden := offline()) is not None:
+        raise UserError(
+            f"'{one.name}' cannot be held against the hub: {forbidden} forbids the network", hint=f"unset {forbidden}"
+        )
+    place = find_place(str(one.data.repository), one.data.revision, THE_HUB)
+    if place.root is not None:
+        raise UserError(f"'{one.name}' cannot be held against the hub, which did not answer", hint="check the network")
+    return place
+
+
+def _counted(texts: QuestionStream) -> tuple[int, str]:
+    """How many questions there are, and their digest."""
+    said = [(question.fields, question.references) for question in texts]
+    return len(said), digest_of(said)
+
+
+def _decoded(first: QuestionStream) -> dict[str, Any] | None:
+    """The sound of the first question that has one."""
+    name, clip = next(_sounds(first), (None, None))
+    if clip is None:
+        return None
+    try:
+        sound = clip.read()
+    except AudioError as error:
+        raise UserError(
+            f"the sound in '{name}' of the first row cannot be decoded: {error.message}", hint=error.hint
+        ) from error
+    return {"column": name, "rate_hz": sound.sample_rate_hz, "duration_s": round(sound.duration_s, 3)}
+
+
+def _sounds(first: QuestionStream) -> Iterator[tuple[str, Clip]]:
+    for question in first:
+        if question.problem is not None:
+            raise UserError(f"the first row cannot be asked about: {question.problem}")
+        for name, value in question.fields.items():
+            yield from ((name, one) for one in (value if isinstance(value, list) else [value]) if isinstance(one, Clip))
