@@ -106,6 +106,17 @@ class Codec(ABC):
         """
         raise UserError(f"{self.info.name} gives no vectors for its codes")
 
+    def conceal(self, codes: Sequence[Codes], lost: Sequence[np.ndarray]) -> list[Audio]:
+        """Audio of each item of which some packets or frames did not arrive, by the decoder's own concealment.
+
+        Args:
+            codes: as for `decode`; what was lost may not be looked at. lost: of each item, bools `(packets or frames,)`.
+
+        Raises:
+            UserError: the decoder has no concealment of its own.
+        """
+        raise UserError(f"{self.info.name} has no concealment of its own")
+
     def streaming(self) -> AbstractContextManager[CodecStream]:
         """A stream that encodes and decodes one signal piece by piece.
 

@@ -7,6 +7,7 @@ Which file to open
                      delta rates.
     `rate.py`        bitrates and the use of codebooks (`codebook_use.py`).
     `speed.py`, `complexity.py`, `latency.py`, `streaming.py`, `stability.py`   one measurement each.
+    `loss.py`        lost frames (`lost_frames.py`) and their quality (`scoring.py`); `bit_errors.py` single wrong bits; `robust_rows.py` their rows.
     `phones.py`      how much codes tell of phones, and `abx.py` the ABX error rates.
     `rows.py`        the rows that terminal and page share, made of `cells.py`; `table.py` prints them, and `page/` shows them.
 """

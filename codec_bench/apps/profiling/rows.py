@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from codec_bench.apps.profiling.cells import Cell, Section, row_of
+from codec_bench.apps.profiling.robust_rows import loss
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
 
@@ -20,7 +21,7 @@ _MIB = 2**20
 def sections(profile: Mapping[str, Any]) -> list[Section]:
     """All sections of a profile that have rows."""
     codecs = profile["codecs"]
-    of_codecs = (_rate, _codebooks, _phones, _size, _speed, _latency, _stability)
+    of_codecs = (_rate, _codebooks, _phones, _size, _speed, _latency, _stability, loss)
     made = [section(profile if section is _speed else codecs) for section in of_codecs]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [

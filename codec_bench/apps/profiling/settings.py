@@ -22,6 +22,13 @@ class Settings(Limits):
         reencodings: how often decoded audio is encoded again.
         gains_db: the changes of level that are tried, in dB.
         shift_samples: how many samples a clip is moved by.
+        robust_metrics: the metrics of the measurements that compare many conditions of a few clips.
+        loss_clips: of how many clips frames are lost. loss_s: seconds that each is cut to.
+        loss_rates: the shares of frames that are lost at random.
+        loss_burst_rates: the shares that are lost in bursts. loss_burst_frames: how many frames a burst has on average.
+        recovery_frames: how many frames are lost one at a time. recovery_db: the difference, relative to the undisturbed output, up to
+            which the output counts as recovered.
+        bit_errors: how often a single bit is turned round.
         players: of how many clips the decoded audio is kept, to be played on the page.
         seed: decides the noise and which samples `limit` takes.
     """
@@ -35,9 +42,18 @@ class Settings(Limits):
     reencodings: int = 3
     gains_db: tuple[float, ...] = (-6.0, 6.0)
     shift_samples: int = 1
+    robust_metrics: tuple[str, ...] = ("stoi", "pesq_wb", "mel_distance")
+    loss_clips: int = 2
+    loss_s: float = 2.0
+    loss_rates: tuple[float, ...] = (0.01, 0.03, 0.05, 0.1, 0.2)
+    loss_burst_rates: tuple[float, ...] = (0.1, 0.2)
+    loss_burst_frames: float = 3.0
+    recovery_frames: int = 4
+    recovery_db: float = -30.0
+    bit_errors: int = 8
     players: int = 3
     seed: int = 0
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        return {**asdict(self), "gains_db": list(self.gains_db)}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()}

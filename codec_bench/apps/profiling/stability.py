@@ -61,7 +61,7 @@ def _gain(codec: Any, clips: Sequence[Audio], gains_db: Sequence[float]) -> list
         factor = 10 ** (gain_db / 20)
         changed, decoded = recode(codec, [_scaled(c, factor) for c in clips])
         back = [_scaled(d, 1 / factor) for d in decoded]
-        out.append({"gain_db": gain_db, "agreement": agreement(codes, changed), "wave_snr_db": _snr_db(waves, back)})
+        out.append({"gain_db": gain_db, "agreement": agreement(codes, changed), "wave_snr_db": snr_db(waves, back)})
     return out
 
 
@@ -72,7 +72,7 @@ def _shift(
     changed, decoded = recode(codec, moved)
     later = [Audio(d.samples[:, shift:], d.sample_rate_hz) for d in decoded]
     plain = [Audio(w.samples[:, : w.num_samples - shift], w.sample_rate_hz) for w in waves]
-    return {"samples": shift, "agreement": agreement(codes, changed), "wave_snr_db": _snr_db(plain, later)}
+    return {"samples": shift, "agreement": agreement(codes, changed), "wave_snr_db": snr_db(plain, later)}
 
 
 def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | None:
@@ -115,7 +115,8 @@ def _scaled(audio: Audio, factor: float) -> Audio:
     return Audio(audio.samples * np.float32(factor), audio.sample_rate_hz)
 
 
-def _snr_db(references: Sequence[Audio], others: Sequence[Audio]) -> float | None:
+def snr_db(references: Sequence[Audio], others: Sequence[Audio]) -> float | None:
+    """The signal-to-noise ratio of waves to others, in dB, up to 200; None without a signal."""
     signal = sum(float(np.square(r.samples, dtype=np.float64).sum()) for r in references)
     noise = sum(
         float(np.square(r.samples.astype(np.float64) - o.samples.astype(np.float64)).sum())

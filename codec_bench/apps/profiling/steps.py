@@ -11,7 +11,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
 
-from codec_bench.apps.profiling import complexity, latency, speed, stability, streaming
+from codec_bench.apps.profiling import bit_errors, complexity, latency, loss, speed, stability, streaming
 from codec_bench.apps.profiling.abx import AbxItems
 from codec_bench.apps.profiling.phones import PhoneCounter
 from codec_bench.apps.profiling.rate import RateCounter
@@ -31,6 +31,8 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "latency": ("latency",),
     "streaming": ("streaming",),
     "stability": ("stability",),
+    "loss": ("loss",),
+    "bit_errors": ("bit_errors",),
     "probe": ("probe",),
     "sent": ("sent",),
     "elsewhere": ("elsewhere",),
@@ -140,6 +142,12 @@ class Measuring(Checking):
 
     def _stability(self) -> dict[str, dict[str, Any]]:
         return {"stability": stability.measure(self._codec, self._material, self._request.settings)}
+
+    def _loss(self) -> dict[str, dict[str, Any]]:
+        return {"loss": loss.measure(self._codec, self._material, self._request.settings)}
+
+    def _bit_errors(self) -> dict[str, dict[str, Any]]:
+        return {"bit_errors": bit_errors.measure(self._codec, self._material, self._request.settings)}
 
 
 def _or_reason(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -79,12 +79,34 @@ def codec(rng, kbps, stoi, books=18):
             "reencoding": [{"round": n, "with_first": [0.9 / n] * books, "with_previous": [0.9] * books, "latent_snr_db": None} for n in (1, 2)],
             "shift": {"samples": 1, "agreement": [0.4] * books, "wave_snr_db": 9.0},
         },
+        "loss": lossy(stoi),
+        "bit_errors": {
+            "state": "ok", "trials": 8, "refused": 0.125, "disturbed_ms": 95.0, "longest_ms": 245.0, "wave_snr_db": 20.6, "distance_db": -30.0,
+        },
         "findings": {"state": "ok", "findings": [{"check": "clipping", "state": "ok", "found": "none", "value": 0.0}]},
         "quality": {
             "state": "ok", "reason": None, "run": "quality",
             "metrics": {"bitrate": entry(1010.0 * kbps, False, "bps"), "stoi": entry(stoi), "mel_distance": entry(1 - stoi, False)},
         },
         "players": {}, "faults": [],
+    }  # fmt: skip
+
+
+def lossy(stoi):
+    def quality(value):
+        return {"stoi": {"value": value, "n": 2, "reason": None}}
+
+    return {
+        "state": "ok", "clips": 2, "frames": 200, "frame_ms": 20.0, "repair": "repeat",
+        "repairs": {"own": "it has no concealment of its own", "repeat": None, "silence": None},
+        "metrics": {"stoi": {"unit": "", "higher_is_better": True, "protocol": "p"}}, "undisturbed": quality(stoi),
+        "points": [
+            {"channel": channel, "rate": rate, "lost": 9, "quality": {"repeat": quality(stoi - rate), "silence": quality(stoi - 2 * rate)}}
+            for channel, rate in (("random", 0.01), ("random", 0.1), ("bursts", 0.1))
+        ],
+        "recovery": {
+            "reason": None, "repair": "repeat", "trials": 4, "median_ms": 12.0, "longest_ms": 40.0, "unrecovered": 1, "distance_db": -30.0,
+        },
     }  # fmt: skip
 
 
@@ -108,7 +130,7 @@ def facts(tmp_path_factory):
     codecs = {f"new@{k}": codec(rng, k, s) for k, s in ((2, 0.7), (4, 0.8), (8, 0.9), (16, 0.95))}
     broken = {
         name: {"state": "not measured", "reason": HOSTILE} for name in
-        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "quality")
+        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "quality")
     }  # fmt: skip
     broken["findings"] = {
         "state": "failed", "reason": HOSTILE, "findings": [{"check": "length", "state": "failed", "found": HOSTILE, "value": None}],
@@ -146,6 +168,15 @@ def test_rows_are_numbers_or_dashes_with_reasons(facts):
     assert [c.text for c in rows["nominal bitrate"].cells] == ["2.00", "4.00", "8.00", "16.0", "–"]
     assert rows["parameters"].cells[0].text == "14" and rows["real-time factor"].cells[0].text == "0.125"
     assert rows["re-encoded 2×"].cells[0].text == "45.0 (45–45)"
+    assert (
+        rows["stoi with 10 % lost at random"].cells[0].text == "0.6 / 0.5"
+        and rows["stoi without loss"].cells[0].text == "0.7"
+    )
+    assert (
+        rows["time to recover"].cells[0].text == "12 (40); 1 of 4 not before the end"
+        and rows["time to recover"].cells[0].flag
+    )
+    assert rows["refused bit errors"].cells[0].text == "12.5 of 8 tries"
     for section in made:
         for row in (*section.rows, *section.without):
             assert all(cell.reason for cell in row.cells if cell.text == "–"), row.label
@@ -236,6 +267,8 @@ def test_it_draws_curves_and_codebooks_and_loads_nothing(opened):
     assert count("#plot-large .point") == 4 and count("#plot-choice button") == 2
     browser.execute_script("document.querySelectorAll('#plot-choice button')[1].click()")
     assert "mel_distance" in browser.find_element("css selector", "#plot-caption").text
+    # A line for each of four codecs with and without a repair, of three points each.
+    assert count("[data-figure='0'] .join") == 8 and count("[data-figure='0'] .point") == 24
     assert count("[data-books='0'] svg") == 16 and count("[data-more='0'] svg") == 2
     requested = [
         json.loads(e["message"])["message"]["params"]["request"]["url"] for e in browser.get_log("performance")

@@ -3,6 +3,7 @@
 Which file to open
     `__init__.py`      what the page shows: the variables of the template, and the data of the scripts.
     `profile.html.j2`, `profile.css`   the sections and their style.
+    `figures.py`, `figures.js`   plots of lines over something that was changed.
     `codebooks.js`     the pictures of codebooks; `listen.js` the players; `profile.js` starts all of it.
 
 Conventions
@@ -20,6 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from codec_bench.apps.profiling.page.figures import figures
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import SHARED, Layout, moment, render, write_whole
@@ -53,6 +55,7 @@ def collect(
         "clips": [[n, place, sound] for n, (_, tracks) in enumerate(clips) for place, sound in tracks],
         "samples": [sample for sample, _ in clips],
         "codebooks": _codebooks(profile, labels),
+        "figures": figures(profile, labels),
     }
     heard = [(n, sample, tracks) for n, (sample, tracks) in enumerate(clips) if any(place >= 0 for place, _ in tracks)]
     facts, how = profile["machine"], profile["how"]
@@ -80,6 +83,7 @@ def collect(
         "anchor": profile["anchor"],
         "faults": [(label(profile, n), c["faults"]) for n, c in profile["codecs"].items() if c["faults"]],
         "uncurved": numbers.uncurved(profile["labels"].values()),
+        "figures": data["figures"],
         "curves": bool(data["columns"][1:]),
         "books": _book_tables(profile, labels),
         "clips": [(n, sample, _tracks(tracks, labels)) for n, sample, tracks in heard],
@@ -269,6 +273,7 @@ _LAYOUT = Layout(
         (SHARED, "plots.js"),
         (SHARED, "player.js"),
         (__package__, "codebooks.js"),
+        (__package__, "figures.js"),
         (__package__, "listen.js"),
         (__package__, "profile.js"),
     ),

@@ -6,6 +6,7 @@ function startReasons() {
 if (qualityColumns.length) startPlots();
 startReasons();
 startCodebooks();
+startFigures();
 startListening();
 startFrames();
 document.documentElement.dataset.ready = "true";

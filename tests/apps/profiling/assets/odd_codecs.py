@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from codec_bench import Audio, CodecInfo, Codes, CodeStream
+from codec_bench import Audio, CodecInfo, Codes, CodeStream, Latents
 
 RATE = 16000
 FRAME = 80
@@ -178,6 +178,65 @@ class GainShy(Framed):
         (stream,) = super().encode_one(audio).streams
         values = np.stack([np.arange(stream.values.shape[1]) % 32, stream.values[0] * 4 % 32])
         return Codes((CodeStream(values, 32, stream.frame_rate_hz),), audio.num_samples, RATE)
+
+
+class Blocks(Pcm):
+    """16-bit samples in frames of 80: what is lost of one frame is not missed in another."""
+
+    def __init__(self):
+        rate = RATE / FRAME
+        self.info = CodecInfo("blocks", (RATE,), frame_rate_hz=rate, nominal_bitrate_bps=16.0 * RATE, causal=True)
+
+    def encode_one(self, audio):
+        values = super().encode_one(audio).streams[0].values[0]
+        frames = np.pad(values, (0, -values.size % FRAME), constant_values=32768).reshape(-1, FRAME)
+        return Codes((CodeStream(self.sent(frames), 65536, RATE / FRAME),), audio.num_samples, audio.sample_rate_hz)
+
+    def decode(self, codes):
+        out = []
+        for c in codes:
+            values = self.received(c.streams[0].values).reshape(-1)[: c.num_samples]
+            out.append(Audio((values - 32768) / 32767, c.sample_rate_hz))
+        return out
+
+    def sent(self, frames):
+        return frames.T
+
+    def received(self, values):
+        return values.T
+
+
+class Differences(Blocks):
+    """The same samples as differences from the sample before: what is lost is missing for ever."""
+
+    def sent(self, frames):
+        return (np.diff(frames.reshape(-1), prepend=32768) % 65536).reshape(-1, FRAME).T
+
+    def received(self, values):
+        return ((np.cumsum(values.T.reshape(-1)) + 32768) % 65536).reshape(-1, FRAME)
+
+
+class Leaky:
+    """A predictor of one tap in floats: what is wrong at the end of a frame fades by `POLE` with every sample."""
+
+    where, POLE = "cpu", 0.98
+
+    def __init__(self):
+        self.info = CodecInfo("leaky", (RATE,), frame_rate_hz=RATE / FRAME, latents=FRAME)
+
+    def encode(self, batch):
+        out = []
+        for audio in batch:
+            wave = np.pad(audio.samples[0].astype(float), (0, -audio.num_samples % FRAME))
+            rest = wave - self.POLE * np.concatenate([[0.0], wave[:-1]])
+            out.append(Latents(rest.reshape(-1, FRAME).T, RATE / FRAME, audio.num_samples, RATE))
+        return out
+
+    def decode(self, codes):
+        from scipy.signal import lfilter
+
+        waves = [lfilter([1.0], [1.0, -self.POLE], np.asarray(c.values).T.reshape(-1)) for c in codes]
+        return [Audio(wave[: c.num_samples], RATE) for wave, c in zip(waves, codes)]
 
 
 class Network(Framed):

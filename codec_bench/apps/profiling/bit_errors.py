@@ -1,0 +1,91 @@
+"""Single bit errors: one bit of a packet, or of a code in binary, is turned round; `loss.py` says what is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.profiling.loss import WINDOW_S, windows_apart
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.apps.profiling.stability import snr_db
+from codec_bench.codecs.adapt import decode, recode
+from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.types import Audio, Codes, CodeStream, Latents
+
+
+def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+    """Turns single bits of a clip round.
+
+    Raises:
+        NotApplicable: nothing that is sent has bits.
+    """
+    (clip,) = material.cut(1, settings.loss_s)
+    (sent,), (undisturbed,) = recode(codec, [clip])
+    if isinstance(sent, Latents):
+        raise NotApplicable(sent.no_bits)
+    rng = np.random.default_rng(settings.seed)
+    heard = [_decoded(codec, turned(sent, rng), clip) for _ in range(settings.bit_errors)]
+    waves = [wave for wave in heard if wave is not None]
+    apart = [
+        windows_apart(undisturbed.samples, wave.samples, wave.sample_rate_hz, settings.recovery_db) for wave in waves
+    ]
+    spans = [1000 * WINDOW_S * (found[-1] - found[0] + 1) if found.size else 0.0 for found in apart]
+    ratios = [ratio for wave in waves if (ratio := snr_db([undisturbed], [wave])) is not None]
+    return {
+        "trials": len(heard),
+        "refused": 1 - len(waves) / len(heard),
+        "disturbed_ms": _middle(spans),
+        "longest_ms": max(spans, default=None),
+        "wave_snr_db": _middle(ratios),
+        "distance_db": settings.recovery_db,
+    }
+
+
+def turned(sent: Codes, rng: np.random.Generator) -> Codes:
+    """The same with one bit turned round, each bit as likely as any other.
+
+    A code that would not exist is not made: another bit is drawn.
+
+    Raises:
+        NotApplicable: there are no bits.
+    """
+    sizes = [8 * len(packet) for packet in sent.packets] or [
+        _bits(stream) * stream.values.size for stream in sent.streams
+    ]
+    if not sum(sizes):
+        raise NotApplicable("it sends no bits")
+    while True:
+        bit = int(rng.integers(sum(sizes)))
+        part = int(np.searchsorted(np.cumsum(sizes), bit, side="right"))
+        bit -= sum(sizes[:part])
+        if sent.packets:
+            packet = bytearray(sent.packets[part])
+            packet[bit // 8] ^= 1 << bit % 8
+            return replace(sent, packets=(*sent.packets[:part], bytes(packet), *sent.packets[part + 1 :]))
+        stream = sent.streams[part]
+        values = np.array(stream.values)
+        values.flat[bit // _bits(stream)] ^= 1 << bit % _bits(stream)
+        if values.max() < stream.cardinality:
+            changed = replace(stream, values=values)
+            return replace(sent, streams=(*sent.streams[:part], changed, *sent.streams[part + 1 :]))
+
+
+def _bits(stream: CodeStream) -> int:
+    return max(1, math.ceil(math.log2(stream.cardinality)))
+
+
+def _decoded(codec: Any, sent: Codes, clip: Audio) -> Audio | None:
+    """What is decoded, or None if the decoder refuses it."""
+    try:
+        return decode(codec, [sent], [clip])[0]
+    except Exception:  # a decoder may refuse what its encoder did not make in any way; it is counted
+        return None
+
+
+def _middle(values: Sequence[float]) -> float | None:
+    return float(np.median(values)) if values else None

@@ -1,0 +1,211 @@
+"""What happens when frames do not arrive, or when a bit is wrong.
+
+Quality against loss. Frames are lost at random and in bursts (`lost_frames.py`), without a repair and with one:
+    silence   without: the frame that the codec sends for digital silence stands in the place of a lost one.
+    own       with: the decoder's own concealment, of codecs that have a method `conceal`.
+    repeat    with, for the other codecs: the last frame that arrived is decoded again.
+The quality is that of the few clips against what was encoded, so that it holds the codec's own loss of quality too; the point without
+loss is beside it. It is a mean over one pattern and has no interval.
+
+Time to recover. One frame is lost, and the output is compared with the undisturbed one in windows of 5 ms. `recovery_ms` is how long after
+the end of the lost frame the last window ends whose difference is above `recovery_db`, relative to the undisturbed output of the clip;
+0 if the output is never so far apart again. Several frames are tried, those where the clip is loud. Lower is better.
+
+Single bit errors. One bit of a packet, or of a code in binary, is turned round. `refused` is the share that the decoder does not decode;
+of the others `disturbed_ms` is from the first to the last window that differs as above, and `wave_snr_db` the signal-to-noise ratio to the
+undisturbed output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.profiling.lost_frames import (
+    GilbertElliott,
+    at_random,
+    frames_of,
+    repeated,
+    replaced,
+    silenced,
+    split,
+)
+from codec_bench.apps.profiling.scoring import Scorer
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs.adapt import check_decoded, decode, encode, recode, sentence
+from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.types import Audio, Sent
+
+UNREPAIRED = "silence"
+REPAIRS = ("own", "repeat", UNREPAIRED)
+WINDOW_S = 0.005
+_LOUD_SHARE = 0.5
+
+
+class Link:
+    """A codec whose frames are lost on the way, and what it makes of a few clips.
+
+    Args:
+        clips: as the codec takes them.
+
+    Raises:
+        NotApplicable: no frame can be lost alone.
+    """
+
+    def __init__(self, codec: Any, clips: Sequence[Audio]) -> None:
+        self._codec, self.clips = codec, list(clips)
+        self.sent, self.undisturbed = recode(codec, self.clips)
+        found = [frames_of(sent) for sent in self.sent]
+        self.counts, self.frame_s = [count for count, _ in found], found[0][1]
+        self._silent: list[Sent] | None = None
+
+    @property
+    def frames(self) -> int:
+        """Frames of all clips."""
+        return sum(self.counts)
+
+    def repairs(self) -> dict[str, str | None]:
+        """Why each repair does not work, or None if it does."""
+        nothing = [np.arange(self.counts[0]) == self.counts[0] // 2]
+        return {repair: _fault(partial(self.received, repair, [0], nothing)) for repair in REPAIRS}
+
+    def received(self, repair: str, which: Sequence[int], lost: Sequence[np.ndarray]) -> list[Audio]:
+        """What is decoded of some clips when frames of them are lost.
+
+        Args:
+            which: the places of the clips. lost: which of the frames of each.
+        """
+        pieces = [self.clips[k] for k in which]
+        if repair == "own":
+            if not callable(getattr(self._codec, "conceal", None)):
+                raise NotApplicable(f"{self._codec.info.name} has no concealment of its own")
+            out = self._codec.conceal([self.sent[k] for k in which], list(lost))
+            check_decoded(self._codec.info.name, out, pieces)
+            return out
+        source = repeated if repair == "repeat" else silenced
+        items = [replaced(self.sent[k], self._silence(k), source(gone)) for k, gone in zip(which, lost)]
+        return decode(self._codec, items, pieces)
+
+    def _silence(self, place: int) -> Sent:
+        if self._silent is None:
+            quiet = [Audio(np.zeros_like(clip.samples), clip.sample_rate_hz) for clip in self.clips]
+            self._silent = encode(self._codec, quiet)
+        return self._silent[place]
+
+
+def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
+    """Loses frames of a few clips.
+
+    Raises:
+        NotApplicable: no frame can be lost alone.
+    """
+    link = Link(codec, material.cut(settings.loss_clips, settings.loss_s))
+    scorer = Scorer(settings.robust_metrics)
+    repairs = link.repairs()
+    best = next((repair for repair in REPAIRS if repairs[repair] is None), None)
+    tried = [repair for repair in dict.fromkeys((best, UNREPAIRED)) if repair is not None and repairs[repair] is None]
+    return {
+        "clips": len(link.clips),
+        "frames": link.frames,
+        "frame_ms": 1000 * link.frame_s,
+        "repairs": repairs,
+        "repair": best,
+        "metrics": scorer.facts,
+        "undisturbed": scorer(link.clips, link.undisturbed),
+        "points": [_point(link, scorer, tried, channel, rate, settings) for channel, rate in _conditions(settings)],
+        "recovery": _recovery(link, best, settings) if best else {"reason": repairs[UNREPAIRED]},
+    }
+
+
+def _conditions(settings: Settings) -> list[tuple[str, float]]:
+    return [
+        *(("random", rate) for rate in settings.loss_rates),
+        *(("bursts", rate) for rate in settings.loss_burst_rates),
+    ]
+
+
+def _point(
+    link: Link, scorer: Scorer, repairs: Sequence[str], channel: str, rate: float, settings: Settings
+) -> dict[str, Any]:
+    """The quality at one rate of loss, with each of some repairs."""
+    told: dict[str, Any] = {"channel": channel, "rate": rate}
+    if channel == "bursts":
+        model = GilbertElliott.of(rate, settings.loss_burst_frames)
+        told["parameters"] = {key: getattr(model, key) for key in ("to_bad", "to_good", "in_bad", "in_good")}
+        lost = model.typical(link.frames, settings.seed)
+    else:
+        lost = at_random(link.frames, rate, settings.seed)
+    gone = split(lost, link.counts)
+    quality = {repair: _quality(link, scorer, repair, gone) for repair in repairs}
+    return {**told, "lost": int(lost.sum()), "quality": quality}
+
+
+def _fault(attempt: Callable[[], Any]) -> str | None:
+    """Why something does not work, in one sentence, or None."""
+    try:
+        attempt()
+    except NotApplicable as reason:
+        return str(reason)
+    except Exception as error:  # a decoder may refuse what was not made by its encoder in any way
+        return sentence(error)
+    return None
+
+
+def _quality(link: Link, scorer: Scorer, repair: str, gone: Sequence[np.ndarray]) -> dict[str, Any]:
+    """The quality with a repair, or for each metric why there is none."""
+    try:
+        return scorer(link.clips, link.received(repair, range(len(link.clips)), gone))
+    except Exception as error:  # as above
+        return {name: {"value": None, "n": 0, "reason": sentence(error)} for name in scorer.metrics}
+
+
+def _recovery(link: Link, repair: str, settings: Settings) -> dict[str, Any]:
+    """How long one lost frame is heard."""
+    trials = loud_frames(link, settings.recovery_frames)
+    out = link.received(repair, [clip for clip, _ in trials], [np.arange(link.counts[c]) == k for c, k in trials])
+    found, unrecovered = [], 0
+    for (clip, frame), wave in zip(trials, out):
+        rate_hz = wave.sample_rate_hz
+        last = last_apart(link.undisturbed[clip].samples, wave.samples, rate_hz, settings.recovery_db)
+        found.append(max(0.0, 1000 * (last - (frame + 1) * link.frame_s)))
+        unrecovered += last >= wave.duration_s - WINDOW_S
+    return {
+        "reason": None,
+        "repair": repair,
+        "trials": len(trials),
+        "median_ms": float(np.median(found)),
+        "longest_ms": max(found),
+        "unrecovered": int(unrecovered),
+        "distance_db": settings.recovery_db,
+    }
+
+
+def loud_frames(link: Link, count: int) -> list[tuple[int, int]]:
+    """(clip, frame) of frames in the first halves of the clips where the undisturbed output is louder than its median."""
+    found = []
+    for clip, (wave, frames) in enumerate(zip(link.undisturbed, link.counts)):
+        edges = np.minimum((np.arange(frames + 1) * link.frame_s * wave.sample_rate_hz).astype(int), wave.num_samples)
+        power = [float(np.square(wave.samples[:, a:b]).sum()) for a, b in pairwise(edges)]
+        loud = np.flatnonzero(np.asarray(power) >= np.median(power))
+        found += [(clip, int(frame)) for frame in loud if 0 < frame < _LOUD_SHARE * frames]
+    return [found[round(k * (len(found) - 1) / max(1, count - 1))] for k in range(min(count, len(found)))]
+
+
+def last_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> float:
+    """When the last window ends in which two waves are further apart than the distance, in seconds; 0 if none is."""
+    apart = windows_apart(undisturbed, other, rate_hz, distance_db)
+    return float(apart[-1] + 1) * max(1, round(WINDOW_S * rate_hz)) / rate_hz if apart.size else 0.0
+
+
+def windows_apart(undisturbed: np.ndarray, other: np.ndarray, rate_hz: int, distance_db: float) -> np.ndarray:
+    """The windows in which the power of the difference is above the distance, in dB relative to the undisturbed wave's mean power."""
+    step = max(1, round(WINDOW_S * rate_hz))
+    difference = np.square(other.astype(np.float64) - undisturbed).mean(axis=0)
+    padded = np.pad(difference, (0, -difference.size % step)).reshape(-1, step)
+    least = 10 ** (distance_db / 10) * float(np.square(undisturbed, dtype=np.float64).mean())
+    return np.flatnonzero(padded.mean(axis=1) > least)

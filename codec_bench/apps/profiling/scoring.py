@@ -1,0 +1,52 @@
+"""Quality of a few clips in the process of the codec, for the measurements that compare many conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from codec_bench.codecs.adapt import sentence
+from codec_bench.types import Audio
+
+
+class Scorer:
+    """Means of some metrics over a few clips.
+
+    Args:
+        metrics: their names. They are loaded when they are first needed.
+    """
+
+    def __init__(self, metrics: Sequence[str]) -> None:
+        self.metrics = tuple(metrics)
+
+    @cached_property
+    def _loaded(self) -> dict[str, Any]:
+        from codec_bench.api.load_metric import load_metric
+
+        return {name: load_metric(name, device="cpu") for name in self.metrics}
+
+    @cached_property
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """The unit of each metric, which way is better, and its protocol."""
+        from codec_bench.metrics import build_metric
+
+        made = {name: build_metric(name) for name in self.metrics}
+        return {
+            name: {"unit": m.unit, "higher_is_better": m.higher_is_better, "protocol": m.protocol}
+            for name, m in made.items()
+        }
+
+    def __call__(self, references: Sequence[Audio], estimates: Sequence[Audio]) -> dict[str, dict[str, Any]]:
+        """For each metric its mean `value` over the `n` clips that have one, or the `reason` why none has."""
+        return {name: self._mean(name, references, estimates) for name in self.metrics}
+
+    def _mean(self, name: str, references: Sequence[Audio], estimates: Sequence[Audio]) -> dict[str, Any]:
+        try:
+            scores = [one[name] for one in self._loaded[name](estimate=estimates, reference=references)]
+        except Exception as error:  # one metric that cannot be computed must not take the others along
+            return {"value": None, "n": 0, "reason": sentence(error)}
+        values = [score.value for score in scores if score.value is not None]
+        if not values:
+            return {"value": None, "n": 0, "reason": scores[0].reason}
+        return {"value": sum(values) / len(values), "n": len(values), "reason": None}
