@@ -85,14 +85,14 @@ def _of_speakers(
 
 
 def _ceiling_of_speakers(
-    sizes: Sequence[int], below: float, *, two: bool = False
+    sizes: Sequence[int], below: float, alike: float = 0.3, *, two: bool = False
 ) -> Callable[[np.random.Generator], Drawn]:
     """PESQ as `_ceiling`, but speakers differ in how often they are below; of two systems both are so, one by one."""
 
     def draw(rng: np.random.Generator) -> Drawn:
         tables = []
         for _ in range(1 + two):
-            codes, chance = _of_speakers(sizes, below, 0.3, rng)
+            codes, chance = _of_speakers(sizes, below, alike, rng)
             values = np.where(rng.random(len(codes)) < chance, rng.uniform(1.5, 4.5, len(codes)), 4.644)
             tables.append(np.stack([values, np.ones(len(codes))], axis=1))
         return tables[0], tables[1] if two else None, codes, 0.0 if two else 4.644 - below * 1.644
@@ -252,6 +252,50 @@ def fold_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
 
 CORPUS = {"BLEU": "bleu", "caption BLEU-4": "coco-bleu-4"}
 FEW = (3, 4, 5, 8, 12, 20)
+CHOSEN_LOSSES = (
+    (20, 50, 0.01, 0.1),
+    (40, 65, 0.01, 0.1),
+    (10, 30, 0.02, 0.2),
+    (20, 50, 0.03, 0.2),
+    (30, 100, 0.007, 0.15),
+    (15, 20, 0.02, 0.3),
+)
+"""Speakers, items of each, the share that is lost, and how alike: the differences on which the constants for losses were chosen."""
+_LOSSES_OF_ONE = (
+    (12, 60, 0.02, 0.1),
+    (25, 40, 0.02, 0.2),
+    (60, 30, 0.005, 0.1),
+    (8, 25, 0.02, 0.2),
+    (24, 80, 0.01, 0.15),
+    (6, 60, 0.03, 0.2),
+    (20, 50, 0.05, 0.3),
+    (50, 20, 0.01, 0.3),
+    (20, 50, 0.03, 0.95),
+)
+_LOSSES = (
+    (20, 50, 0.02, 0.2),
+    (40, 65, 0.01, 0.1),
+    (40, 65, 0.01, 0.2),
+    (10, 30, 0.03, 0.2),
+    (15, 20, 0.015, 0.15),
+    (30, 100, 0.007, 0.15),
+    (12, 60, 0.04, 0.1),
+    (8, 25, 0.02, 0.2),
+    (60, 30, 0.005, 0.2),
+    (25, 40, 0.03, 0.15),
+    (20, 50, 0.05, 0.2),
+    (40, 65, 0.03, 0.2),
+    (20, 50, 0.08, 0.3),
+    (10, 30, 0.1, 0.2),
+    (40, 65, 0.05, 0.3),
+    (6, 20, 0.05, 0.2),
+    (60, 30, 0.02, 0.5),
+    (20, 50, 0.05, 0.3),
+    (20, 50, 0.03, 0.95),
+    (40, 65, 0.03, 0.95),
+    (10, 30, 0.04, 0.5),
+    (80, 20, 0.03, 0.95),
+)
 _RATE, _LOST = (0.0, None), (0.0, 1.0)
 _SPEAKERS = {
     "2 x 40, 8 x 2": (40,) * 2 + (2,) * 8,
@@ -341,16 +385,26 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
         for speakers, each, gone in ((10, 10, 0.2), (8, 5, 0.4), (20, 3, 0.5))
     },
     **{
-        f"error rate, 2.0%, {lost:.1%} lost, {alike:g} alike, speakers {speakers} x {each}": (_rare_of_speakers((each,) * speakers, lost, alike), _LOST)
-        for speakers, each, lost, alike in (
-            (20, 50, 0.02, 0.2), (40, 65, 0.01, 0.1), (40, 65, 0.01, 0.2), (10, 30, 0.03, 0.2),  # on which the square root was chosen
-            (15, 20, 0.015, 0.15), (30, 100, 0.007, 0.15), (12, 60, 0.04, 0.1), (8, 25, 0.02, 0.2), (60, 30, 0.005, 0.2), (25, 40, 0.03, 0.15),
-            (20, 50, 0.05, 0.2), (40, 65, 0.03, 0.2), (20, 50, 0.05, 0.3), (20, 50, 0.03, 0.95),
+        f"{kind}, 2.0%, {lost:.1%} lost, {alike:g} alike, speakers {speakers} x {each}": (
+            _rare_of_speakers((each,) * speakers, lost, alike, macro=kind.startswith("mean")),
+            _LOST,
         )
+        for kind, designs in {"error rate": _LOSSES, "mean of error rates": _LOSSES[-5:]}.items()
+        for speakers, each, lost, alike in designs
     },
     **{
-        f"difference of error rates, 2.0%, {lost:.1%} lost by one system, 0.1 alike, speakers {speakers} x {each}": (_rare_of_speakers((each,) * speakers, lost, two=True), _LOST)
-        for speakers, each, lost in ((20, 50, 0.01), (40, 65, 0.01))
+        f"difference of error rates, 2.0%, {lost:.1%} lost by one system, {alike:g} alike, speakers {speakers} x {each}": (
+            _rare_of_speakers((each,) * speakers, lost, alike, two=True),
+            _LOST,
+        )
+        for speakers, each, lost, alike in (*CHOSEN_LOSSES, *_LOSSES_OF_ONE)
+    },
+    **{
+        f"PESQ at the ceiling, {below:.0%} below, {alike:g} alike, speakers {speakers} x {each}": (
+            _ceiling_of_speakers((each,) * speakers, below, alike),
+            (1.0, 4.65),
+        )
+        for speakers, each, below, alike in ((20, 50, 0.03, 0.95), (10, 30, 0.05, 0.3), (40, 20, 0.02, 0.5))
     },
     **{f"mean, {law}, {items} items": (_few(items, law), None) for law in _LAWS for items in FEW},
     **{f"difference, exponential and even, {items} items": (_few(items, "exponential", two=True), None) for items in (5, 8, 20)},

@@ -13,8 +13,8 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import names
 from codec_bench.report.numbers import doubts_in
 from codec_bench.report.opened import open_run
+from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.identity import identity_of
-from codec_bench.stats.intervals import declared_bounds
 from codec_bench.stats.paired import Comparison, compare_items, holm
 from codec_bench.stats.recorded import Recorded, items_of
 from codec_bench.stats.sets import SETS, item_fold

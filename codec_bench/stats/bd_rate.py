@@ -17,18 +17,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.intervals import (
-    EQUAL,
-    EXTREME,
-    FEWEST_EFFECTIVE,
-    FEWEST_UNITS,
-    LEVEL,
-    ONE_UNIT,
-    Interval,
-    too_few,
-)
+from codec_bench.stats.corpus_ends import EXTREME
+from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, Interval, too_few
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS
-from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, t_quantile
+from codec_bench.stats.spread import (
+    EQUAL,
+    FEWEST_EFFECTIVE,
+    ONE_UNIT,
+    degrees_of_freedom,
+    effective_units,
+    left_out_error,
+    t_quantile,
+)
 
 MIN_POINTS = 4
 

@@ -16,8 +16,9 @@ from functools import cached_property
 import numpy as np
 
 from codec_bench.stats.blocks import SetValue
+from codec_bench.stats.bounds import Bounds, declared_bounds
 from codec_bench.stats.corpus import FOLDS
-from codec_bench.stats.intervals import Bounds, Fold, Interval, declared_bounds, folded, interval_of, ratios, unit_codes
+from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import JUDGED, Recorded, Scores
 from codec_bench.stats.sets import SETS, Statistic, pairs_of
 from codec_bench.stats.summary_types import Counted, CountingFailures, Subset

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from codec_bench.stats.intervals import declared_bounds, is_share
+from codec_bench.stats.bounds import declared_bounds
+from codec_bench.stats.intervals import is_share
 from codec_bench.stats.paired import compare_items, in_common, parts_table
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, item_fold

@@ -18,8 +18,8 @@ How an interval is made
     reaches as far as that of flipped signs, if that is farther.
     Few units may be skewed, and Student's t reaches farther on the side on which they may be (`stats.spread.reaches_of_few`).
     Scores with declared bounds that crowd at one of them, or are skewed, get an interval that allows for one more item at the far
-    bound (`stats.unseen`), and so do error rates, of which rare items are entirely lost. Of units with several items it allows for the
-    square root of their number at once: losses that come in few speakers show in few runs.
+    bound (`stats.unseen`), and so do error rates, of which rare items are entirely lost. Of units with several items it allows for
+    several at once, because losses that come in few speakers show in few runs: also for whole units, up to one item in twenty of all.
     An item may add to the numerator alone: words heard in silence are errors among no words. A unit that adds nothing at
     all is not counted. Where all denominators add up to 0 there is no value (`NOTHING_BELOW`).
 
@@ -41,57 +41,48 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
 
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.bounds import Bounds, check_bounds, crowds, is_rate, rare_item, supposed_bounds
 from codec_bench.stats.corpus import CorpusFold
-from codec_bench.stats.luck import cut, passing_end
+from codec_bench.stats.corpus_ends import corpus_ends
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
 from codec_bench.stats.spread import (
+    EQUAL,
+    FEWEST_EFFECTIVE,
+    ONE_UNIT,
     degrees_of_freedom,
     effective_units,
     left_out_error,
+    linear_parts,
     reaches_of_few,
-    skewness,
     t_quantile,
 )
-from codec_bench.stats.unseen import unseen_end
+from codec_bench.stats.unseen import rare_end
 
 LEVEL = 0.95
 FEWEST_UNITS = 3
-FEWEST_EFFECTIVE = 2.0
 FEW_ITEMS = 3_000
 ENOUGH_FOR_LONE = 20
 MANY_DEGREES, MOST_DEGREES = 30.0, 0.75
 """From so many degrees of freedom, or from such a share of (units - 1), Student's t holds; below, signs are flipped."""
-AT_BOUND = 0.001
-"""Scores crowd at a bound if half of them are within this share of the range."""
-SKEWED = 0.25
-"""How large the skewness over the square root of the number of items may be before bounded scores count as skewed."""
 FEW_RARE = 5.0
-FEWEST_MATCHES = 10
-"""Of the longest n-grams, for a value of a corpus."""
 SHORT = (
     f"fewer than {FEW_ITEMS:,} items do not show whether one in a thousand is lost or looped many times over, "
     "which would move an error rate: take more items, or a recogniser that cannot loop"
 )
-FEW_MATCHES = f"fewer than {FEWEST_MATCHES} of the longest n-grams match, so one more or less would move the value too far: take more items"
-EXTREME = "with or without one of the units the value is the best or the least there is, so the spread is unknown: take more units"
+_ALONE = ", or leave the speakers out of the manifest for an interval over the utterances of these alone"
 CROWDED = "half of the values are equal, at one end of all, and how far others may lie is not declared: declare the metric's bounds"
-EQUAL = "all values are equal, so the spread is unknown"
-ONE_UNIT = "nearly everything comes from one unit, so the value rests on fewer than two: take more of the others"
 LONE = "may be too short: one speaker or item carries more than half of the spread, so look at that one"
 NOTHING_BELOW = "the denominators (words, for an error rate) add up to 0, and a ratio over nothing has no value"
 """The rule for a ratio whose denominators add up to 0, whatever its numerators add up to: it is undefined."""
 
 Fold = Callable[[np.ndarray], np.ndarray]
-Bounds = tuple[float | None, float | None]
-"""What a value can be at least and at most; None for an end that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,24 +152,9 @@ def interval(
         False
     """
     table = item_table(values, denominators)
-    check_bounds(table, bounds)
+    check_bounds(ratios(table), bounds)
     bounds = supposed_bounds(table) if bounds is None else bounds
     return interval_of(ratios, table, unit_codes(clusters, len(table)), level, share=True, bounds=bounds, seed=seed)
-
-
-def check_bounds(table: np.ndarray, bounds: Bounds | None) -> None:
-    """Raises UserError if bounds are none, or if an item's value, `(items, 2)`, is outside of them."""
-    if bounds is None:
-        return
-    low, high = (-math.inf if bounds[0] is None else bounds[0]), (math.inf if bounds[1] is None else bounds[1])
-    if not low < high:
-        raise UserError(f"the bounds are {bounds}; expected two numbers, the smaller first, or None for an open end")
-    rates = ratios(table)
-    wrong = np.flatnonzero((rates < low) | (rates > high))
-    if wrong.size:
-        raise UserError(
-            f"the value of item {wrong[0]} is {rates[wrong[0]]:g}; expected {low:g} to {high:g}, as the bounds say"
-        )
 
 
 def item_table(values: object, denominators: object = None, name: str = "values") -> np.ndarray:
@@ -326,20 +302,18 @@ def interval_of(
     rate = fold is ratios and is_rate(bounds)
     if rate and (len(table) if items is None else items) < FEW_ITEMS:
         return none(SHORT)
-    if fold is ratios and bounds is None and _crowds(table):
+    if fold is ratios and bounds is None and crowds(ratios(table)):
         return none(CROWDED)
     made = _unequal(fold, units, value, freedom, level, seed)
     low, high, method = (*made, "sign-flips") if made is not None else _student(fold, units, value, t * error)
-    allowed = unseen_item(table, table[:, 0] - value * table[:, 1], bounds, rate=rate) if fold is ratios else None
-    if allowed is not None:
-        # The items of a unit are lost together: as many of it as the square root of its items.
-        size = float(table[:, 1].mean()) * math.sqrt(max(1.0, len(table) / found))
+    rare = fold is ratios and rare_item(table, ratios(table), table[:, 0] - value * table[:, 1], bounds, rate=rate)
+    if rare:
         if not rate:
-            low = min(low, unseen_end(units, (allowed[0] * size, size), level, upper=False))
-        high = max(high, unseen_end(units, (allowed[1] * size, size), level, upper=True))
-        low, high, method = max(low, allowed[0]), min(high, allowed[1]), "one-unseen"
+            low = min(low, rare_end(units, table, value, level, rare.low, rare.lost_low, upper=False))
+        high = max(high, rare_end(units, table, value, level, rare.high, rare.lost_high, upper=True))
+        low, high, method = max(low, rare.low), min(high, rare.high), "one-unseen"
     # An interval of a thousandth of the value, such as that of a nearly fixed bitrate, is short in any case.
-    by_t = made is None and allowed is None
+    by_t = made is None and not rare
     lone = by_t and fold is ratios and t * error > 1e-3 * abs(value) and _has_lone_unit(units, value)
     return Interval(low, high, found, method, LONE if lone else None, level)
 
@@ -366,59 +340,6 @@ def _of_corpus(fold: CorpusFold, table: np.ndarray, codes: np.ndarray | None, le
     )
 
 
-def corpus_ends(
-    fold: CorpusFold, units: np.ndarray, level: float, *, together: bool, seed: int
-) -> tuple[float, float] | str:
-    """The ends of the interval of a value of a corpus, or why there is none.
-
-    They are those of Student's t of its log odds, on which it scatters alike to both sides. The lower end allows for the luck of having
-    enough matches. If units are of several items, the ends reach as far as those that flipped signs give, if these are farther.
-
-    Args:
-        units: their sums, `(units, k)`, at least `FEWEST_UNITS`. together: whether units are of several items. seed: of random flips.
-    """
-    if (doubt := corpus_doubt(fold, units)) is not None:
-        return doubt
-    sizes, whole = units[:, 1], units.sum(axis=0)
-    value, left_out = float(fold.log_odds(whole)), fold.log_odds(whole - units)
-    error = left_out_error(left_out, value, sizes) if math.isfinite(value) else None
-    if error is None:
-        return EXTREME
-    if error == 0:
-        return EQUAL
-    freedom = degrees_of_freedom(sizes)
-    reach = t_quantile(level, freedom) * error
-    low, high = value - reach, value + reach
-    above = matches_cut(fold, units, value, error, left_out)
-    if above < value:
-        low = min(low, passing_end(value, error, above, freedom, level))
-    flipped = flip_interval(linear_parts(fold.log_odds, units, value), level, seed) if together else None
-    low, high = (low, high) if flipped is None else (min(low, flipped[0]), max(high, flipped[1]))
-    return fold.of_log_odds(low), fold.of_log_odds(high)
-
-
-def matches_cut(fold: CorpusFold, units: np.ndarray, value: float, error: float, left_out: np.ndarray) -> float:
-    """Beyond which value there would have been enough matches in these units `(units, k)`; it is above the value if fewer matches go with more.
-
-    Args:
-        value, error: what was found and its standard error. left_out: the value without each unit, `(units,)`.
-    """
-    matches, shares = units[:, fold.longest], units[:, 1] / units[:, 1].sum()
-    logs = np.log1p(-matches / matches.sum())
-    return cut(
-        value, error, float(matches.sum()), FEWEST_MATCHES, float(((1 - shares) * logs * (left_out - value)).sum())
-    )
-
-
-def corpus_doubt(fold: CorpusFold, units: np.ndarray) -> str | None:
-    """Why no method holds for a value of a corpus over these units `(units, k)`; None if one does."""
-    matches = units[:, fold.longest]
-    if float(matches.sum()) < FEWEST_MATCHES:
-        return FEW_MATCHES
-    alone = len(units) < FEWEST_FOR_FLIPS and effective_units(units[:, 1]) < FEWEST_EFFECTIVE
-    return ONE_UNIT if alone or float(matches.max()) == float(matches.sum()) else None
-
-
 def _unequal(
     fold: Fold, units: np.ndarray, value: float, freedom: float, level: float, seed: int
 ) -> tuple[float, float] | None:
@@ -426,64 +347,6 @@ def _unequal(
     if freedom >= min(MANY_DEGREES, MOST_DEGREES * (len(units) - 1)):
         return None
     return flip_interval(units if fold is ratios else linear_parts(fold, units, value), level, seed)
-
-
-def linear_parts(fold: Fold, units: np.ndarray, value: float) -> np.ndarray:
-    """What each unit adds to a value as if it were a mean: `(units, 2)`, the parts of a ratio with the same value."""
-    shares = units[:, 1] / units[:, 1].sum()
-    left_out = fold(units.sum(axis=0) - units)
-    return np.stack([shares * value + (1 - shares) * (value - left_out), shares], axis=1)
-
-
-def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:
-    """What a metric's facts in a record say of the least and the most that an item can be; None if they do not say both."""
-    if facts.get("bounds"):
-        low, high = facts["bounds"]
-        return low, high
-    low, high = facts.get("range") or (None, None)
-    return None if low is None or high is None else (low, high)
-
-
-def supposed_bounds(table: np.ndarray) -> Bounds | None:
-    """The bounds of values, `(items, 2)`, of which nothing is said: counts over counts are taken for an error rate."""
-    return (0.0, None) if _is_error_rate(table) else None
-
-
-def is_rate(bounds: Bounds | None) -> bool:
-    """Whether these are error rates without an upper bound, as is declared. What a metric does not declare is not guessed."""
-    return bounds is not None and bounds[0] == 0 and bounds[1] is None
-
-
-def unseen_item(
-    table: np.ndarray, residuals: np.ndarray, bounds: Bounds | None, *, rate: bool
-) -> tuple[float, float] | None:
-    """The least and the most that one item can be that was not seen, if the interval must allow for it; else None.
-
-    It must for error rates, for scores that crowd at a bound, and for skewed ones.
-
-    Args:
-        table: the items' parts, `(items, 2)`.
-        residuals: what each item adds beyond the value, `(items,)`. The skewness of fewer than `ENOUGH_FOR_LONE` says nothing.
-        bounds: what is declared; values beyond them widen them.
-        rate: whether these are error rates without an upper bound. Then the worst item is entirely wrong, or as the worst seen.
-    """
-    rates = ratios(table)
-    if rate:
-        return 0.0, max(1.0, float(np.nanmax(rates)))
-    if bounds is None or bounds[0] is None or bounds[1] is None:
-        return None
-    low, high = min(bounds[0], float(np.nanmin(rates))), max(bounds[1], float(np.nanmax(rates)))
-    middle, reach = float(np.nanmedian(rates)), AT_BOUND * (high - low)
-    skewed = len(residuals) >= ENOUGH_FOR_LONE and abs(skewness(residuals)) > SKEWED * math.sqrt(len(residuals))
-    counts = bounds[0] == 0 and _is_error_rate(table)
-    return (low, high) if counts or skewed or middle - low < reach or high - middle < reach else None
-
-
-def _crowds(table: np.ndarray) -> bool:
-    """Whether half of the values are at the least or the most of them, so that they may be at a bound that nobody declared."""
-    rates = ratios(table)
-    low, high, middle = float(np.nanmin(rates)), float(np.nanmax(rates)), float(np.nanmedian(rates))
-    return min(middle - low, high - middle) <= 1e-6 * max(abs(low), abs(high))
 
 
 def check_level(level: float) -> None:
@@ -497,7 +360,7 @@ def too_few(units: int, fewest: int, what: str) -> str:
     have = {0: "there is no independent unit", 1: "there is 1 independent unit"}.get(
         units, f"there are {units} independent units"
     )
-    return f"{have} (speakers, or items of unknown speaker); {what} needs at least {fewest}"
+    return f"{have} (speakers, or items of unknown speaker); {what} needs at least {fewest}: take more of them{_ALONE if units and what == 'an interval' else ''}"
 
 
 def is_share(table: np.ndarray) -> bool:
@@ -520,11 +383,6 @@ def _wilson(share: float, error: float, items: int, units: float, t: float) -> t
     middle = (share + t * t / (2 * effective)) / (1 + t * t / effective)
     half = t / (1 + t * t / effective) * math.sqrt(share * (1 - share) / effective + t * t / (4 * effective**2))
     return max(0.0, middle - half) if share else 0.0, min(1.0, middle + half) if share < 1 else 1.0
-
-
-def _is_error_rate(table: np.ndarray) -> bool:
-    """Whether the parts are counts over counts, such as errors over words: whole numbers, none below 0, not all over 1."""
-    return bool((table >= 0).all() and (table == np.floor(table)).all() and (table[:, 1] != 1).any())
 
 
 def _has_lone_unit(units: np.ndarray, value: float) -> bool:

@@ -9,9 +9,9 @@ How it is done
     than the number of units can show: six units cannot go below 2/64 = 0.031.
     The interval holds every difference that the same exchanges do not tell from the one that was seen, so it excludes 0
     exactly where p is 0.05 or less (`stats.sign_flips`). With three to five units it is that of `stats.intervals`.
-    Where one system alone may fail on a rare item, the interval is that of `stats.intervals` again: it allows for one such item
-    that was not seen, or there is none, as for the error rates of fewer than `FEW_ITEMS` items. p stays: it says whether
-    chance explains what was seen. Where the two disagree, the note says so.
+    Where one system alone may fail on rare items, both the interval and p allow for some that were not seen (`stats.unseen`): p is the
+    larger of that of the exchanges and of that with these items. Error rates of fewer than `FEW_ITEMS` items that may loop have no
+    interval, and p says whether chance explains what was seen. Where the two disagree, as for BLEU, the note says so.
 
 Conventions
     Differences are A minus B. A win is an item on which A is better, also for metrics whose lower values are better.
@@ -28,37 +28,37 @@ from typing import NamedTuple
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.bounds import Bounds, check_bounds, is_rate, rare_item, supposed_bounds
 from codec_bench.stats.corpus import CorpusFold
+from codec_bench.stats.corpus_ends import corpus_doubt, corpus_ends, matches_cut
 from codec_bench.stats.intervals import (
     FEW_ITEMS,
-    FEWEST_EFFECTIVE,
     FEWEST_UNITS,
     LEVEL,
     NOTHING_BELOW,
-    ONE_UNIT,
     SHORT,
-    Bounds,
     Fold,
-    check_bounds,
     check_level,
-    corpus_doubt,
-    corpus_ends,
     folded,
-    is_rate,
     item_table,
-    linear_parts,
-    matches_cut,
     ratios,
-    supposed_bounds,
     too_few,
     unit_codes,
     unit_sums,
-    unseen_item,
 )
 from codec_bench.stats.luck import passing_end
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval, flip_p, flipped_together, flips
-from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, reaches_of_few, t_quantile
-from codec_bench.stats.unseen import unseen_end
+from codec_bench.stats.spread import (
+    FEWEST_EFFECTIVE,
+    ONE_UNIT,
+    degrees_of_freedom,
+    effective_units,
+    left_out_error,
+    linear_parts,
+    reaches_of_few,
+    t_quantile,
+)
+from codec_bench.stats.unseen import lost_together, unseen_end, unseen_p
 
 FEWEST_FOR_P = FEWEST_FOR_FLIPS
 POWER = 0.8
@@ -67,7 +67,7 @@ EQUAL = (
     "the two are equal in every unit, so the data do not say how small a difference they could show: harder items would"
 )
 ALIKE = "every unit gives the same difference, so the data do not say how small a difference they could show: other items would"
-UNSEEN = "the interval allows for one rare item that was not seen, which p does not: the two differ on these items, and one bad item would take that away"
+UNSEEN = "the interval and p allow for rare items that were not seen: the two differ on these items, and few bad items would take that away"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def paired_test(
     if len(table_a) != len(table_b):
         raise UserError(f"a has {len(table_a)} values and b has {len(table_b)}; expected the same items in both")
     for table in (table_a, table_b):
-        check_bounds(table, bounds)
+        check_bounds(ratios(table), bounds)
     bounds = supposed_bounds(np.concatenate([table_a, table_b])) if bounds is None else bounds
     return paired_parts(ratios, table_a, table_b, unit_codes(clusters, len(table_a)), seed=seed, bounds=bounds)
 
@@ -230,7 +230,7 @@ def paired_parts(
     freedom = degrees_of_freedom(apart[:, 1])
     notes: list[str] = []
     ends: tuple[float, float] | None = None
-    allowed: tuple[float, float] | None = None
+    unseen: tuple[tuple[float, float], tuple[float, float]] | None = None
     detectable: float | None = None
     if error is None:
         note = "without one of the units there is no value, so nothing is known of the spread"
@@ -259,28 +259,26 @@ def paired_parts(
                 seed=seed,
                 together=count < len(a),
             )
-        both = np.concatenate([a, b])
         rate = fold is ratios and is_rate(bounds)
         if rate and len(a) < FEW_ITEMS:
             ends = None
             notes.append(SHORT)
         elif fold is ratios:
-            allowed = unseen_item(both, a[:, 0] - b[:, 0] - difference * (a[:, 1] + b[:, 1]) / 2, bounds, rate=rate)
-        if ends is not None and allowed is not None:
-            size = float(both[:, 1].mean())
-            most = (allowed[1] - allowed[0]) * size
-            farther = (
-                unseen_end(apart, (-most, size), level, upper=False),
-                unseen_end(apart, (most, size), level, upper=True),
-            )
+            unseen = _unseen_units(a, b, count, bounds)
+        if ends is not None and unseen is not None:
+            farther = [unseen_end(apart, unit, level, upper=unit is unseen[1]) for unit in unseen]
             ends = min(ends[0], farther[0]), max(ends[1], farther[1])
     low, high = ends if ends is not None else (None, None)
     if count < FEWEST_FOR_P:
         notes.insert(0, too_few(count, FEWEST_FOR_P, "p"))
         return PairedTest(difference, low, high, None, count, "; ".join(notes), detectable, level)
-    p = _exchanged(fold, units_a, units_b, seed)
+    p = exchanged = _exchanged(fold, units_a, units_b, seed)
+    if unseen is not None:
+        p = max(exchanged, unseen_p(apart, unseen[difference < 0], upper=difference < 0))
     if low is not None and high is not None and (low > 0 or high < 0) != (p <= 1 - level):
-        notes.insert(0, DISAGREE if allowed is None else UNSEEN)
+        notes.insert(0, DISAGREE)
+    elif exchanged <= 1 - level < p:
+        notes.insert(0, UNSEEN)
     return PairedTest(difference, low, high, p, count, "; ".join(notes) or None, detectable, level)
 
 
@@ -317,7 +315,30 @@ def _of_corpora(
     return low, high
 
 
-def exchange_p(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None, *, seed: int) -> float | None:
+def _unseen_units(
+    a: np.ndarray, b: np.ndarray, units: int, bounds: Bounds | None
+) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """What one more unit may add to the difference and its size, at the low and at the high end; None if nothing is allowed for.
+
+    Args:
+        a, b: each item's parts, `(items, 2)`. units: how many there are. bounds: of the values.
+    """
+    both = np.concatenate([a, b])
+    whole_a, whole_b = a.sum(axis=0), b.sum(axis=0)
+    difference = float(ratios(whole_a) - ratios(whole_b))
+    residuals = a[:, 0] - b[:, 0] - difference * (a[:, 1] + b[:, 1]) / 2
+    rare = rare_item(both, ratios(both), residuals, bounds, rate=is_rate(bounds))
+    if rare is None:
+        return None
+    size, each = float(both[:, 1].mean()), len(a) / units
+    most = (rare.high - rare.low) * size
+    low, high = (lost_together(float(worst) / most, each, units) for worst in (-residuals.min(), residuals.max()))
+    return (-most * low, size * low), (most * high, size * high)
+
+
+def exchange_p(
+    fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | None, *, seed: int, bounds: Bounds | None = None
+) -> float | None:
     """The p of `paired_parts` alone, which takes a third of the time; None if there are too few units for it."""
     units_a, units_b = unit_sums(a, codes), unit_sums(b, codes)
     adding = units_a.any(axis=1) | units_b.any(axis=1)
@@ -325,7 +346,16 @@ def exchange_p(fold: Fold, a: np.ndarray, b: np.ndarray, codes: np.ndarray | Non
         return None
     if np.array_equal(units_a, units_b):
         return 1.0
-    return _exchanged(fold, units_a[adding], units_b[adding], seed)
+    units_a, units_b = units_a[adding], units_b[adding]
+    p = _exchanged(fold, units_a, units_b, seed)
+    if fold is not ratios or (is_rate(bounds) and len(a) < FEW_ITEMS):
+        return p
+    unseen = _unseen_units(a, b, len(units_a), bounds)
+    if unseen is None:
+        return p
+    difference = float(ratios(units_a.sum(axis=0)) - ratios(units_b.sum(axis=0)))
+    apart = np.stack([_one_sided(fold, units_a, units_b, difference), (units_a[:, 1] + units_b[:, 1]) / 2], axis=1)
+    return max(p, unseen_p(apart, unseen[difference < 0], upper=difference < 0))
 
 
 def _one_sided(fold: Fold, a: np.ndarray, b: np.ndarray, difference: float) -> np.ndarray:

@@ -6,9 +6,13 @@ References: those of `stats.intervals`; Johnson 1978, "Modified t tests and conf
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+FEWEST_EFFECTIVE = 2.0
+EQUAL = "all values are equal, so the spread is unknown: take harder items, unless they should be equal"
+ONE_UNIT = "nearly everything comes from one unit, so the value rests on fewer than two: take more of the others"
 _MANY_UNITS = 1_000
 """More are so skewed only where one of them carries the spread, which a note says."""
 
@@ -45,6 +49,13 @@ def degrees_of_freedom(sizes: np.ndarray) -> float:
     beside = shares**2 / (1 - shares)
     others = float(beside.sum()) ** 2 - float(np.square(beside).sum())
     return 1 / (float(np.square(shares).sum()) + max(0.0, others))
+
+
+def linear_parts(fold: Callable[[np.ndarray], np.ndarray], units: np.ndarray, value: float) -> np.ndarray:
+    """What each unit adds to a value as if it were a mean: `(units, 2)`, the parts of a ratio with the same value."""
+    shares = units[:, 1] / units[:, 1].sum()
+    left_out = fold(units.sum(axis=0) - units)
+    return np.stack([shares * value + (1 - shares) * (value - left_out), shares], axis=1)
 
 
 def skewness(residuals: np.ndarray) -> float:

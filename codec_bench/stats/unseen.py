@@ -6,6 +6,10 @@ How it is done
     independent exponential weights. The end of the interval is the value that the weighted mean passes with a probability
     of (1 - level) / 2. For items that are right or wrong this is the interval of Clopper and Pearson. The probability is
     computed by the saddlepoint formula of Lugannani and Rice, to about 0.001, so nothing is drawn.
+    Items of a unit, such as a speaker, are lost together, and the unit that was not seen may be one of those (`lost_together`). As
+    many of its items are lost as the worst item that was seen lets expect, and some more where units are few. An item that is as bad
+    as can be shows that there are such. Where all seen items are near one another, one system alone failing on many is not supposed.
+    Of one value, though not of a difference, up to `MOST_LOST` of all items may be lost besides, in whole units of which none was seen.
 
 References: Gaffke 2005, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative variable";
 Learned-Miller and Thomas 2020, "A new confidence interval for the mean of a bounded random variable"; Rubin 1981, "The Bayesian
@@ -18,9 +22,67 @@ import math
 
 import numpy as np
 
+MOST_LOST = 0.05
+"""The share of items that may be lost in whole units that were not seen."""
+_TOGETHER = 0.4
 _STEPS = 60
 # Of more units than this, those of usual values are taken together: sums of many have the same spread together as one by one.
 _MOST_UNITS = 4_000
+
+
+def lost_together(worst: float, each: float, units: int) -> float:
+    """How many items of a unit that was not seen are at the bound.
+
+    The constants were chosen on the first rows of losses in the study (`CHOSEN_LOSSES` in bench/interval_designs.py).
+
+    Args:
+        worst: how far the worst item that was seen lies beyond the value, over how far an item of mean size at the bound does.
+        each: items of a unit. units: how many were seen.
+    """
+    return min(each, max(1 + 10 / units, worst * each**_TOGETHER))
+
+
+def rare_end(
+    units: np.ndarray,
+    items: np.ndarray,
+    value: float,
+    level: float,
+    bound: float,
+    lost: float | None = None,
+    *,
+    upper: bool,
+) -> float:
+    """The upper or lower end of the interval of a ratio of sums, with items at the bound that were not seen.
+
+    Args:
+        units: what each unit adds above and below, float64 `(units, 2)`. items: the same of each item, `(items, 2)`.
+        value: of all of them. level: of the two-sided interval.
+        bound: the most (or least) that an item can be, beyond the value.
+        lost: what items are that are lost with all of their unit; None if that is not allowed for.
+        upper: which end.
+    """
+    size, each = float(items[:, 1].mean()), len(items) / len(units)
+    if value >= bound if upper else value <= bound:  # errors of items without words may lead there
+        return value
+    beyond = (items[:, 0] - value * items[:, 1]) / (size * (bound - value))
+    several = size * lost_together(float(beyond.max()), each, len(units))
+    farther, nearer = (max, min) if upper else (min, max)
+    end = unseen_end(units, (bound * several, several), level, upper=upper)
+    limit = end if lost is None else value + MOST_LOST * (lost - value)
+    if lost is None or each <= 1 or farther(end, limit) == end:
+        return end
+    return farther(end, nearer(limit, unseen_end(units, (lost * size * each, size * each), level, upper=upper)))
+
+
+def unseen_p(units: np.ndarray, item: tuple[float, float], *, upper: bool) -> float:
+    """The two-sided p of a difference of 0, with one more item: 0.05 or less where the end of 0.95 that `unseen_end` gives excludes 0.
+
+    Args:
+        units: what each unit adds to the difference, and its size, `(units, 2)`.
+        item: the same of the item that was not seen. upper: whether it is the upper end, so that the difference is negative.
+    """
+    beyond = _positive(np.append(_gathered(units)[:, 0], item[0]))
+    return min(1.0, 2 * (beyond if upper else 1 - beyond))
 
 
 def unseen_end(units: np.ndarray, item: tuple[float, float], level: float, *, upper: bool) -> float:

@@ -158,7 +158,7 @@ def _probability(top: Parts, other: Parts, codes: np.ndarray | None, pairs: floa
         one, another = top.interval.ends, other.interval.ends
         return float(not _outside(one, another)) if one and another else None
     units = len(top.numbers) if codes is None else len(np.unique(codes))
-    p = exchange_p(top.fold, top.sums, other.sums, codes, seed=0)
+    p = exchange_p(top.fold, top.sums, other.sums, codes, seed=0, bounds=top.bounds)
     if p is not None and least_p(units) * pairs <= 1 - LEVEL:
         return p
     level = 1 - (1 - LEVEL) / pairs

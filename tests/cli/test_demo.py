@@ -15,7 +15,7 @@ import pytest
 from codec_bench.config import read_config
 from codec_bench.data import open_source
 from codec_bench.report.opened import open_run
-from codec_bench.stats.intervals import EQUAL
+from codec_bench.stats.spread import EQUAL
 
 BLOCKED = """
 import os, socket

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from codec_bench.stats.corpus import FOLDS
-from codec_bench.stats.intervals import EXTREME, FEW_MATCHES, interval_of
+from codec_bench.stats.corpus_ends import EXTREME, FEW_MATCHES
+from codec_bench.stats.intervals import interval_of
 
 
 @pytest.mark.parametrize("name", FOLDS)

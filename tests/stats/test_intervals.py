@@ -9,15 +9,13 @@ from scipy import stats
 from codec_bench import interval, paired_test
 from codec_bench.errors import UserError
 from codec_bench.metrics.bitrate import Bitrate
+from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.intervals import (
     CROWDED,
-    EQUAL,
     FEWEST_UNITS,
     LONE,
     NOTHING_BELOW,
-    ONE_UNIT,
     SHORT,
-    declared_bounds,
     interval_of,
     ratios,
     unit_codes,
@@ -25,7 +23,7 @@ from codec_bench.stats.intervals import (
 )
 from codec_bench.stats.paired import paired_parts
 from codec_bench.stats.sign_flips import flip_interval
-from codec_bench.stats.spread import degrees_of_freedom, left_out_error
+from codec_bench.stats.spread import EQUAL, ONE_UNIT, degrees_of_freedom, left_out_error
 from codec_bench.stats.unseen import unseen_end
 
 
@@ -262,19 +260,32 @@ def test_one_unseen_item_is_the_quantile_of_drawn_weights(rng):
     assert unseen_end(table, (8.0, 1.0), 0.95, upper=True) == pytest.approx(np.quantile(drawn, 0.975), rel=0.01)
 
 
-def test_losses_of_few_speakers_are_allowed_for(rng):
-    """Of twenty speakers with fifty items one in ten loses a tenth of them: seen in 0.88 of the runs, and allowed for in the others."""
+@pytest.mark.parametrize(("losing", "of_their_items"), [(0.1, 0.1), (0.04, 1.0)])
+def test_losses_of_few_speakers_are_allowed_for(rng, losing, of_their_items):
+    """Of twenty speakers with fifty items one in ten loses a tenth of them, or one in twenty-five loses all: most runs of these hold none."""
     words = np.full(1_000, 20.0)
     speakers = np.repeat(np.arange(20), 50)
     held = 0
     for _ in range(200):
-        losing = rng.random(20) < 0.1
-        errors = np.where(rng.random(1_000) < 0.1 * losing[speakers], words, rng.binomial(20, 0.02, 1_000))
+        lost = rng.random(1_000) < of_their_items * (rng.random(20) < losing)[speakers]
+        errors = np.where(lost, words, rng.binomial(20, 0.02, 1_000))
         found = interval(errors, denominators=words, clusters=speakers.tolist(), bounds=(0, 1))
-        held += found.low <= 0.01 + 0.99 * 0.02 <= found.high
+        held += found.low <= 0.02 + 0.98 * losing * of_their_items <= found.high
     assert held >= 0.92 * 200
     alone = interval(errors, denominators=words, bounds=(0, 1))
     assert found.method == alone.method == "one-unseen" and found.high > alone.high, "of items each a unit, one is lost"
+
+
+def test_what_is_lost_unseen_is_at_most_one_item_in_twenty_or_one_speaker(rng):
+    words, speakers = np.full(2_000, 20.0), np.repeat(np.arange(20), 100)
+    errors = rng.binomial(20, 0.02, 2_000).astype(float)
+    few = interval(errors, denominators=words, clusters=speakers.tolist(), bounds=(0, 1))
+    value = errors.sum() / words.sum()
+    assert few.high == pytest.approx(value + 0.05 * (1 - value))
+    many = interval(errors, denominators=words, clusters=np.repeat(np.arange(200), 10).tolist(), bounds=(0, 1))
+    # Of 200 speakers none is lost, so that Clopper and Pearson's upper end of 0 of 200 is the most that there may be.
+    most = stats.binomtest(0, 200).proportion_ci(method="exact").high
+    assert many.high == pytest.approx(value + most * (1 - value), rel=0.05)
 
 
 def test_scores_at_a_ceiling_allow_for_one_item_below_it():

@@ -13,8 +13,9 @@ from codec_bench.errors import UserError
 from codec_bench.stats import ItemParts, compare_items, holm
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import SHORT, ratios
-from codec_bench.stats.paired import ALIKE, EQUAL, paired_parts
+from codec_bench.stats.paired import ALIKE, EQUAL, UNSEEN, paired_parts
 from codec_bench.stats.sign_flips import DRAWS
+from codec_bench.stats.unseen import unseen_end, unseen_p
 
 
 def test_a_mean_difference_is_near_the_interval_of_the_t_test(rng):
@@ -152,6 +153,31 @@ def test_a_difference_of_error_rates_allows_for_what_was_not_seen(rng):
     bounded = paired_test(a, b, denominators=words, bounds=(0, 1))
     apart = paired_test(a + 0.5, b + 0.5, denominators=words + 0.5)  # no counts, so nothing is allowed for
     assert bounded.low < apart.low and bounded.high > apart.high
+
+
+def test_the_interval_and_p_of_error_rates_agree_also_where_one_system_alone_loses(rng):
+    """Of ten speakers some lose a tenth of their items by one system; p allows for what was not seen exactly as the interval does."""
+    said = told = 0
+    codes, words = np.repeat(np.arange(10), 20), rng.integers(3, 41, 200).astype(float)
+    for _ in range(100):
+        losing = (rng.random(10) < 0.5)[codes] & (rng.random(200) < 0.1)
+        usual = rng.uniform(0, 0.1)
+        a = np.where(losing, words, rng.binomial(words.astype(int), 0.02 + usual))
+        b = rng.binomial(words.astype(int), 0.02)
+        result = paired_test(a, b, denominators=words, clusters=codes.tolist(), bounds=(0, 1))
+        exchanged = paired_test(a, b, denominators=words, clusters=codes.tolist(), bounds=(None, None))
+        assert (result.low > 0 or result.high < 0) == (result.p <= 0.05) and result.p >= exchanged.p
+        assert (result.note == UNSEEN) == (exchanged.p <= 0.05 < result.p)
+        said, told = said + (result.p <= 0.05), told + (result.note == UNSEEN)
+    assert said > 10 and told > 10
+
+
+def test_the_p_of_one_unseen_item_is_that_of_its_interval(rng):
+    """The level at which the end of the interval is 0."""
+    units = np.stack([rng.normal(0.8, 1, 12), np.ones(12)], axis=1)
+    p = unseen_p(units, (-2.0, 1.0), upper=False)
+    assert unseen_end(units, (-2.0, 1.0), 1 - p, upper=False) == pytest.approx(0, abs=1e-4)
+    assert unseen_p(units * [-1, 1], (2.0, 1.0), upper=True) == pytest.approx(p)
 
 
 def test_the_detectable_difference_is_found_in_four_of_five(rng):

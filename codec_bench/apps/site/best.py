@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.site.folder import SiteFolder
+from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.breakdown import Parts
-from codec_bench.stats.intervals import declared_bounds, ratios
+from codec_bench.stats.intervals import ratios
 from codec_bench.stats.recorded import JUDGED
 from codec_bench.stats.summary_types import BITRATE
 from codec_bench.stats.verdict import SUSPECT, barred, verdict
