@@ -6,7 +6,8 @@ the order in which the items were computed.
 Which file to open
     `intervals.py`      intervals; `paired.py` is differences and their p, `power.py` the size of a run, `correlation.py` columns that
                         order alike, and `bd_rate.py` rates at equal quality. `crossed.py` is means over people and sounds.
-                        `quantiles.py` is quantiles. `sign_flips.py` and `unseen.py` are two methods of intervals. `bench/bench_intervals.py` shows whether a method holds.
+                        `quantiles.py` is quantiles. `sign_flips.py` and `unseen.py` are two methods of intervals, `bounds.py` says
+                        what an item can be, and `corpus_ends.py` is intervals of values such as BLEU. `bench/bench_intervals.py` shows whether a method holds.
     `summary.py`        the summary of a run; `summary_types.py` is what it holds, and `told.py` its JSON. `recorded.py` reads the record.
     `verdict.py`        which systems are the best, and which are not compared.
     `identity.py`       whether two runs asked the same; `rows_taken.py` of how many rows.

@@ -285,7 +285,7 @@ def interval_of(
     found = len(units)
     none = lambda note: Interval(None, None, found, "", note, level)  # noqa: E731
     if found < FEWEST_UNITS:
-        return none(too_few(found, FEWEST_UNITS, "an interval"))
+        return none(too_few(found, FEWEST_UNITS, "an interval") + (_ALONE if found < len(table) else ""))
     error = left_out_error(fold(units.sum(axis=0) - units), value, units[:, 1])
     if error is None:
         return none("without one of the units there is no value, so nothing is known of the spread")
@@ -331,7 +331,8 @@ def _of_corpus(fold: CorpusFold, table: np.ndarray, codes: np.ndarray | None, le
     units = units[units.any(axis=1)]
     found = len(units)
     if found < FEWEST_UNITS:
-        return Interval(None, None, found, "", too_few(found, FEWEST_UNITS, "an interval"), level)
+        note = too_few(found, FEWEST_UNITS, "an interval") + (_ALONE if found < len(table) else "")
+        return Interval(None, None, found, "", note, level)
     ends = corpus_ends(fold, units, level, together=found < len(table), seed=seed)
     return (
         Interval(None, None, found, "", ends, level)
@@ -360,7 +361,7 @@ def too_few(units: int, fewest: int, what: str) -> str:
     have = {0: "there is no independent unit", 1: "there is 1 independent unit"}.get(
         units, f"there are {units} independent units"
     )
-    return f"{have} (speakers, or items of unknown speaker); {what} needs at least {fewest}: take more of them{_ALONE if units and what == 'an interval' else ''}"
+    return f"{have} (speakers, or items of unknown speaker); {what} needs at least {fewest}: take more of them"
 
 
 def is_share(table: np.ndarray) -> bool:

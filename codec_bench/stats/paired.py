@@ -218,7 +218,7 @@ def paired_parts(
         return PairedTest(None, None, None, None, count, note, None, level)
     difference = value_a - value_b
     if count < FEWEST_UNITS:
-        note = too_few(count, FEWEST_UNITS, "an interval") + f", and p at least {FEWEST_FOR_P}"
+        note = too_few(count, FEWEST_FOR_P, f"an interval needs at least {FEWEST_UNITS}, and p")
         return PairedTest(difference, None, None, None, count, note, None, level)
     if np.array_equal(units_a, units_b):
         few = count < FEWEST_FOR_P
