@@ -58,7 +58,7 @@ LONG_FILES = [
     "codecs/classical/test_bitstream.py",
     "cli/test_run_suites.py",
     "cli/test_bad_input.py",
-    "models/workers/test_host.py",
+    "workers/test_host.py",
     "contract/test_benchmarks.py",
     "apps/building/test_command.py",
     "features/test_dnsmos.py",

@@ -23,7 +23,7 @@ LAYERS = (
     ("errors", "environment", "memory", "programs", "config"),
     ("decoding",),
     ("types", "registry"),
-    ("audio", "text", "data", "weights", "kernels"),
+    ("audio", "text", "data", "weights", "kernels", "workers"),
     ("networks", "codecs", "features", "metrics", "store", "stats"),
     ("engine", "models"),
     ("benchmark", "report"),

@@ -4,6 +4,7 @@ Which file to open
     `base.py`       what every codec promises; `adapt.py` gives any codec any audio.
     `catalogue.py`  the names, points and licences that `configs/codec/*.yaml` declare; `TABLE` here has the classes.
     `collected.py`  codecs of packages with an interface of their own; `configs/collection/*.yaml` has their facts.
+    `isolated.py`   those of them that run in a worker process, because their packages clash with this project's.
     `quantised.py`  a continuous codec whose latents are rounded to codes.
     `command.py`    a codec that is two programs, and `command_file.py` the file that names them.
     `classical/`, `neural/`  the codecs; `checks/` what shows that one is wrong.
@@ -43,6 +44,7 @@ TABLE = {
     "g723-1": "codec_bench.codecs.classical.g723_1:G7231",
     "g726": "codec_bench.codecs.classical.g726:G726",
     "higgs-audio-v2": "codec_bench.codecs.neural.higgs_audio_v2:HiggsAudioV2",
+    "isolated": "codec_bench.codecs.isolated:IsolatedCodec",
     "lc3": "codec_bench.codecs.classical.lc3:Lc3",
     "mimi": "codec_bench.codecs.neural.mimi:Mimi",
     "mp2": "codec_bench.codecs.classical.mp2:Mp2",

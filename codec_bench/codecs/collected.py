@@ -1,7 +1,7 @@
-"""Codecs of two collections with an interface of their own: `audiocodecs/NAME` and `soundcodec/NAME`.
+"""Codecs of packages with an interface of their own: `audiocodecs/NAME`, `soundcodec/NAME`, and those of `isolated.py`.
 
-The packages are not on the index, so they are installed from their repositories; `configs/collection/*.yaml` says how, and holds
-the facts of each codec: what the package's own source says, and `NOASSERTION` where it states no licence of the weights.
+`configs/collection/*.yaml` says how a package is installed, and holds the facts of each codec: what the package's own source says,
+and `NOASSERTION` where it states no licence of the weights.
 
 Conventions
     Items are coded one by one, since these packages pad batches without masks.
@@ -32,32 +32,44 @@ class Member(BaseModel):
     """One codec of a collection.
 
     Args:
-        held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`. arguments: of the class.
-        rate_hz, frame_rate_hz, codebooks, cardinality: of its codes. weights: their licence. paper: where it is described.
+        held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`. arguments: of the class, or of the worker's `load`.
+        rate_hz, frame_rate_hz, codebooks, cardinality: of its codes. further: the number of codebooks and of their entries, of a
+            second stream of codes at the same frame rate. weights: their licence. paper: where it is described.
         family: the codec without its operating point.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    held_as: str
+    held_as: str = ""
     arguments: dict[str, Any] = {}
     rate_hz: int
     frame_rate_hz: float
     codebooks: int
     cardinality: int
+    further: tuple[int, int] | None = None
     weights: str
     paper: str
     family: str
 
+    def streams(self) -> tuple[tuple[int, int], ...]:
+        """The number of codebooks and of their entries, of each stream."""
+        first = (self.codebooks, self.cardinality)
+        return (first,) if self.further is None else (first, self.further)
+
 
 class Collection(BaseModel):
-    """One file of `configs/collection`: the package, how it is installed, its licence, and its codecs."""
+    """One file of `configs/collection`: the package, how it is installed, its licence, and its codecs.
+
+    Args:
+        env: the environment of `configs/env` in which its codecs run; None runs them in this process.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     version: int
     package: str
     install: str
+    env: str | None = None
     licence: str
     codecs: dict[str, Member]
 
@@ -72,9 +84,15 @@ def entries() -> dict[str, Entry]:
             summary = f"{codec} through {held.package} ({held.install})"
             licence = Licence(code=held.licence, weights=member.weights)
             family = Family(
-                version=1, adapter=name, summary=summary, source=held.package, licence=licence, paper=member.paper
+                version=1,
+                adapter="isolated" if held.env else name,
+                summary=summary,
+                source=held.package,
+                licence=licence,
+                paper=member.paper,
             )
-            found[f"{name}/{codec}"] = Entry(f"{name}/{codec}", family, {"codec": codec}, member.family)
+            options = {"codec": codec} | ({"collection": name} if held.env else {})
+            found[f"{name}/{codec}"] = Entry(f"{name}/{codec}", family, options, member.family)
     return found
 
 
@@ -97,33 +115,35 @@ class Collected(Codec):
         self._model = self._built()
 
     @classmethod
-    def _held(cls) -> Collection:
-        return read_config("collection", cls.collection, Collection)
+    def _held(cls, collection: str | None = None) -> Collection:
+        return read_config("collection", collection or cls.collection, Collection)
 
     @classmethod
-    def _member(cls, codec: str) -> Member:
-        members = cls._held().codecs
+    def _member(cls, codec: str, collection: str | None = None) -> Member:
+        members = cls._held(collection).codecs
         if codec not in members:
-            raise UserError(f"{cls.collection} has no codec '{codec}' here", hint=f"it has {', '.join(members)}")
+            name = collection or cls.collection
+            raise UserError(f"{name} has no codec '{codec}' here", hint=f"it has {', '.join(members)}")
         return members[codec]
 
     @classmethod
-    def describe(cls, codec: str) -> CodecInfo:
+    def describe(cls, codec: str, collection: str | None = None) -> CodecInfo:
         """The facts, without the package."""
-        facts = cls._member(codec)
+        facts = cls._member(codec, collection)
+        bits = sum(count * math.log2(entries) for count, entries in facts.streams())
         return CodecInfo(
-            f"{cls.collection}/{codec}", (facts.rate_hz,), frame_rate_hz=facts.frame_rate_hz,
-            nominal_bitrate_bps=facts.codebooks * facts.frame_rate_hz * math.log2(facts.cardinality),
+            f"{collection or cls.collection}/{codec}", (facts.rate_hz,), frame_rate_hz=facts.frame_rate_hz,
+            nominal_bitrate_bps=bits * facts.frame_rate_hz,
         )  # fmt: skip
 
     @classmethod
-    def find_weights(cls, codec: str) -> str | None:
+    def find_weights(cls, codec: str, collection: str | None = None) -> str | None:
         """The package if it is installed, which loads the weights itself; else None."""
         package = cls._held().package
         return package if find_spec(package) else None
 
     @classmethod
-    def require_weights(cls, weights: str | None, codec: str) -> None:
+    def require_weights(cls, weights: str | None, codec: str, collection: str | None = None) -> None:
         """Raises WeightsError if the package is not installed."""
         if cls.find_weights(codec) is None:
             held = cls._held()

@@ -25,11 +25,11 @@ from codec_bench.audio.clip import Clip, bytes_digest
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.windows import hear, join
-from codec_bench.models.workers import wire
-from codec_bench.models.workers.environment import make_environment, read_env
-from codec_bench.models.workers.host import WorkerEnded, WorkerSettings
-from codec_bench.models.workers.pool import Reply, WorkerPool, device_variables
 from codec_bench.types import Audio, Request, Response
+from codec_bench.workers import wire
+from codec_bench.workers.environment import make_environment, read_env
+from codec_bench.workers.host import WorkerEnded, WorkerSettings
+from codec_bench.workers.pool import Reply, WorkerPool, device_variables
 
 _Answer: TypeAlias = "asyncio.Future[tuple[Reply, float]]"
 _Asked: TypeAlias = "tuple[wire.Packed, _Answer]"

@@ -615,7 +615,7 @@ class Frames(Target):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        from codec_bench.models.workers import wire
+        from codec_bench.workers import wire
 
         self.allowed = (UserError, wire.WireError)
         self.memory = wire.Memory(wire.new_memory_file())
@@ -631,8 +631,8 @@ class Frames(Target):
     def run(self, data: bytes, rng: random.Random) -> None:
         """Reads frames as the host does."""
         from codec_bench.models import isolated
-        from codec_bench.models.workers import wire
-        from codec_bench.models.workers.pool import Reply
+        from codec_bench.workers import wire
+        from codec_bench.workers.pool import Reply
 
         while len(data) >= wire.START.size:
             kind, size = wire.length(data[: wire.START.size])

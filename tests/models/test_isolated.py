@@ -18,9 +18,9 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import isolated as isolated_module
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.isolated import Isolated
-from codec_bench.models.workers import environment
-from codec_bench.models.workers.environment import Environment, make_environment, read_env
 from codec_bench.types import Audio, Message, Request
+from codec_bench.workers import environment
+from codec_bench.workers.environment import Environment, make_environment, read_env
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="isolated workers are tested on Linux")
 

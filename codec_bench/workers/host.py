@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from codec_bench.models.workers import wire
-from codec_bench.models.workers.environment import foreign_variables
+from codec_bench.workers import wire
+from codec_bench.workers.environment import foreign_variables
 
 LOG_BYTES = 4 << 20  # when the log of a worker is longer than this, only its end is kept
 _TAIL_BYTES, _TAIL_LINES = 4096, 8

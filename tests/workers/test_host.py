@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codec_bench.models.workers.host import WorkerEnded, WorkerHost
+from codec_bench.workers.host import WorkerEnded, WorkerHost
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 
@@ -86,7 +86,7 @@ def test_worker_code_may_change_what_it_is_given(settings, item, clean):
 
 
 def test_a_long_sound_does_not_hold_memory(settings, item, clean):
-    from codec_bench.models.workers import wire
+    from codec_bench.workers import wire
 
     x = np.zeros((1, 12 << 20), np.float32)  # 48 MiB
     sizes = []
@@ -123,7 +123,7 @@ def test_what_it_prints_is_only_a_log(settings, item, clean, do):
 
 
 def test_a_log_does_not_grow_without_end(settings, item, clean, monkeypatch):
-    monkeypatch.setattr("codec_bench.models.workers.host.LOG_BYTES", 20_000)
+    monkeypatch.setattr("codec_bench.workers.host.LOG_BYTES", 20_000)
 
     async def go():
         host = WorkerHost(settings(beat_s=0.02))
@@ -338,8 +338,8 @@ def test_what_the_worker_started_and_left_goes_with_it(settings, item, clean, ow
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from codec_bench.models.workers import wire
-from codec_bench.models.workers.host import WorkerHost, WorkerSettings
+from codec_bench.workers import wire
+from codec_bench.workers.host import WorkerHost, WorkerSettings
 
 async def main():
     host = WorkerHost(WorkerSettings("w", Path(sys.executable), Path(sys.argv[1])))

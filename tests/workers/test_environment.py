@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.models.workers import environment
-from codec_bench.models.workers.environment import MARKER, EnvSpec, find_environment, make_environment, pip_settings
+from codec_bench.workers import environment
+from codec_bench.workers.environment import MARKER, EnvSpec, find_environment, make_environment, pip_settings
 
 SPEC = EnvSpec("own", ("a==1", "b==2"))
 
@@ -39,8 +39,8 @@ sys.exit(os.path.exists(os.path.join(here, "fail-" + step)))
 
 BUILDER = """
 import json, sys
-from codec_bench.models.workers import environment
-from codec_bench.models.workers.environment import EnvSpec
+from codec_bench.workers import environment
+from codec_bench.workers.environment import EnvSpec
 environment._uv = lambda: sys.argv[1]
 environment.pip_settings = lambda variables: ({}, [])
 print(environment.make_environment(EnvSpec("own", ("a==1", "b==2"))).python, flush=True)

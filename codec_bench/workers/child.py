@@ -43,7 +43,7 @@ def _file_module(name: str, path: Path) -> Any:
 
 
 wire = _file_module("codec_bench_wire", Path(__file__).resolve().with_name("wire.py"))
-memory = _file_module("codec_bench_memory", Path(__file__).resolve().parents[2] / "memory.py")
+memory = _file_module("codec_bench_memory", Path(__file__).resolve().parents[1] / "memory.py")
 
 
 def _prctl(option: int, value: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from codec_bench.config import config_names
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.models.workers.environment import pinned, read_env
+from codec_bench.workers.environment import pinned, read_env
 
 HEX = "0123456789abcdef" * 4
 

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from codec_bench.errors import UserError
-from codec_bench.models.workers.host import WorkerEnded
-from codec_bench.models.workers.pool import DEATHS_IN_A_ROW, WorkerPool, device_variables
+from codec_bench.workers.host import WorkerEnded
+from codec_bench.workers.pool import DEATHS_IN_A_ROW, WorkerPool, device_variables
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes through /proc")
 
@@ -71,7 +71,7 @@ def test_two_workers_share_the_batches(settings, item, clean):
 
 
 def test_a_worker_that_is_given_up_leaves_its_work_to_the_others(settings, item, clean, monkeypatch):
-    monkeypatch.setattr("codec_bench.models.workers.pool.DEATHS_IN_A_ROW", 2)
+    monkeypatch.setattr("codec_bench.workers.pool.DEATHS_IN_A_ROW", 2)
 
     async def go():
         pool = WorkerPool(settings(), [{"MARKED": "1"}, {}])
@@ -87,7 +87,7 @@ def test_a_worker_that_is_given_up_leaves_its_work_to_the_others(settings, item,
 
 
 def test_when_all_are_given_up_answers_come_at_once(settings, item, clean, monkeypatch):
-    monkeypatch.setattr("codec_bench.models.workers.pool.DEATHS_IN_A_ROW", 2)
+    monkeypatch.setattr("codec_bench.workers.pool.DEATHS_IN_A_ROW", 2)
 
     async def go():
         pool = WorkerPool(settings(), [{}, {}])

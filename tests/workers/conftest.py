@@ -137,7 +137,7 @@ def code(tmp_path) -> Path:
 @pytest.fixture
 def settings(code):
     """Settings of workers that run in this environment, because these tests are not about the isolation itself."""
-    from codec_bench.models.workers.host import WorkerSettings
+    from codec_bench.workers.host import WorkerSettings
 
     def build(**changed):
         given = {"name": "w", "python": Path(sys.executable), "code": code, "limit_s": 5.0, "start_s": 20.0, **changed}
@@ -149,7 +149,7 @@ def settings(code):
 @pytest.fixture
 def item():
     """A packed request that tells the worker code what to do."""
-    from codec_bench.models.workers import wire
+    from codec_bench.workers import wire
 
     def build(id: str = "a", **fields):
         return wire.pack({"id": id, "messages": [], "fields": fields, "wants": "text", "parameters": {}})

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.models.workers import wire
-from codec_bench.models.workers.host import WorkerEnded, WorkerHost, WorkerSettings
+from codec_bench.workers import wire
+from codec_bench.workers.host import WorkerEnded, WorkerHost, WorkerSettings
 
 DEATHS_IN_A_ROW = 4
 

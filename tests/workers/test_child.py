@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.models.workers import child
+from codec_bench.workers import child
 
 
 def test_tensors_of_any_precision_become_float32():

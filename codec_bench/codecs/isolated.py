@@ -1,0 +1,159 @@
+"""Codecs of packages that cannot be installed beside codec-bench: they code in a worker process with an environment of its own.
+
+Conventions
+    `configs/collection/*.yaml` names the environment and holds the facts of each codec; `configs/env` holds what is installed
+    and the worker code. Its `load` is given `checkpoint` and the codec's arguments. Its `answer` is given a list of items, each
+    with `wants`: `codes` of an `audio`, or `audio` of `streams` and `side`. The worker codes them one after the other.
+    `streams` is a list of codebooks x frames, and `side` a list of real numbers that an item has beside them, or [].
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Coroutine, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.audio.resample import fit_length
+from codec_bench.codecs.base import check_input
+from codec_bench.codecs.collected import Collected
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.types import Audio, Codes, CodeStream
+from codec_bench.workers import wire
+from codec_bench.workers.environment import find_environment, make_environment, read_env
+from codec_bench.workers.host import WorkerEnded, WorkerSettings
+from codec_bench.workers.pool import WorkerPool, device_variables
+
+_FLOAT_BITS = 32.0
+
+
+class IsolatedCodec(Collected):
+    """A codec in a worker process. The environment is made when the first codec of its kind is built.
+
+    Args:
+        collection: which file of `configs/collection`. codec: its name there. device: `cpu` or `cuda:N`.
+        weights: a folder or hub id in place of the codec's own checkpoint.
+
+    Raises:
+        UserError: there is no such codec, or the environment or the worker cannot be started. WeightsError: the codec names no
+            checkpoint, so that `weights` has to.
+    """
+
+    def __init__(self, collection: str, codec: str, device: str = "cpu", weights: str | None = None) -> None:
+        self.require_weights(weights, codec, collection)
+        self.info = self.describe(codec, collection)
+        self._facts, held = self._member(codec, collection), self._held(collection)
+        spec = read_env(str(held.env))
+        options = self._facts.arguments | ({"checkpoint": weights} if weights else {})
+        python = make_environment(spec).python
+        settings = WorkerSettings(self.info.name, python, _code(spec).resolve(), options, spec.variables)
+        self._loop = _Loop()
+        self._pool = WorkerPool(settings, device_variables(1, [device]))
+        # When this process ends, its socket closes, and the guardian ends the worker.
+        weakref.finalize(self, _end, self._loop, self._pool).atexit = False
+        try:
+            self._loop.run(self._pool.start())
+        except WorkerEnded as error:
+            raise UserError(f"{self.info.name} cannot be loaded: {error}") from error
+
+    @classmethod
+    def find_weights(cls, codec: str, collection: str | None = None) -> str | None:
+        """The environment if it has been made, whose worker loads the weights itself; else None."""
+        found = find_environment(read_env(str(cls._held(collection).env)))
+        return None if found is None else str(found.folder)
+
+    @classmethod
+    def require_weights(cls, weights: str | None, codec: str, collection: str | None = None) -> None:
+        """Raises WeightsError if neither the codec nor the caller names a checkpoint."""
+        if weights is None and cls._member(codec, collection).arguments.get("checkpoint") is None:
+            reason = f"{collection}/{codec} names no checkpoint that could be loaded by itself"
+            raise WeightsError(reason, hint=cls._held(collection).install)
+
+    def encode(self, batch: Sequence[Audio]) -> list[Codes]:
+        """Codes of each item.
+
+        Raises:
+            UserError: a rate or channel count that the codec does not take, no samples, or what the worker could not do.
+        """
+        for audio in batch:
+            check_input(audio, self.info)
+        sounds = [{"samples": np.ascontiguousarray(a.samples), "sample_rate_hz": a.sample_rate_hz} for a in batch]
+        answers = self._ask([{"wants": "codes", "audio": sound} for sound in sounds])
+        return [self._read(answer, audio) for answer, audio in zip(answers, batch, strict=True)]
+
+    def decode(self, codes: Sequence[Codes]) -> list[Audio]:
+        """Audio of each item.
+
+        Raises:
+            UserError: what the worker could not do, or sound at another rate.
+        """
+        items = [
+            {
+                "wants": "audio", "streams": [np.asarray(stream.values).tolist() for stream in item.streams],
+                "side": np.asarray(item.side.get("side", ()), np.float32).tolist(),
+                "num_samples": item.num_samples, "sample_rate_hz": item.sample_rate_hz,
+            }
+            for item in codes
+        ]  # fmt: skip
+        return [self._heard(answer, item) for answer, item in zip(self._ask(items), codes, strict=True)]
+
+    def _ask(self, items: list[dict[str, Any]]) -> list[Any]:
+        asked = [wire.pack(item) for item in items]
+        batches = [asked[at : at + wire.BATCH_ITEMS] for at in range(0, len(asked), wire.BATCH_ITEMS)]
+        replies = [reply for batch in batches for reply in self._loop.run(self._pool.ask(batch))]
+        for reply in replies:
+            reason = reply.reason or reply.answer.get("error")
+            if reason is not None:
+                raise UserError(f"{self.info.name}: {reason}")
+        return [reply.answer for reply in replies]
+
+    def _read(self, answer: Any, audio: Audio) -> Codes:
+        facts = self._facts
+        made = [np.asarray(values) for values in answer.get("streams", ())]
+        shapes, expected = [m.shape[:1] for m in made if m.ndim == 2], [(count,) for count, _ in facts.streams()]
+        if shapes != expected or any(m.dtype.kind not in "iu" for m in made):
+            raise UserError(f"{self.info.name}: the worker gave codes of {shapes} codebooks; expected {expected}")
+        streams = tuple(
+            CodeStream(values.astype(np.int64), size, facts.frame_rate_hz)
+            for values, (_, size) in zip(made, facts.streams(), strict=True)
+        )
+        side = np.asarray(answer.get("side", ()), np.float32)
+        held = {"side": side} if side.size else {}
+        return Codes(streams, audio.num_samples, audio.sample_rate_hz, side_bits=_FLOAT_BITS * side.size, side=held)
+
+    def _heard(self, answer: Any, item: Codes) -> Audio:
+        sound = answer["audio"]
+        if sound["sample_rate_hz"] != item.sample_rate_hz:
+            raise UserError(
+                f"{self.info.name}: the worker gave {sound['sample_rate_hz']} Hz; expected {item.sample_rate_hz} Hz"
+            )
+        wave = np.frombuffer(sound["samples"], np.float32).reshape(sound["channels"], -1)
+        return Audio(fit_length(wave, item.num_samples), item.sample_rate_hz)
+
+
+class _Loop:
+    """An event loop in a thread, for callers that have none."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+
+def _end(loop: _Loop, pool: WorkerPool) -> None:
+    loop.run(pool.close())
+    loop.stop()
+
+
+def _code(spec: Any) -> Any:
+    if spec.code is None:
+        raise UserError(f"the environment '{spec.name}' names no worker code")
+    return spec.code
