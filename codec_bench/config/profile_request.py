@@ -69,6 +69,13 @@ class ProfileRequest(Request):
         python="names of measurements to leave out, of `codec_bench.apps.profiling.steps.OPTIONAL`.",
     )
     reencodings: Whole = option(3, "How often decoded audio is encoded again.", of="settings", least=0)
+    lm_steps: Whole = option(
+        100,
+        "Steps that a small transformer is trained on the codes, 0 for none.",
+        of="settings",
+        least=0,
+        python="how many steps a small transformer is trained on the codes; 0 for none.",
+    )
     threads: Whole | None = option(
         None, "Threads of a codec's process. Default: its libraries decide.", of="settings", least=1
     )

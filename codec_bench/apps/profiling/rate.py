@@ -85,6 +85,7 @@ class RateCounter:
             "tokens": sum(s["tokens"] for s in streams),
             "tokens_per_s": sum(s["codebooks"] * s["frame_rate_hz"] for s in streams),
             "tokens_per_item": sum(s["codebooks"] for s in streams if not s["frame_rate_hz"]),
+            "bits_per_token": _bits_per_token(streams),
             "streams": streams,
             "packets": self._packets(),
         }
@@ -116,7 +117,7 @@ class RateCounter:
         return {
             **bits, "no_bits": reason, "entropy_coded_reason": reason, "joint_reason": reason, "latents": dimensions,
             "latent_frames": self._latent_frames, "frame_rate_hz": rate_hz, "seconds": self._seconds, "items": self._items,
-            "tokens": 0, "tokens_per_s": 0, "tokens_per_item": 0, "streams": [],
+            "tokens": 0, "tokens_per_s": 0, "tokens_per_item": 0, "bits_per_token": None, "streams": [],
         }  # fmt: skip
 
     def _packets(self) -> dict[str, Any] | None:
@@ -177,6 +178,12 @@ class _Stream:
             "entries": codebooks * cardinality,
             "per_codebook": books,
         }
+
+
+def _bits_per_token(streams: list[dict[str, Any]]) -> float | None:
+    """The mean of log2 K over all codes that were counted; None without any."""
+    tokens = sum(s["tokens"] for s in streams)
+    return sum(s["tokens"] * math.log2(s["cardinality"]) for s in streams) / tokens if tokens else None
 
 
 def _mean(values: list[float | None]) -> float | None:

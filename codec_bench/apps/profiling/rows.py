@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from codec_bench.apps.profiling.cells import Cell, Section, row_of
+from codec_bench.apps.profiling.language_rows import language_section
 from codec_bench.apps.profiling.robust_rows import loss
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
@@ -21,7 +22,7 @@ _MIB = 2**20
 def sections(profile: Mapping[str, Any]) -> list[Section]:
     """All sections of a profile that have rows."""
     codecs = profile["codecs"]
-    of_codecs = (_rate, _codebooks, _phones, _size, _speed, _latency, _stability, loss)
+    of_codecs = (_rate, _codebooks, _phones, language_section, _size, _speed, _latency, _stability, loss)
     made = [section(profile if section is _speed else codecs) for section in of_codecs]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
@@ -117,6 +118,7 @@ def _rate(codecs: Mapping[str, Any]) -> Section:
         row_of(codecs, "frame rate", "Hz", "Frames of codes, or packets, per second of audio.", "rate", lambda r: Cell(f"{r['frame_rate_hz']:g}") if r["frame_rate_hz"] else Cell("–", "it has no fixed frames")),
         row_of(codecs, "latents", "per frame", "Real numbers of each frame of a continuous codec; they have no bitrate.", "rate", lambda r: Cell(f"{r['latents']:,}") if r["latents"] else Cell("–", "its codes are discrete")),
         row_of(codecs, "tokens", "per s", "Codes per second of audio, over all codebooks.", "rate", _tokens_per_s),
+        row_of(codecs, "bits per token", "bits", "The nominal bits of a code, of all codebooks.", "rate", lambda r: _codes(r, lambda: f"{r['bits_per_token']:g}")),
         row_of(codecs, "tokens counted", "", "How many codes these numbers were computed from.", "rate", lambda r: _codes(r, lambda: f"{r['tokens']:,}")),
     ]  # fmt: skip
     return Section(

@@ -30,6 +30,7 @@ class Settings(Limits):
             which the output counts as recovered.
         bit_errors: how often a single bit is turned round.
         players: of how many clips the decoded audio is kept, to be played on the page.
+        lm_steps: how many steps a small transformer is trained on the codes; 0 for none.
         seed: decides the noise and which samples `limit` takes.
     """
 
@@ -52,6 +53,7 @@ class Settings(Limits):
     recovery_db: float = -30.0
     bit_errors: int = 8
     players: int = 3
+    lm_steps: int = 100
     seed: int = 0
 
     def as_dict(self) -> dict[str, Any]:

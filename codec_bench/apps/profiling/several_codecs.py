@@ -242,10 +242,12 @@ def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
         Path(path).unlink(missing_ok=True)  # left by an earlier profile in the same folder
     steps = asked.steps
     codec, options = asked.codecs[name], asked.options_of(name)
-    request = Request(codec, asked.files, asked.device, asked.settings, steps, options, players=kept)
-    if asked.alignments is not None:
-        speakers = {sample.id: sample.speaker for sample in asked.source if sample.speaker is not None}
-        request = replace(request, alignments=str(asked.alignments), speakers=speakers)
+    request = Request(
+        codec, asked.files, asked.device, asked.settings, steps, options, players=kept,
+        alignments=None if asked.alignments is None else str(asked.alignments),
+        speakers={sample.id: sample.speaker for sample in asked.source if sample.speaker is not None},
+        texts={sample.id: sample.text for sample in asked.source if sample.text is not None},
+    )  # fmt: skip
 
     def tell(step: str) -> None:
         asked.progress(name, step, number * len(steps) + steps.index(step), asked.total)

@@ -11,10 +11,11 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
 
-from codec_bench.apps.profiling import bit_errors, complexity, latency, loss, speed, stability, streaming
+from codec_bench.apps.profiling import bit_errors, complexity, language, latency, loss, speed, stability, streaming
 from codec_bench.apps.profiling.abx import AbxItems
 from codec_bench.apps.profiling.phones import PhoneCounter
 from codec_bench.apps.profiling.rate import RateCounter
+from codec_bench.apps.profiling.token_corpus import TokenCorpus
 from codec_bench.audio.encode import write_flac
 from codec_bench.codecs.adapt import decode, encode
 from codec_bench.codecs.checks import steps
@@ -33,6 +34,8 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "stability": ("stability",),
     "loss": ("loss",),
     "bit_errors": ("bit_errors",),
+    "language": ("language",),
+    "transformer": ("transformer",),
     "probe": ("probe",),
     "sent": ("sent",),
     "elsewhere": ("elsewhere",),
@@ -50,7 +53,7 @@ class Request(steps.Request):
     Args:
         players: files to write the decoded audio of some clips to, by the id of the clip.
         alignments: the file or folder that says when the phones of the clips are said, or None.
-        speakers: of the clips, by their ids, where they are known.
+        speakers, texts: of the clips, by their ids, where they are known.
     """
 
     PROGRAM: ClassVar[str] = "codec_bench.apps.profiling.steps:Measuring"
@@ -59,15 +62,19 @@ class Request(steps.Request):
     players: Mapping[str, str] = field(default_factory=dict)
     alignments: str | None = None
     speakers: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
 
 class Measuring(Checking):
     """Does the steps of one codec's profile."""
 
+    _coded_whole = False
+
     def _loaded(self) -> dict[str, Any]:
         from codec_bench.codecs import load_codec
 
         request = self._request
+        self._tokens = TokenCorpus()
         codec, took = speed.load(
             lambda: load_codec(request.codec, device=request.device, **request.options), request.device
         )
@@ -81,13 +88,14 @@ class Measuring(Checking):
     def _corpus(self) -> dict[str, dict[str, Any]]:
         request = self._request
         self._rate = RateCounter(self._codec.info)
+        self._alignments = {} if request.alignments is None else read_alignments(Path(request.alignments))
         self._of_phones: tuple[PhoneCounter, AbxItems] | None = None
-        if request.alignments is not None:
-            alignments = read_alignments(Path(request.alignments))
-            self._of_phones = PhoneCounter(alignments), AbxItems(alignments, request.speakers)
+        if self._alignments:
+            self._of_phones = PhoneCounter(self._alignments), AbxItems(self._alignments, request.speakers)
         self._clock = speed.BatchClock(self._device, self._batch_s)
         self._channels: dict[str, int] = {}
         found = super()._corpus()
+        self._coded_whole = True
         self._clock.batch_s = self._batch_s
         unreadable = [{"id": name, "reason": reason} for name, reason in self._material.unreadable.items()]
         split = sum(channels > 1 for channels in self._channels.values())
@@ -116,6 +124,7 @@ class Measuring(Checking):
             yield name, piece, codes, out  # the checks look first: what they refuse is not counted
             self._channels[name] = self._channels.get(name, 0) + 1
             self._rate.add(codes)
+            self._tokens.add(name, codes)
             for measure in self._of_phones or ():
                 measure.add(name, codes)
             if name in players and not Path(players[name]).exists():
@@ -148,6 +157,28 @@ class Measuring(Checking):
 
     def _bit_errors(self) -> dict[str, dict[str, Any]]:
         return {"bit_errors": bit_errors.measure(self._codec, self._material, self._request.settings)}
+
+    def _language(self) -> dict[str, dict[str, Any]]:
+        return {"language": language.language(self._corpus_of_tokens(), seed=self._request.settings.seed)}
+
+    def _transformer(self) -> dict[str, dict[str, Any]]:
+        settings = self._request.settings
+        spoken = language.Spoken(self._request.texts, self._alignments)
+        return {
+            "transformer": language.transformer(
+                self._corpus_of_tokens(), spoken, steps=settings.lm_steps, seed=settings.seed, alive=self._announce
+            )
+        }
+
+    def _corpus_of_tokens(self) -> TokenCorpus:
+        """The codes of the corpus.
+
+        Raises:
+            NotApplicable: they were not coded whole by this process, which may have followed one that ended.
+        """
+        if not self._coded_whole:
+            raise NotApplicable("the data were not coded whole, or the process that coded them has ended")
+        return self._tokens
 
 
 def _or_reason(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:

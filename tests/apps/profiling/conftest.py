@@ -50,6 +50,7 @@ SMALL = {
     "robust_clips": 1,
     "robust_s": 1.0,
     "players": 2,
+    "lm_steps": 0,
 }
 
 

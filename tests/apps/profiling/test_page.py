@@ -40,6 +40,28 @@ def entry(value, higher=True, unit=""):
     }  # fmt: skip
 
 
+def language(kbps, books):
+    orders = [
+        {"order": n, "bps": bps, "bits_per_token": bps and bps / (50 * books), "reason": None if bps else "the data cannot carry it"}
+        for n, bps in ((1, 800.0 * kbps), (2, 700.0 * kbps), (3, None), (4, None))
+    ]  # fmt: skip
+    streams = [{"zipf": [0.5 + n / 50 for n in range(books)], "heaps": [0.1] * books}]
+    return {
+        "state": "ok",
+        "nominal_bps": 1000.0 * kbps,
+        "tokens_per_s": 50.0 * books,
+        "orders": orders,
+        "streams": streams,
+    }
+
+
+def transformer(kbps):
+    return {
+        "state": "ok", "bps": 600.0 * kbps, "bits_per_token": 3.6, "uniform_bps": 1000.0 * kbps, "bits_per_phone": None,
+        "bits_per_character": 42.5,
+    }  # fmt: skip
+
+
 def codec(rng, kbps, stoi, books=18):
     per_book = [book(rng) for _ in range(books)]
     memory = {"resident_bytes": 2**29, "resident_since_start": False}
@@ -65,7 +87,7 @@ def codec(rng, kbps, stoi, books=18):
         "batched": {"state": "ok", "audio_hours_per_hour": 24.5, "memory": memory, "threads": threads},
         "rate": {
             "state": "ok", "no_bits": None, "latents": None, "declared_bps": 1000 * kbps, "nominal_bps": 1000 * kbps, "measured_bps": 1010 * kbps, "seconds": 30.0,
-            "frame_rate_hz": 50.0, "tokens": 4000 * books, "tokens_per_s": 50.0 * books, "tokens_per_item": 0, "streams": [stream],
+            "frame_rate_hz": 50.0, "tokens": 4000 * books, "tokens_per_s": 50.0 * books, "tokens_per_item": 0, "bits_per_token": 6.0, "streams": [stream],
             "entropy_coded_bps": 800 * kbps, "entropy_coded_reason": None, "joint_bps": None, "joint_reason": "too few frames",
             "packets": None,
         },
@@ -83,6 +105,7 @@ def codec(rng, kbps, stoi, books=18):
         "bit_errors": {
             "state": "ok", "trials": 8, "refused": 0.125, "disturbed_ms": 95.0, "longest_ms": 245.0, "wave_snr_db": 20.6, "distance_db": -30.0,
         },
+        "language": language(kbps, books), "transformer": transformer(kbps),
         "findings": {"state": "ok", "findings": [{"check": "clipping", "state": "ok", "found": "none", "value": 0.0}]},
         "quality": {
             "state": "ok", "reason": None, "run": "quality",
@@ -130,7 +153,7 @@ def facts(tmp_path_factory):
     codecs = {f"new@{k}": codec(rng, k, s) for k, s in ((2, 0.7), (4, 0.8), (8, 0.9), (16, 0.95))}
     broken = {
         name: {"state": "not measured", "reason": HOSTILE} for name in
-        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "quality")
+        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "language", "transformer", "quality")
     }  # fmt: skip
     broken["findings"] = {
         "state": "failed", "reason": HOSTILE, "findings": [{"check": "length", "state": "failed", "found": HOSTILE, "value": None}],
@@ -180,6 +203,12 @@ def test_rows_are_numbers_or_dashes_with_reasons(facts):
     for section in made:
         for row in (*section.rows, *section.without):
             assert all(cell.reason for cell in row.cells if cell.text == "–"), row.label
+    assert rows["entropy rate, order 2"].cells[0].text == "1.556" and rows["bits per character"].cells[0].text == "42.5"
+    assert (
+        rows["of equally likely codes"].cells[0].text == "60.0"
+        and rows["rate by the transformer"].cells[1].text == "2.4"
+    )
+    assert rows["Zipf exponent"].cells[0].text == "0.67 (0.50–0.84)" and "entropy rate, order 3" not in rows
     assert "streaming step" not in rows  # no codec has one
     assert any(
         who == "new@2, new@4, new@8, new@16" and why.endswith("no streaming way of coding")
@@ -244,7 +273,12 @@ def test_a_profile_without_curves_or_codebooks_has_a_page(facts, tmp_path):
     bare.update(curves={}, bd_rate={}, anchor=None, families={"broken": ["broken"]}, players=[])
     write_profile_page(bare, tmp_path / "bare.html")
     text = (tmp_path / "bare.html").read_text("utf-8")
-    assert 'id="plots"' not in text and 'id="codebooks"' not in text and 'id="numbers"' in text
+    assert (
+        'id="plots"' not in text
+        and 'id="language"' not in text
+        and 'id="codebooks"' not in text
+        and 'id="numbers"' in text
+    )
 
 
 @pytest.fixture
@@ -269,6 +303,7 @@ def test_it_draws_curves_and_codebooks_and_loads_nothing(opened):
     assert "mel_distance" in browser.find_element("css selector", "#plot-caption").text
     # A line for each of four codecs with and without a repair, of three points each.
     assert count("[data-figure='0'] .join") == 8 and count("[data-figure='0'] .point") == 24
+    assert count("#language-plot .point") == 4 * 4 and count("#language-plot .join") == 4
     assert count("[data-books='0'] svg") == 16 and count("[data-more='0'] svg") == 2
     requested = [
         json.loads(e["message"])["message"]["params"]["request"]["url"] for e in browser.get_log("performance")

@@ -4,7 +4,8 @@ Which file to open
     `__init__.py`      what the page shows: the variables of the template, and the data of the scripts.
     `profile.html.j2`, `profile.css`   the sections and their style.
     `figures.py`, `figures.js`   plots of lines over something that was changed.
-    `codebooks.js`     the pictures of codebooks; `listen.js` the players; `profile.js` starts all of it.
+    `codebooks.js`     the pictures of codebooks; `language.js` that of what a language model makes of them; `listen.js` the players;
+                       `profile.js` starts all of it.
 
 Conventions
     The file can be opened from disk and loads nothing. It has the content security policy, the style, the plots and the
@@ -21,6 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from codec_bench.apps.profiling.language_rows import language_lines
 from codec_bench.apps.profiling.page.figures import figures
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
 from codec_bench.report import numbers
@@ -56,6 +58,7 @@ def collect(
         "samples": [sample for sample, _ in clips],
         "codebooks": _codebooks(profile, labels),
         "figures": figures(profile, labels),
+        "language": language_lines(profile["codecs"], labels),
     }
     heard = [(n, sample, tracks) for n, (sample, tracks) in enumerate(clips) if any(place >= 0 for place, _ in tracks)]
     facts, how = profile["machine"], profile["how"]
@@ -85,6 +88,7 @@ def collect(
         "uncurved": numbers.uncurved(profile["labels"].values()),
         "figures": data["figures"],
         "curves": bool(data["columns"][1:]),
+        "language": bool(data["language"]),
         "books": _book_tables(profile, labels),
         "clips": [(n, sample, _tracks(tracks, labels)) for n, sample, tracks in heard],
         "versions": profile["versions"],
@@ -274,6 +278,7 @@ _LAYOUT = Layout(
         (SHARED, "player.js"),
         (__package__, "codebooks.js"),
         (__package__, "figures.js"),
+        (__package__, "language.js"),
         (__package__, "listen.js"),
         (__package__, "profile.js"),
     ),

@@ -7,6 +7,7 @@ if (qualityColumns.length) startPlots();
 startReasons();
 startCodebooks();
 startFigures();
+startLanguage();
 startListening();
 startFrames();
 document.documentElement.dataset.ready = "true";

@@ -365,3 +365,36 @@ class ChangesItsShape(Framed):
 
     def decode(self, codes):
         return [Audio(np.full((1, c.num_samples), 0.1), RATE) for c in codes]
+
+
+class White(Pcm):
+    """Its codes are drawn by chance from a seed that the sound gives, so that they are white and say nothing of it."""
+
+    entries = 16
+
+    def __init__(self):
+        self.info = CodecInfo(type(self).__name__.lower(), (RATE,), frame_rate_hz=RATE / FRAME)
+
+    def encode_one(self, audio):
+        frames = -(-audio.num_samples // FRAME)
+        return Codes(
+            (CodeStream(self.codes(audio, frames), self.entries, RATE / FRAME),),
+            audio.num_samples,
+            audio.sample_rate_hz,
+        )  # fmt: skip
+
+    def codes(self, audio, frames):
+        rng = np.random.default_rng(audio.num_samples)
+        return rng.integers(0, self.entries, (1, frames))
+
+    def decode(self, codes):
+        return [Audio(np.full((1, c.num_samples), 0.01, np.float32), c.sample_rate_hz) for c in codes]
+
+
+class Followed(White):
+    """Its codes are the level of each frame, which changes slowly."""
+
+    def codes(self, audio, frames):
+        padded = np.pad(audio.samples[0], (0, frames * FRAME - audio.num_samples)).reshape(frames, FRAME)
+        level = 10 * np.log10(np.mean(padded.astype(float) ** 2, axis=1) + 1e-9)
+        return np.clip(np.round((level + 90) / 5), 0, self.entries - 1).astype(int)[None]

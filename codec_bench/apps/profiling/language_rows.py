@@ -1,0 +1,81 @@
+"""The rows of a profile on what a language model will make of the codes, and the lines of its picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from codec_bench.apps.profiling.cells import Cell, Row, Section, row_of
+from codec_bench.apps.profiling.ngrams import ORDERS
+
+TRANSFORMER = len(ORDERS) + 1
+"""The place of the transformer in the picture, after the orders; 0 is that of equally likely codes."""
+
+
+def language_section(codecs: Mapping[str, Any]) -> Section:
+    """The rows of all codecs."""
+    rows = [_order(codecs, place, order) for place, order in enumerate(ORDERS)]
+    rows += [
+        row_of(codecs, "rate by the highest of these orders", "kbps", "The entropy rate in bits per second of audio, of all codebooks.", "language", _best_rate),
+        row_of(codecs, "small transformer", "bits per token", "What a small transformer needs for a code of clips that it has not seen; an upper bound, lower is easier to model.", "transformer", lambda t: f"{t['bits_per_token']:.3f}"),
+        row_of(codecs, "rate by the transformer", "kbps", "The same in bits per second of audio, of all codebooks.", "transformer", lambda t: f"{t['bps'] / 1000:.3g}"),
+        row_of(codecs, "of equally likely codes", "%", "The same as a share of what equally likely codes need; 100 is nothing learnt.", "transformer", lambda t: f"{100 * t['bps'] / t['uniform_bps']:.1f}"),
+        row_of(codecs, "bits per phone", "bits", "The transformer's bits for each phone that is said.", "transformer", partial(_each, "phone", "no clip has an alignment")),
+        row_of(codecs, "bits per character", "bits", "The transformer's bits for each character of the text, without spaces.", "transformer", partial(_each, "character", "no clip has a text")),
+        row_of(codecs, "Zipf exponent", "", "How unequally the entries of a codebook occur: 0 is white, words of a language are near 1.", "language", partial(_spread, "zipf")),
+        row_of(codecs, "Heaps exponent", "", "How fast new entries appeared over the last tenfold of the codes: 0 is not at all, 1 is with every code.", "language", partial(_spread, "heaps")),
+    ]  # fmt: skip
+    return Section(
+        "Tokens for a language model",
+        "Order n is the entropy of a code that knows the n - 1 before it in its codebook, by Grassberger's estimator; an order that the data "
+        "cannot carry has a dash. The transformer is the same for all codecs, and how much it learns depends on how much data there is: "
+        "compare over the same data only.",
+        rows,
+    )
+
+
+def _order(codecs: Mapping[str, Any], place: int, order: int) -> Row:
+    knows = ("nothing", "the code before it", f"the {order - 1} codes before it")[min(order, 3) - 1]
+    what = f"Entropy of a code that knows {knows} in its codebook; lower is easier to model."
+    return row_of(
+        codecs, f"entropy rate, order {order}", "bits per token", what, "language", partial(_order_cell, place)
+    )  # fmt: skip
+
+
+def _order_cell(place: int, language: Mapping[str, Any]) -> Cell:
+    found = language["orders"][place]
+    return Cell("–", found["reason"]) if found["reason"] else Cell(f"{found['bits_per_token']:.3f}")
+
+
+def _best_rate(language: Mapping[str, Any]) -> Cell:
+    carried = [found for found in language["orders"] if not found["reason"]]
+    return Cell(f"{carried[-1]['bps'] / 1000:.3g}") if carried else Cell("–", language["orders"][0]["reason"])
+
+
+def _each(what: str, reason: str, transformer: Mapping[str, Any]) -> Cell:
+    value = transformer[f"bits_per_{what}"]
+    return Cell("–", reason) if value is None else Cell(f"{value:.3g}")
+
+
+def _spread(key: str, language: Mapping[str, Any]) -> Cell:
+    """The mean over all codebooks, and the lowest and highest where there are several."""
+    values = [value for stream in language["streams"] for value in stream[key] if value is not None]
+    if not values:
+        return Cell("–", "there are too few codes")
+    mean = f"{sum(values) / len(values):.2f}"
+    return Cell(mean if len(values) == 1 else f"{mean} ({min(values):.2f}–{max(values):.2f})")
+
+
+def language_lines(codecs: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """The line of each codec in the picture: [place, bits per second] of equally likely codes, each order, the transformer."""
+    lines = []
+    for text, codec in zip(labels, codecs.values()):
+        if codec["language"]["state"] != "ok":
+            continue
+        found = codec["language"]
+        points = [[0, found["nominal_bps"]], *([o["order"], o["bps"]] for o in found["orders"] if o["bps"] is not None)]
+        if codec["transformer"]["state"] == "ok":
+            points.append([TRANSFORMER, codec["transformer"]["bps"]])
+        lines.append({"codec": text, "points": points})
+    return lines

@@ -1,0 +1,92 @@
+"""The codes of a corpus as sequences over time: what the measurements of tokens are made of.
+
+    corpus = TokenCorpus()
+    corpus.add("clip", codes)        # of each item
+    corpus.streams[0].sequences
+
+Only streams with a frame rate are kept, because codes that are sent once a clip have no order in time. At most `MOST_CODES`
+codes are kept, from the first clips; `left_out` counts the items beyond.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.types import Sent
+
+MOST_CODES = 4_000_000
+TIMELESS = "it has no codes with a frame rate"
+
+
+@dataclass(slots=True, eq=False)
+class TokenStream:
+    """The codes of one stream.
+
+    Args:
+        name: of the stream. codebooks, cardinality, frame_rate_hz: as the codec gives them.
+        sequences: (id of the clip, int32 `(codebooks, frames)`) of each item; a clip coded channel by channel has several.
+    """
+
+    name: str
+    codebooks: int
+    cardinality: int
+    frame_rate_hz: float
+    sequences: list[tuple[str, np.ndarray]] = field(default_factory=list)
+
+    @property
+    def tokens_per_s(self) -> float:
+        """Codes per second of audio, over all codebooks."""
+        return self.codebooks * self.frame_rate_hz
+
+    @property
+    def frames(self) -> int:
+        """Frames of all sequences."""
+        return sum(values.shape[1] for _, values in self.sequences)
+
+
+class TokenCorpus:
+    """Keeps the codes of a corpus, item by item.
+
+    Attributes:
+        seconds: of each clip that is kept, by its id. items, left_out: how many are kept, and how many are not.
+    """
+
+    def __init__(self) -> None:
+        self._streams: list[TokenStream] = []
+        self.seconds: dict[str, float] = {}
+        self._kept = self.items = self.left_out = 0
+
+    def add(self, name: str, codes: Sent) -> None:
+        """Keeps one item.
+
+        Args:
+            name: the sample's id. codes: of its sound, or of one of its channels.
+        """
+        streams = [stream for stream in codes.streams if stream.frame_rate_hz]
+        if not self._streams:
+            self._streams = [
+                TokenStream(s.name, s.values.shape[0], s.cardinality, float(s.frame_rate_hz)) for s in streams
+            ]
+        if self._kept > MOST_CODES:
+            self.left_out += 1
+            return
+        self.items += 1
+        self.seconds[name] = codes.duration_s
+        for held, stream in zip(self._streams, streams, strict=True):
+            values = np.asarray(stream.values).astype(np.int32)
+            held.sequences.append((name, values))
+            self._kept += values.size
+
+    @property
+    def streams(self) -> list[TokenStream]:
+        """The streams that have codes over time.
+
+        Raises:
+            NotApplicable: there is none.
+        """
+        if not any(stream.frames for stream in self._streams):
+            raise NotApplicable(TIMELESS)
+        return self._streams
