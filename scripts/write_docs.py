@@ -697,7 +697,8 @@ def weights_page() -> str:
         urls = [file["url"].split("/")[2] for file in row["files"] if file["url"]]
         given = [*filter(None, sources), *dict.fromkeys(urls), *(["by hand"] if row["manual"] else [])]
         licence = row["licence"] + (" (non-commercial)" if row["non_commercial"] else "")
-        size = f"{row['size'] / 1e6:,.0f} MB" if row["size"] else ""
+        size = row["size"] or row["about"]
+        size = f"{'' if row['size'] else 'about '}{size / 1e6:,.0f} MB" if size else ""
         rows.append(
             (code(row["name"]), plain(row["summary"]), plain(given), size, plain(licence), code(*row["used_by"]))
         )

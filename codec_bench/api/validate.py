@@ -13,6 +13,7 @@ from codec_bench.api.doctor import embedded_clip
 from codec_bench.api.finding import Finding, State
 from codec_bench.config.limits import Limits
 from codec_bench.errors import UserError
+from codec_bench.registry import declared_methods, is_own_code
 from codec_bench.registry import names as listed
 from codec_bench.types import Audio
 
@@ -71,48 +72,60 @@ def _check(
     name: str, how: Limits | None = None, options: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 ) -> list[Finding]:
     """Checks one name, with the arguments of `validate`."""
+    try:
+        # A codec is known without the definitions of all benchmarks.
+        return (_check_codec if _is_codec(name) else _check_any)(name, how, options)
+    except UserError as error:
+        return [Finding(name, "wrong", error.message, error.hint or "")]
+
+
+def _is_codec(name: str) -> bool:
+    from codec_bench.codecs import has_codec
+
+    try:
+        if is_own_code(name):
+            return bool({"encode", "decode"} & declared_methods(name))  # nothing of it runs in this process
+        return not os.path.exists(name) and has_codec(name)
+    except UserError:  # it is no name, but may be a path
+        return False
+
+
+def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str, Any]]) -> list[Finding]:
     from codec_bench import metrics
     from codec_bench.benchmark import benchmark_names, canonical
     from codec_bench.benchmark.definition.loader import is_path
     from codec_bench.benchmark.definition.prompt import prompt_names
     from codec_bench.codecs import is_command_file
     from codec_bench.models import model_names
-    from codec_bench.registry import Spec, declared_methods, is_own_code, load_attribute
+    from codec_bench.registry import Spec, load_attribute
     from codec_bench.store.record import DATABASE
 
-    try:
-        if os.path.isfile(os.path.join(name, DATABASE)):
-            from codec_bench.report.opened import open_run
+    if os.path.isfile(os.path.join(name, DATABASE)):
+        from codec_bench.report.opened import open_run
 
-            run = open_run(name)
-            counts = run.counts()
-            whole = counts["finished"] == counts["items"]
-            return [
-                Finding(name, "ok" if whole else "note", f"{counts['finished']} of {counts['items']} items finished")
-            ]
-        if canonical(name) in benchmark_names() or (is_path(name) and defines_a_benchmark(name)):
-            return _check_benchmark(name)
-        if name in model_names() or configures_a_model(name):
+        run = open_run(name)
+        counts = run.counts()
+        whole = counts["finished"] == counts["items"]
+        return [Finding(name, "ok" if whole else "note", f"{counts['finished']} of {counts['items']} items finished")]
+    if canonical(name) in benchmark_names() or (is_path(name) and defines_a_benchmark(name)):
+        return _check_benchmark(name)
+    if name in model_names() or configures_a_model(name):
+        return _check_model(name)
+    if is_own_code(name):
+        made = load_attribute(name)
+        if hasattr(made, "ask"):
             return _check_model(name)
-        if is_own_code(name):
-            if {"encode", "decode"} & declared_methods(name):  # nothing of it runs in this process
-                return _check_codec(name, how, options)
-            made = load_attribute(name)
-            if hasattr(made, "ask"):
-                return _check_model(name)
-            return _check_metric(name) if hasattr(made, "compute") else _check_codec(name, how, options)
-        if is_command_file(name):
-            return _check_codec(name, how, options)
-        if name in prompt_names() and not os.path.exists(name):
-            return _check_prompt(name)
-        if name not in ("embedded",) and not os.path.exists(name):
-            base = Spec.parse(name).name
-            if base in metrics.REGISTRY.names() or base in metrics.GROUPS:
-                return [f for member in metrics.expand([name]) for f in _check_metric(member)]
-            return _check_codec(name, how, options)
-        return _check_data(name)
-    except UserError as error:
-        return [Finding(name, "wrong", error.message, error.hint or "")]
+        return _check_metric(name) if hasattr(made, "compute") else _check_codec(name, how, options)
+    if is_command_file(name):
+        return _check_codec(name, how, options)
+    if name in prompt_names() and not os.path.exists(name):
+        return _check_prompt(name)
+    if name not in ("embedded",) and not os.path.exists(name):
+        base = Spec.parse(name).name
+        if base in metrics.REGISTRY.names() or base in metrics.GROUPS:
+            return [f for member in metrics.expand([name]) for f in _check_metric(member)]
+        return _check_codec(name, how, options)
+    return _check_data(name)
 
 
 def _check_benchmark(name: str) -> list[Finding]:

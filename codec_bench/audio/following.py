@@ -6,6 +6,8 @@ it is another utterance, or noise. Coded speech follows the levels of its refere
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from codec_bench.types import Audio
@@ -30,7 +32,13 @@ _STEADY_DB = 5.0
 _FEWEST = 8
 _FEWEST_TO_FOLLOW = 15  # of 366 codings of clips of 0.16 to 0.3 s, 2 follow by less
 _FEWEST_OF_SHARE = 50
-MISSING, LACKING, NOT_FOLLOWING = "partial", "lacking", "unlike"
+_LEAST_TO_TELL_S = 0.05
+_SAME_SHORT_WAVEFORM = 0.8
+_OTHER_BANDS, _SAME_BANDS = 0.75, 0.93
+"""Band levels of a short estimate that correlate less belong to another sound, and those that correlate as much to the same sound."""
+_BANDS_HZ = (200, 400, 700, 1000, 1500, 2000, 2800, 3600)
+_BINS = 512
+MISSING, LACKING, NOT_FOLLOWING, UNTOLD = "partial", "lacking", "unlike", "untold"
 """In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
 
 
@@ -61,33 +69,60 @@ def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> s
 
 
 def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
-    """In which way an estimate is not what its reference says, or None. None also for what is shorter than 0.16 s.
+    """In which way an estimate is not what its reference says, or None.
 
-    What is shorter than 0.3 s has too few levels to be followed, and is looked at for missing speech alone.
+    What is shorter than 0.3 s has too few levels to be followed. There the levels of bands are compared, in frames that overlap, and
+    `UNTOLD` is given for what lies between another sound and the same one. What is shorter than 0.16 s is not looked at for missing speech.
 
     Args:
         reference, estimate: float32 `(samples,)`. What one is longer than the other is left out.
         rate_hz: of both.
     """
     size = min(reference.size, estimate.size)
-    of_reference, of_estimate = (levels_db(signal[:size], rate_hz) for signal in (reference, estimate))
+    reference, estimate = reference[:size], estimate[:size]
+    of_reference, of_estimate = (levels_db(signal, rate_hz) for signal in (reference, estimate))
     if of_reference.size < _FEWEST:
-        return None
+        return _unlike_if_short(reference, estimate, rate_hz)
     loud = np.percentile(of_reference, 95)
     speech = of_reference > loud - SPEECH_DB
     change = (of_estimate - of_reference)[speech]
     if np.mean(change < min(np.percentile(change, 90), 0.0) - MISSING_DB) > MISSING_SHARE:
         return MISSING
+    if of_reference.size < _FEWEST_TO_FOLLOW:
+        return _unlike_if_short(reference, estimate, rate_hz)
     heard = np.maximum(of_reference, loud - _FLOOR_DB)
     given = np.maximum(of_estimate, np.percentile(of_estimate, 95) - _FLOOR_DB)
-    if heard.size < _FEWEST_TO_FOLLOW or heard.std() < _STEADY_DB:  # a steady sound has no levels to follow
+    if heard.std() < _STEADY_DB:  # a steady sound has no levels to follow
         return None
-    if (
-        _correlation(heard, given) >= LEAST_CORRELATION
-        or abs(_correlation(reference[:size], estimate[:size])) >= SAME_WAVEFORM
-    ):
+    if _correlation(heard, given) >= LEAST_CORRELATION or abs(_correlation(reference, estimate)) >= SAME_WAVEFORM:
         return None
     return NOT_FOLLOWING
+
+
+def _unlike_if_short(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
+    """`NOT_FOLLOWING`, `UNTOLD` or None, for what is shorter than 0.3 s. None also for a reference that does not vary."""
+    if not reference.size or not reference.std():
+        return None
+    alike = abs(_correlation(reference, estimate))
+    if reference.size < round(_LEAST_TO_TELL_S * rate_hz) or rate_hz < 2 * _BANDS_HZ[2]:
+        return None if alike >= _SAME_SHORT_WAVEFORM else UNTOLD
+    same = _correlation(*(_bands_db(signal, rate_hz).ravel() for signal in (reference, estimate)))
+    waveform, bands = alike >= SAME_WAVEFORM, same >= _OTHER_BANDS
+    if same >= _SAME_BANDS or (waveform and bands):
+        return None
+    return UNTOLD if waveform or bands else NOT_FOLLOWING
+
+
+def _bands_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
+    """The levels `(frames, bands)` of the band of a telephone, at most `_FLOOR_DB` below the highest of them."""
+    frame = round(FRAME_S * rate_hz)
+    frames = np.lib.stride_tricks.sliding_window_view(signal, frame)[:: frame // 2] * np.hanning(frame)
+    bins = max(_BINS, frame)
+    power, of_bin = np.abs(np.fft.rfft(frames, bins)) ** 2, np.fft.rfftfreq(bins, 1 / rate_hz)
+    pairs = [(low, high) for low, high in pairwise(_BANDS_HZ) if high <= rate_hz / 2]
+    bands = np.stack([power[:, (of_bin >= low) & (of_bin < high)].mean(axis=1) for low, high in pairs], axis=1)
+    levels = 10 * np.log10(np.maximum(bands, 1e-12))
+    return np.maximum(levels, levels.max() - _FLOOR_DB)
 
 
 def _correlation(one: np.ndarray, other: np.ndarray) -> float:

@@ -146,6 +146,7 @@ def _facts(entry: Checkpoint) -> dict[str, Any]:
         "licence": entry.licence,
         "non_commercial": entry.non_commercial,
         "size": entry.size,
+        "about": entry.about,
         "files": [
             {"path": v.path, "size": v.size, "sha256": v.sha256, "url": v.url, "mirrors": list(v.mirrors),
              "optional": file.optional, "instead_of": None if v is file else file.path}
@@ -173,7 +174,7 @@ def _row(facts: dict[str, Any]) -> tuple[Any, ...]:
         facts["name"],
         ", ".join([*given, *(["mirrors"] if mirrored else []), *by_hand]),
         (facts["revision"] or facts["modelscope_revision"] or "")[:12],
-        readable(size) if size else "",
+        readable(size) if size else f"about {readable(facts['about'])}" if facts["about"] else "",
         facts["licence"] + (" (non-commercial)" if facts["non_commercial"] else ""),
         "yes" if facts["folder"] else "no",
         ", ".join(facts["used_by"]),

@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from codec_bench.audio.following import lacks_speech, unlike
+from codec_bench.audio.following import UNTOLD, lacks_speech, unlike
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.errors import UserError
-from codec_bench.store.rows import NO_SPEECH, SILENT_ESTIMATE
+from codec_bench.store.rows import NO_SPEECH, SHORT_UNTOLD, SILENT_ESTIMATE
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
@@ -226,7 +226,7 @@ class Compared(NamedTuple):
     """What the levels of an estimate and its reference say (`audio.following`), in the words of `store.rows.NO_SPEECH`.
 
     Args:
-        unlike: why an estimate that is as long as its reference is not what it says, or None. lacks: whether one that was made
+        unlike: why an estimate that is as long as its reference is not what it says, or why that cannot be told, or None. lacks: whether one that was made
             elsewhere lacks speech. made: whether it was made elsewhere.
     """
 
@@ -247,7 +247,8 @@ def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, made:
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
     follows = unlike(reference, estimate, rate_hz) if as_long else None
     lacks = lacks_speech(reference, estimate, rate_hz) if made else None
-    return Compared(NO_SPEECH.get(follows or ""), NO_SPEECH.get(lacks or ""), made)
+    told = SHORT_UNTOLD if follows == UNTOLD else NO_SPEECH.get(follows or "")
+    return Compared(told, NO_SPEECH.get(lacks or ""), made)
 
 
 def flagged(

@@ -92,6 +92,7 @@ class Checkpoint(BaseModel):
         hub: repository on the Hugging Face hub, or None. modelscope: repository on ModelScope, or None.
         revision: commit, tag or branch of the hub's repository. modelscope_revision: of ModelScope's.
         files: the files of the checkpoint, the most important first.
+        about: about how many bytes they have, where the size of one is not known. It is told before they are fetched, and nothing is compared with it.
         manual: how a person gets the files from `homepage`, for checkpoints that a program cannot fetch.
         licence: of the weights. homepage: where they were published. paper: who made them.
         used_by: the features and codecs that load it.
@@ -107,6 +108,7 @@ class Checkpoint(BaseModel):
     revision: str | None = None
     modelscope_revision: str | None = None
     files: tuple[File, ...] = Field(min_length=1)
+    about: int | None = Field(default=None, gt=0)
     manual: str | None = None
     licence: str
     homepage: str | None = None
@@ -118,6 +120,13 @@ class Checkpoint(BaseModel):
         """Size in bytes of the preferred forms of all files that are not optional, or None if one is not known."""
         sizes = [file.size or 0 for file in self.files if not file.optional]
         return sum(sizes) if all(sizes) else None
+
+    @property
+    def size_text(self) -> str:
+        """How large it is, for a person who is to fetch it."""
+        if self.size is not None:
+            return readable(self.size)
+        return f"about {readable(self.about)}" if self.about else "of a size that only the download tells"
 
     @property
     def non_commercial(self) -> bool:

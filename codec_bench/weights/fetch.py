@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from codec_bench.errors import UserError, WeightsError
-from codec_bench.weights.catalogue import Checkpoint, checkpoint, readable
+from codec_bench.weights.catalogue import Checkpoint, checkpoint
 from codec_bench.weights.download import Progress, Unreachable, WrongContent
 from codec_bench.weights.find import WEIGHTS_VARIABLE, Found, download_folder, lookup, places_in
 from codec_bench.weights.from_files import from_folder, from_server, from_urls
@@ -59,8 +59,7 @@ def fetch(
         tell(f"{name} is here, but {', '.join(wrong)} has not the expected content: fetching it again")
         _forget(here, wrong, to / name if to else None)
     marked = " (non-commercial)" if entry.non_commercial else ""
-    size = f", {readable(entry.size)}" if entry.size else ""
-    tell(f"{name}{size}; licence of the weights: {entry.licence}{marked}")
+    tell(f"{name}, {entry.size_text}; licence of the weights: {entry.licence}{marked}")
     order = Order(entry, to, tell, progress)
     try:
         found = _from_mirror(order, mirror, source) if mirror else _from_sources(order, source)

@@ -79,21 +79,24 @@ class WeightsMissing(WeightsError):
     def __init__(self, names: Sequence[str]) -> None:
         self.names = tuple(dict.fromkeys(names))
         entries = [checkpoint(name) for name in self.names]
-        sizes = [readable(one.size) if one.size else "of unknown size" for one in entries]
-        size = sizes[0]
+        size = entries[0].size_text
         if len(entries) > 1:
-            size = ", ".join(f"{one.name} {text}" for one, text in zip(entries, sizes))
-            size += (
-                f"; {readable(sum(one.size or 0 for one in entries))} in all"
-                if all(one.size for one in entries)
-                else ""
-            )
+            size = f"{', '.join(f'{one.name} {one.size_text}' for one in entries)}{_in_all(entries)}"
         hub = entries[0].hub if len(entries) == 1 else None
         also = f" (or: {_hf_download(hub, entries[0].revision)})" if hub else ""
         super().__init__(
             f"the weights {', '.join(map(repr, self.names))} are not on this machine",
             hint=f"fetch them ({size}): codec-bench weights fetch {' '.join(self.names)}{also}; or name their folder in {WEIGHTS_VARIABLE}",
         )
+
+
+def _in_all(entries: Sequence[Checkpoint]) -> str:
+    """How large several checkpoints are together; empty if one says nothing of its size."""
+    sizes = [one.size or one.about for one in entries]
+    if not all(sizes):
+        return ""
+    about = "" if all(one.size for one in entries) else "about "
+    return f"; {about}{readable(sum(size or 0 for size in sizes))} in all"
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import requires
+from pathlib import Path
 
 import pytest
 
@@ -34,6 +35,15 @@ def test_validate(command):
     assert json.loads(out) == [one.as_dict() for one in found] and code == 2
     assert [one.state for one in found] == ["ok", "ok", "wrong"]
     assert validate("stoi,transcribe") == found[:2]
+
+
+@pytest.mark.parametrize(
+    "name", ["g711-ulaw", f"{Path(__file__).parents[1] / 'engine/assets/worse_estimates.py'}:Silence"]
+)
+def test_a_codec_is_checked_without_reading_the_definitions_of_all_benchmarks(name, monkeypatch):
+    monkeypatch.setattr("codec_bench.benchmark.benchmark_names", lambda: pytest.fail("the definitions were read"))
+    monkeypatch.setattr("codec_bench.api.validate._check_codec", lambda name, *_: [name])
+    assert validate(name) == (name,)
 
 
 def test_doctor(command):

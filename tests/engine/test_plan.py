@@ -7,11 +7,12 @@ import os
 import pytest
 
 from codec_bench.codecs import load_codec
-from codec_bench.config import read_config
+from codec_bench.config import config_names, read_config
 from codec_bench.engine.plan import build_plan
 from codec_bench.errors import RunMismatch, WeightsError
 from codec_bench.store.writer import RunWriter
 from codec_bench.weights import checkpoint
+from codec_bench.weights.find import WeightsMissing
 
 FILE = "utmos22_strong_step7459_v1.pt"
 
@@ -74,6 +75,31 @@ def test_all_weights_that_are_missing_are_named_with_one_command_and_their_size(
     assert all(f"'{name}'" in told.value.message for name in wanted)
     assert f"codec-bench weights fetch {' '.join(wanted)};" in told.value.hint
     assert f"{sum(checkpoint(name).size for name in wanted) / 1e9:.3g} GB in all" in told.value.hint
+
+
+@pytest.mark.parametrize("preset", sorted(config_names("preset")))
+def test_every_preset_says_how_large_the_weights_are_that_it_lacks(preset, monkeypatch, tmp_path):
+    for place in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE", "MODELSCOPE_CACHE"):
+        monkeypatch.setenv(place, str(tmp_path))
+    try:
+        build_plan(["unprocessed"], read_config("preset", preset)["metrics"], {}, ["en", "zh"])
+    except WeightsMissing as told:
+        sizes = [checkpoint(name).size or checkpoint(name).about for name in told.names]
+        large = f"{sum(sizes) / 1e9:.3g} GB" if sum(sizes) >= 1e9 else f"{sum(sizes) / 1e6:.3g} MB"
+        assert large in told.hint and "only the download tells" not in told.hint
+
+
+def test_what_is_said_of_sizes_that_nobody_states_is_the_size_of_float32_weights():
+    torch = pytest.importorskip("torch")
+    from codec_bench.networks.scoreq import ScoreqNet
+    from codec_bench.networks.speech_config import WAV2VEC2_BASE
+
+    with torch.device("meta"):
+        for mode in ("nr", "ref"):
+            net = ScoreqNet(WAV2VEC2_BASE, rates=mode == "nr")
+            size = 4 * sum(weight.numel() for weight in net.parameters())
+            for domain in ("natural", "synthetic"):
+                assert checkpoint(f"scoreq-{domain}-{mode}").about == pytest.approx(size, rel=0.01)
 
 
 @pytest.mark.parametrize(

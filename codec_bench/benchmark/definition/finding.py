@@ -112,10 +112,18 @@ def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -
     line = line_of(lines, path)
     name = ".".join(map(str, path)) or "the file"
     if error["type"] == "extra_forbidden":
-        return Finding(file, line, f"there is no field '{name}'", suggest(str(path[-1]), FIELDS))
+        return Finding(
+            file, line, f"there is no field '{name}'", _where(str(path[-1])) or suggest(str(path[-1]), FIELDS)
+        )
     if error["type"] == "missing":
         return Finding(file, line, f"the field '{name}' is missing")
     return Finding(file, line, f"{name}: {error['msg'].removeprefix('Value error, ')}")
+
+
+def _where(name: str) -> str | None:
+    """A hint where a field belongs that stands in the wrong place, or None."""
+    places = FIELDS.get(name)
+    return f"'{name}' is a field of {' and of '.join(places)}" if places else None
 
 
 def suggest(name: str, known: Iterable[str]) -> str | None:

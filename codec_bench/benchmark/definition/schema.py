@@ -412,9 +412,17 @@ class BenchmarkSpec(Strict):
 FORM = {"matrix", "name", "extends"}
 """Fields of a definition that are used to make its entries and are not part of them."""
 
-_SCHEMAS: tuple[type[BaseModel], ...] = (
-    BenchmarkSpec, Data, Expand, Kinds, Speaker, MetricUse, PublishedTable, Parameters,
-    Passing, WindowsSpec, Failures, PromptSpec, Turn, Part,
-)  # fmt: skip
-FIELDS = FORM | {name for schema in _SCHEMAS for name in schema.model_fields}
-"""The names of all fields, for suggestions when a name is misspelled."""
+_TOP = "the top of the file"
+_SCHEMAS: dict[str, type[BaseModel]] = {
+    _TOP: BenchmarkSpec, "'data'": Data, "'data.expand'": Expand, "'data.kinds'": Kinds, "'data.speaker'": Speaker,
+    "an entry of 'metrics'": MetricUse, "an entry of 'published'": PublishedTable, "'parameters'": Parameters, "'passing'": Passing,
+    "'windows'": WindowsSpec, "'failures'": Failures, "'prompt'": PromptSpec, "an entry of 'messages'": Turn,
+    "an entry of 'content'": Part,
+}  # fmt: skip
+FIELDS = {
+    name: [
+        place for place, schema in _SCHEMAS.items() if name in schema.model_fields or (place == _TOP and name in FORM)
+    ]
+    for name in FORM.union(*(schema.model_fields for schema in _SCHEMAS.values()))
+}
+"""The names of all fields and where each may stand, for what to do where a name is misspelled or stands in the wrong place."""

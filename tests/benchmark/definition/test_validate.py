@@ -149,6 +149,21 @@ def test_every_field_that_does_not_fit(tmp_path):
     assert next(finding for finding in found if "titel" in finding.message).hint.startswith("did you mean title")
 
 
+@pytest.mark.parametrize(
+    ("added", "name", "hint"),
+    [
+        ("size: 4\n", "size", "'size' is a field of 'data'"),
+        ("passing: {extends: x}\n", "passing.extends", "'extends' is a field of the top of the file"),
+        ("column: text\n", "column", "'column' is a field of 'data.kinds' and of 'data.speaker'"),
+    ],
+)
+def test_a_field_in_the_wrong_place_is_told_where_it_belongs(tmp_path, added, name, hint):
+    (found,) = [
+        f for f in validate_benchmark(write(tmp_path, WRONG + added)) if f.message == f"there is no field '{name}'"
+    ]
+    assert found.hint.startswith(hint), found
+
+
 def test_names_that_are_not_there():
     with pytest.raises(UnknownName, match="librispeech"):
         validate_benchmark("libriispeech-dev-clean")
