@@ -35,7 +35,9 @@ _FEWEST_OF_SHARE = 50
 _LEAST_TO_TELL_S = 0.05
 _SAME_SHORT_WAVEFORM = 0.8
 _OTHER_BANDS, _SAME_BANDS = 0.75, 0.93
-"""Band levels of a short estimate that correlate less belong to another sound, and those that correlate as much to the same sound."""
+"""Band levels of an estimate below 0.3 s that correlate less belong to another sound, and those that correlate as much to the same sound."""
+_OTHER_BANDS_BELOW_1_S = 0.55
+"""Band levels of one below a second, whose levels follow, belong to another sound if they correlate less; noise of 0 dB takes them to 0.57."""
 _BANDS_HZ = (200, 400, 700, 1000, 1500, 2000, 2800, 3600)
 _BINS = 512
 MISSING, LACKING, NOT_FOLLOWING, UNTOLD = "partial", "lacking", "unlike", "untold"
@@ -47,6 +49,7 @@ def is_silent(audio: Audio) -> bool:
     rate = audio.sample_rate_hz
     shortest = round(FRAME_S * rate)
     for one in (channel for channel in audio.samples if channel.size):
+        one = one / max(1.0, float(one.max()), -float(one.min()))  # the squares of huge samples are no numbers
         turning = one - one.mean(dtype=np.float64).astype(np.float32)
         if levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate).max() > SILENT_DBFS:
             return False
@@ -71,8 +74,9 @@ def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> s
 def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
     """In which way an estimate is not what its reference says, or None.
 
-    What is shorter than 0.3 s has too few levels to be followed. There the levels of bands are compared, in frames that overlap, and
-    `UNTOLD` is given for what lies between another sound and the same one. What is shorter than 0.16 s is not looked at for missing speech.
+    What is shorter than 0.3 s has too few levels to be followed, and up to a second another sound may have the same course of levels. There
+    the levels of bands are compared, in frames that overlap, and `UNTOLD` is given for what lies between another sound and the
+    same one. What is shorter than 0.16 s is not looked at for missing speech.
 
     Args:
         reference, estimate: float32 `(samples,)`. What one is longer than the other is left out.
@@ -92,11 +96,14 @@ def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | N
         return _unlike_if_short(reference, estimate, rate_hz)
     heard = np.maximum(of_reference, loud - _FLOOR_DB)
     given = np.maximum(of_estimate, np.percentile(of_estimate, 95) - _FLOOR_DB)
-    if heard.std() < _STEADY_DB:  # a steady sound has no levels to follow
+    # A steady sound has no levels to follow.
+    follows = heard.std() < _STEADY_DB or _correlation(heard, given) >= LEAST_CORRELATION
+    if (follows and heard.size >= _FEWEST_OF_SHARE) or abs(_correlation(reference, estimate)) >= SAME_WAVEFORM:
         return None
-    if _correlation(heard, given) >= LEAST_CORRELATION or abs(_correlation(reference, estimate)) >= SAME_WAVEFORM:
-        return None
-    return NOT_FOLLOWING
+    if not follows:
+        return NOT_FOLLOWING
+    same = _bands_alike(reference, estimate, rate_hz)
+    return NOT_FOLLOWING if same < _OTHER_BANDS_BELOW_1_S else UNTOLD if same < _OTHER_BANDS else None
 
 
 def _unlike_if_short(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
@@ -106,11 +113,18 @@ def _unlike_if_short(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) 
     alike = abs(_correlation(reference, estimate))
     if reference.size < round(_LEAST_TO_TELL_S * rate_hz) or rate_hz < 2 * _BANDS_HZ[2]:
         return None if alike >= _SAME_SHORT_WAVEFORM else UNTOLD
-    same = _correlation(*(_bands_db(signal, rate_hz).ravel() for signal in (reference, estimate)))
+    same = _bands_alike(reference, estimate, rate_hz)
     waveform, bands = alike >= SAME_WAVEFORM, same >= _OTHER_BANDS
     if same >= _SAME_BANDS or (waveform and bands):
         return None
     return UNTOLD if waveform or bands else NOT_FOLLOWING
+
+
+def _bands_alike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:
+    """The correlation of the levels of bands; 1 at rates that hold too few bands."""
+    if rate_hz < 2 * _BANDS_HZ[2]:
+        return 1.0
+    return _correlation(*(_bands_db(signal, rate_hz).ravel() for signal in (reference, estimate)))
 
 
 def _bands_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +29,7 @@ from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.controls import AS_GIVEN, Control
 from codec_bench.store.draws import GIVEN
+from codec_bench.store.integrity import DATABASE
 
 Phase = Literal["both", "answers", "scores"]
 PHASES: tuple[str, ...] = ("both", "answers", "scores")
@@ -125,7 +127,7 @@ def writing(
     shard: str | None = None,
     rescore: bool = False,
 ) -> Iterator[AnswerWriter]:
-    """Opens the record of one run for writing.
+    """Opens the record of one run for writing. One that was made here is removed again if an error ends it before an answer came.
 
     Args:
         folder: the run folder.
@@ -138,13 +140,22 @@ def writing(
         RunMismatch: the record was begun with other questions, another model or other rules of scoring.
     """
     fingerprint = {"asked": asked, "scored": scored, **({"shard": shard} if shard is not None else {})}
+    made = not (folder / DATABASE).exists()
     writer = AnswerWriter(folder, fingerprint, replacing=("scored",) if rescore else ())
+    unused = False
     try:
         if rescore:
             writer.forget_scores()
         yield writer
+    except UserError:
+        unused = made and not writer.asked_anything()
+        raise
     finally:
         writer.close()
+        if unused:
+            shutil.rmtree(folder)
+            with suppress(OSError):  # it holds other runs
+                folder.parent.rmdir()
 
 
 def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) -> Scheme:

@@ -25,6 +25,8 @@ from codec_bench.store.tables import QUESTIONS, TABLES, json_text, storable
 from codec_bench.store.writer import SCORES, RunWriter, set_entries
 from codec_bench.types import Answered, Score
 
+BATCHES = "batches"
+"""The entry of the record that holds what was submitted in batches."""
 CALLS = "calls"
 """The key in the detail of a judge's score under which its calls stand; what the judge was not asked about has none."""
 TOO_LONG = "too_long"
@@ -145,6 +147,10 @@ class AnswerWriter(RunWriter):
     def answered(self) -> dict[int, str]:
         """The status of every recorded answer, by the question's number."""
         return dict(self._db.execute("SELECT number, status FROM answers").fetchall())
+
+    def asked_anything(self) -> bool:
+        """Whether an answer is recorded, or one waits in a batch of a service."""
+        return bool(self._db.execute("SELECT 1 FROM answers LIMIT 1").fetchone() or self.meta(BATCHES))
 
     def sound_name(self, folder: str, number: int) -> str:
         """The path of the sound of a question or an answer, relative to the run folder.

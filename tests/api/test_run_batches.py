@@ -266,7 +266,7 @@ def test_a_batch_that_is_not_listed_yet_is_not_submitted_again_for_some_minutes(
     with pytest.raises(UserError, match="it is not known whether the service took a batch of 5"):
         ask()
     with closing(AnswerWriter(tmp_path / "out" / "mine" / "openai-chat", fingerprint(tmp_path))) as writer:
-        (entry,) = writer.meta(batches.META)
+        (entry,) = writer.meta(batches.BATCHES)
         writer.set_meta(batches=[entry | {"when": entry["when"] - batches.SETTLED_S}])
     (why,), folder = ask()
     assert "4 requests wait" in why and served.submissions == 2 and len(held(folder)) == 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.audio.following import MISSING, NOT_FOLLOWING, UNTOLD, unlike
+from codec_bench.audio.following import MISSING, NOT_FOLLOWING, UNTOLD, is_silent, unlike
 from codec_bench.audio.resample import prepare
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.adapt import reconstruct
@@ -45,12 +45,12 @@ def test_what_is_missing_and_what_is_another_sound(speech):
 
 def pieces(speech, length):
     """The pieces of speech that are loud throughout."""
-    cut = [speech[at : at + length] for at in range(0, speech.size - length, length)]
+    cut = [speech[at : at + length] for at in range(0, speech.size - length, length // 2)]
     return [one for one in cut if min(half.std() for half in np.array_split(one, 2)) > 0.03]
 
 
 @pytest.mark.parametrize("name", ["opus-6k", "g722"])
-@pytest.mark.parametrize("length", [RATE // 4, RATE // 10])
+@pytest.mark.parametrize("length", [RATE // 2, RATE // 4, RATE // 10])
 def test_a_short_sound_is_told_from_another_one_or_is_said_to_be_too_short(speech, name, length):
     """The constant part of a short sound is not well known, so that a half that is missing is not found as such in every one."""
     rng, loud = np.random.default_rng(0), pieces(speech, length)
@@ -59,10 +59,10 @@ def test_a_short_sound_is_told_from_another_one_or_is_said_to_be_too_short(speec
     assert told.count(None) >= len(told) - 1 and NOT_FOLLOWING not in told and MISSING not in told
     for noise in (rng.normal(0, 0.1, length), rng.normal(0, 0.001, length)):
         assert all(unlike(one, noise.astype(np.float32), RATE) == NOT_FOLLOWING for one in loud)
-    foreign = [unlike(one, other, RATE) for one, other in zip(loud, loud[3:] + loud[:3])]
-    assert foreign.count(None) <= 0.12 * len(foreign) and foreign.count(NOT_FOLLOWING) >= 0.5 * len(foreign)
+    foreign = [unlike(one, other, RATE) for one, other in zip(loud, loud[5:] + loud[:5])]
+    assert foreign.count(None) <= 0.15 * len(foreign) and foreign.count(NOT_FOLLOWING) >= 0.5 * len(foreign)
     halves = [unlike(one, one * (np.arange(length) < length // 2), RATE) for one in loud]
-    assert halves.count(None) <= 0.12 * len(halves)
+    assert halves.count(None) <= 0.3 * len(halves)
 
 
 @pytest.mark.parametrize("rate", [800, 8000, 16000])
@@ -71,6 +71,12 @@ def test_a_sound_too_short_or_too_narrow_to_tell_is_said_to_be_so(rate):
     short, other = rng.normal(0, 0.1, (2, rate // (30 if rate > 1400 else 5))).astype(np.float32)
     assert unlike(short, other, rate) == UNTOLD
     assert unlike(short, 0.5 * short, rate) is None
+
+
+def test_huge_samples_are_not_silent(speech):
+    for factor in (1.0, 1e3, 1e25, -1e30):
+        assert not is_silent(Audio(speech * np.float32(factor), RATE))
+    assert is_silent(Audio(np.full(RATE, 1e30, np.float32), RATE))
 
 
 def test_what_says_nothing_of_a_codec(speech):

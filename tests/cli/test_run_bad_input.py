@@ -17,7 +17,8 @@ import pytest
 from local_http import Connection, LocalServer
 
 from codec_bench.report.opened import open_run
-from codec_bench.store.answers import exchanges
+from codec_bench.store.answers import AnswerWriter, exchanges
+from codec_bench.store.record import DATABASE
 
 pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
 pytest.importorskip("aiohttp", reason="models behind an address need aiohttp")
@@ -371,3 +372,12 @@ def test_a_key_that_is_missing_is_one_sentence_for_several_benchmarks(mirror, co
     complains(
         asked, "the environment variable OPENAI_API_KEY, which holds the key, is not set", "export OPENAI_API_KEY"
     )
+    assert not Path("keyless").exists()
+    asked = command("run", NAME, "--model", "gpt-audio", "--data", mirror, "--phase", "answers")
+    assert asked[0] == 2 and not Path("runs").exists()
+    # A record that was begun before is kept.
+    kept = Path("keyless") / NAME / "gpt-audio"
+    with closing(AnswerWriter(kept, {})):
+        pass
+    command("run", NAME, "--model", "gpt-audio", "--data", mirror, "--phase", "answers", "--out", "keyless")
+    assert (kept / DATABASE).exists()

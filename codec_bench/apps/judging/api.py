@@ -6,6 +6,7 @@ The questions are written as benchmarks of their own and asked by `run_benchmark
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -123,7 +124,13 @@ def judge_check(
     with named_folder(out) if out is not None else own_folder("judge-check", asked) as place:
         running.on_folder(place.path, place.words)
         begun = _begun(place.path, asked)
-        done = _ask(place.path, plan, judge, given, terms, running)
+        try:
+            done = _ask(place.path, plan, judge, given, terms, running)
+        except UserError:
+            if place.made and not (place.path / ANSWERS).exists():  # so that a check that is refused leaves no folder
+                (place.path / BEGUN).unlink()
+                shutil.rmtree(place.path / QUESTIONS, ignore_errors=True)
+            raise
         found: dict[str, PartTest] = {}
         spent: dict[str, str] = {}
         for (benchmark, _), run in done.runs.items():

@@ -29,10 +29,9 @@ from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 from codec_bench.models.windows import join
-from codec_bench.store.answers import AnswerWriter
+from codec_bench.store.answers import BATCHES, AnswerWriter
 from codec_bench.types import Request, Response
 
-META = "batches"
 FOLDER = ".batch-"
 """How the names of the folders begin in which requests and answers lie while a command runs."""
 POLL_S = 60.0
@@ -66,7 +65,7 @@ class Batched:
         self._model, self._writer, self._tell = model, answering.writer, tell
         self._answering, self._spending = answering, answering.spending
         self._interface: BatchInterface = model.batches()
-        entries: list[dict[str, Any]] = list(self._writer.meta(META) or [])
+        entries: list[dict[str, Any]] = list(self._writer.meta(BATCHES) or [])
         # Batches whose answers are in the record are forgotten if questions that failed in them are asked again.
         self._entries = [entry for entry in entries if not (anew and entry.get("collected"))]
         if anew:
@@ -305,7 +304,7 @@ class Batched:
         return [entry for entry in self._entries if entry["state"] == "running"]
 
     def _save(self) -> None:
-        self._writer.set_meta(**{META: self._entries})
+        self._writer.set_meta(**{BATCHES: self._entries})
 
 
 def check_no_batches(writer: AnswerWriter) -> None:
@@ -314,7 +313,7 @@ def check_no_batches(writer: AnswerWriter) -> None:
     Raises:
         UserError: some do.
     """
-    waiting = [entry for entry in writer.meta(META) or [] if entry["state"] in ("submitting", "running")]
+    waiting = [entry for entry in writer.meta(BATCHES) or [] if entry["state"] in ("submitting", "running")]
     if waiting:
         raise UserError(
             f"the questions of '{writer.folder}' wait in {_batches(len(waiting))} at the service",

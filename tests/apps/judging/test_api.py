@@ -132,12 +132,16 @@ def test_bad_input_is_one_sentence(two, check, settings, said):
         ("tts-1", {}, "takes no questions that it answers in text, so it is no judge"),
         ("gpt-4o-mini", {"parts": "sounds"}, "takes text, and no sound, so what it hears cannot be tested"),
         ("nobody", {}, "nobody"),
+        ("gpt-4o-audio", {"parts": "texts", "rubrics": "absolute-1-5"}, "has shut down"),
+        ("gpt-4o", {"parts": "texts", "rubrics": "absolute-1-5"}, "OPENAI_API_KEY.* is not set"),
+        ("gpt-4o", {"parts": "texts", "rubrics": "absolute-1-5", "out": "named"}, "OPENAI_API_KEY.* is not set"),
     ],
 )
 def test_what_is_no_judge_is_one_sentence_and_leaves_no_folder(tmp_path, monkeypatch, judge, settings, said):
     from codec_bench.apps.judging.api import judge_check
 
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(UserError, match=said) as error:
         judge_check(judge, **settings)
     assert "\n" not in error.value.message and not list(tmp_path.iterdir())
