@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from unicodedata import normalize
 
 from codec_bench.data.rows import stem
 from codec_bench.data.source import Source, manifest_in, open_source, problem_of, sounds_in, with_problem
@@ -17,7 +18,8 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
     """The samples of `source`, each with the path of the audio that was generated for it.
 
     A generated file belongs to the sample that has its id. The remaining files are matched by the last part of the
-    sample's id, then by the stem of its audio. A stem counts only if exactly one file and one sample have it.
+    sample's id, then by the stem of its audio. A stem counts only if exactly one file and one sample have it. Letters with
+    accents may be composed in one and taken apart in the other, as some file systems do.
 
     A sample without a file becomes a problem. Files without a sample are in the result's `unmatched`. If a limit left
     samples out, `unmatched` is empty, because the files may belong to those samples.
@@ -128,10 +130,10 @@ def _match_stems(
     by_stem: dict[str, list[str]] = {}
     for id, path in files.items():
         if id not in taken:
-            by_stem.setdefault(_file_stem(path) or stem_of_id(id), []).append(id)
+            by_stem.setdefault(normalize("NFC", _file_stem(path) or stem_of_id(id)), []).append(id)
     askers: dict[str, list[str]] = {}
     for sample in samples:
-        if (name := key(sample)) is not None and name in by_stem:
+        if (name := normalize("NFC", key(sample) or "")) in by_stem:
             askers.setdefault(name, []).append(sample.id)
     for name, ids in askers.items():
         if len(ids) == 1 and len(by_stem[name]) == 1:

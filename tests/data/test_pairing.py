@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import unicodedata
 
 import pytest
 
@@ -112,3 +113,13 @@ def test_the_fingerprint_knows_the_generated_audio(made):
     assert first != source.fingerprint
     (folder / "a.wav").write_bytes(b"longer")
     assert match_estimates(source, folder).fingerprint != first
+
+
+def test_accents_may_be_composed_or_not(made):
+    composed, apart = unicodedata.normalize("NFC", "é"), unicodedata.normalize("NFD", "é")
+    texts = [Sample(id, None, text="t") for id in (f"a{composed}", f"b{apart}", "plain")]
+    source = open_source(texts, require_audio=False)
+    paired = match_estimates(source, made(f"a{apart}.wav", f"b{composed}.wav", "plain.wav"))
+    assert list(pairs(paired).values()) == [f"a{apart}.wav", f"b{composed}.wav", "plain.wav"] and not paired.unmatched
+    both = open_source([Sample(id, None, text="t") for id in (composed, apart)], require_audio=False)
+    assert list(pairs(match_estimates(both, made(f"{apart}.wav"))).values()) == [None, f"{apart}.wav"]
