@@ -77,6 +77,11 @@ MEASURES = {
 }  # fmt: skip
 
 
+def shown(name: str) -> str:
+    """The name of a measure beside its unit: without the `_s` of seconds."""
+    return name.removesuffix("_s") if MEASURES[name].unit == "s" else name
+
+
 @dataclass(frozen=True, slots=True)
 class Value:
     """One value of a measure.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from codec_bench.apps.conversation.distributions import QUANTILES
-from codec_bench.apps.conversation.measures import MEASURES
+from codec_bench.apps.conversation.measures import MEASURES, shown
 from codec_bench.apps.conversation.prices import cost_words
 
 ARROWS = {True: " ↑", False: " ↓", None: ""}
@@ -19,7 +19,7 @@ def rows(summary: Mapping[str, Any]) -> list[list[str]]:
         found = [one["measures"][name] for one in summary["systems"].values()]
         if any(entry["n"] or entry["undefined"] for entry in found):
             out.append(
-                [f"{name.removesuffix('_s')}{ARROWS[measure.higher_is_better]}", measure.unit, *map(cell, found)]
+                [f"{shown(name)}{ARROWS[measure.higher_is_better]}", measure.unit, *map(cell, found)]
             )
     return out
 

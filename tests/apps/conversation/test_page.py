@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from page_in_browser import browser, complaints, open_page, texts, until  # noqa: F401
+from page_in_browser import browser, complaints, open_page, resize, texts, until  # noqa: F401
 
 from codec_bench.apps.conversation.distributions import summarise
-from codec_bench.apps.conversation.measures import measure
+from codec_bench.apps.conversation.measures import OFFICIAL_15, Value, measure
 from codec_bench.apps.conversation.page import RATE_HZ, _both, write_conversation_page
 
 from .server import tone
@@ -27,6 +27,7 @@ def page(tmp_path):
     bad.status, bad.reason = "failed", HOSTILE
     sessions = {"one": [good], "two": [bad]}
     values = {name: [v for s in held for v in measure(s)] for name, held in sessions.items()}
+    values["one"].append(Value("w", 0, f"{OFFICIAL_15}/response_latency_s", 0.25, 1.0))
     systems = {name: summarise(held, values[name]) for name, held in sessions.items()}
     summary = {"title": HOSTILE, "protocol": "p", "systems": systems}
     write_conversation_page(tmp_path / "report.html", tmp_path, sessions, values, summary)
@@ -58,3 +59,15 @@ def test_the_page_shows_and_plays(page, browser):  # noqa: F811
     browser.execute_script("document.querySelector('.play').click()")
     until(lambda: float(browser.execute_script("return document.querySelector('.head').getAttribute('x1')")) > 0)
     assert not complaints(browser)
+
+
+def test_no_table_scrolls_on_a_telephone(page, browser):  # noqa: F811
+    """Of two systems at 390 px, with names as long as the official ones."""
+    open_page(browser, page[0])
+    resize(browser, 390)
+    for details in browser.find_elements("css selector", "details"):
+        browser.execute_script("arguments[0].open = true", details)
+    wide = "return [...document.querySelectorAll('table')].filter((t) => t.scrollWidth > t.parentElement.clientWidth + 1).length"
+    assert any("official/full-duplex-bench-v1.5/" in text for text in texts(browser, "#numbers th"))
+    assert browser.execute_script(wide) == 0
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390

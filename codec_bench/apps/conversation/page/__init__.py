@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from codec_bench.apps.conversation.measures import MEASURES, Value, turns_of
+from codec_bench.apps.conversation.measures import MEASURES, Value, shown, turns_of
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.words import rows, sentences
 from codec_bench.audio.resample import resample
@@ -98,7 +98,7 @@ def _picture(session: Session, values: Sequence[Value]) -> dict[str, Any]:
         "waves": [_wave(session.user, USER_Y), _wave(session.heard, MODEL_Y)],
         "ticks": [(round(s * scale, 1), s) for s in range(0, int(session.duration_s) + 1, step)],
         "duration": round(session.duration_s, 2), "text": session.text[:400],
-        "values": [(v.measure.removesuffix("_s"), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit, "–" if v.at_s is None else f"{v.at_s:.2f}", v.reason) for v in values],
+        "values": [(shown(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit, "–" if v.at_s is None else f"{v.at_s:.2f}", v.reason) for v in values],
     }  # fmt: skip
 
 
@@ -126,5 +126,5 @@ def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
         low, high = min(0.0, *every), max(every)
         place = [(system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held)) for system, held in found.items()]  # fmt: skip
         ends = [(20, f"{low:.2f} s"), (980, f"{high:.2f} s")]
-        out.append({"name": name.removesuffix("_s").replace("_", " "), "what": measure.what, "systems": place, "ends": ends})  # fmt: skip
+        out.append({"name": shown(name).replace("_", " "), "what": measure.what, "systems": place, "ends": ends})  # fmt: skip
     return out
