@@ -15,6 +15,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 Result = dict[str, Any]
+Word = tuple[str, float, float]
+"""A word that was heard, with its beginning and end in seconds."""
 
 
 class Unavailable(Exception):
@@ -35,6 +37,7 @@ class Feature(ABC):
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
         loops: whether a recogniser may write many times the words that were said, as one does that predicts each token from those
             before. False for one that writes at most about as much as the sound has frames.
+        times_words: whether a recogniser has `timed`, which gives the words of one signal with their times; an instance may set it.
         licence: of weights that an installed package brings; the entries of the catalogue say theirs.
 
     Args:
@@ -51,6 +54,7 @@ class Feature(ABC):
     languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False
     loops: ClassVar[bool] = True
+    times_words: bool = False
     licence: ClassVar[str] = ""
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
@@ -62,6 +66,10 @@ class Feature(ABC):
         Raises:
             WeightsError: the weights do not fit. The run then ends before it has begun.
         """
+
+    def timed(self, signal: np.ndarray) -> list[Word]:
+        """The words of a signal `(samples,)` at `rate_hz`, float32, if `times_words`."""
+        raise NotImplementedError
 
     @abstractmethod
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:

@@ -20,13 +20,14 @@ from codec_bench.apps.conversation.official import official, read_words
 from codec_bench.apps.conversation.prices import price_before, priced
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
 from codec_bench.apps.conversation.session import FRAME_S, Session, hold
-from codec_bench.apps.conversation.transcripts import Timed, by_words, load_timed, write_words
+from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User, recorded_user
 from codec_bench.config import fit
 from codec_bench.data import open_source
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UserError
+from codec_bench.features.base import Feature
 from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.sockets import SocketModel
@@ -302,7 +303,7 @@ def _values(session: Session, folder: Path, talks: Mapping[str, Conversation]) -
     yield from official(session, words, talks.get(session.id))
 
 
-def _marked(run: Path, page: bool, words: Timed | None) -> Conversations:
+def _marked(run: Path, page: bool, words: Feature | None) -> Conversations:
     """Measures the sessions that a run folder holds, and writes the summary, the lines and the page."""
     facts = read_json(run / "run.json")
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}

@@ -22,7 +22,7 @@ def converse(
     limit: Limit = None,
     speaks: Annotated[str | None, typer.Option("--speaks", help="A model that reads aloud what a model answers in text.")] = None,
     end_of_turn: Annotated[str, typer.Option("--end-of-turn", help="How the end of a turn is found for a model that answers whole turns: silero-vad:SECONDS or energy:SECONDS.")] = "silero-vad:0.7",
-    words: Annotated[str | None, typer.Option("--words", help="A recogniser that writes down what was heard with the times of words: pocketsphinx.")] = None,
+    words: Annotated[str | None, typer.Option("--words", help="A recogniser that writes down what was heard with the times of words, such as pocketsphinx, whisper-large-v3 or parakeet-tdt-0.6b-v2.")] = None,
     device: Device = "auto",
     at_once: Annotated[int, typer.Option("--at-once", min=1, help="Sessions that are held at the same time.")] = 8,
     replay: Annotated[Path | None, typer.Option("--replay", help="A run of this command whose users are repeated sample by sample.")] = None,

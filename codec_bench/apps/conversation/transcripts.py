@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,45 +16,39 @@ from codec_bench.apps.conversation.measures import Value, turns_of
 from codec_bench.apps.conversation.official import WORDS, Word
 from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import resample
+from codec_bench.engine.device import resolve_devices
 from codec_bench.errors import UserError
-from codec_bench.features import load_feature
+from codec_bench.features import Unavailable, load_feature
+from codec_bench.features.base import Feature
+from codec_bench.features.base import Word as Named
 from codec_bench.store.files import read_json, write_text
 
 EARLY_S = 0.1
 """By how much a recogniser may hear a word before the sound has energy."""
 
 
-class Timed(Protocol):
-    """A recogniser that gives the times of words. `protocol` names it."""
-
-    protocol: str
-    rate_hz: int
-
-    def timed(self, signal: np.ndarray) -> list[tuple[str, float, float]]:
-        """Words with beginning and end in seconds; `signal` is float32 `(samples,)` at `rate_hz`."""
-
-
-def load_timed(name: str, device: str) -> Timed:
+def load_timed(name: str, device: str) -> Feature:
     """A recogniser that gives the times of words.
 
     Raises:
         UserError: there is no such recogniser, or it gives no times.
     """
-    feature: Any = load_feature(name, device="cpu" if device == "auto" else device)
-    if not hasattr(feature, "timed"):
+    feature = load_feature(name, device=resolve_devices(device)[0])
+    if not feature.times_words:
         raise UserError(
             f"the recogniser '{name}' gives no times of words",
-            hint="--words pocketsphinx does; of any other, write its words into output.json and give --remark",
+            hint="pocketsphinx, whisper-*, parakeet-*, hubert-large-ls960 and wav2vec2-* do; of any other, write its words into output.json "
+            "and give --remark",
         )
     return feature
 
 
-def write_words(folder: Path, session: Session, recogniser: Timed) -> None:
+def write_words(folder: Path, session: Session, recogniser: Feature) -> None:
     """Keeps the words of a session, unless somebody else's are there, or this recogniser's already."""
     path = folder / WORDS
     if path.exists() and read_json(path).get("recogniser") in (None, recogniser.protocol):
         return
-    words = recogniser.timed(_signal(session.heard, session.heard_hz, recogniser.rate_hz))
+    words = _heard(session.heard, session.heard_hz, recogniser)
     chunks = [{"text": word, "timestamp": [begin, end]} for word, begin, end in words]
     kept = {
         "recogniser": recogniser.protocol,
@@ -66,7 +59,7 @@ def write_words(folder: Path, session: Session, recogniser: Timed) -> None:
     write_text(path, json.dumps(kept, ensure_ascii=False) + "\n")
 
 
-def _lost(session: Session, number: int, recogniser: Timed) -> int:
+def _lost(session: Session, number: int, recogniser: Feature) -> int:
     """How many words of what was being said come after a stop: the answer is heard whole, with what was thrown away behind it."""
     stop_s, _ = session.stops[number]
     begin_s = max((begin for begin, _ in turns_of(session)[0] if begin < stop_s), default=stop_s)
@@ -74,12 +67,16 @@ def _lost(session: Session, number: int, recogniser: Timed) -> int:
     at = sum(sizes[:number])
     said = session.heard[round(begin_s * session.heard_hz) : round(stop_s * session.heard_hz)]
     whole = np.concatenate([said, session.lost[at : at + sizes[number]]])
-    words = recogniser.timed(_signal(whole, session.heard_hz, recogniser.rate_hz))
+    words = _heard(whole, session.heard_hz, recogniser)
     return sum(end > stop_s - begin_s for _, _, end in words)
 
 
-def _signal(track: np.ndarray, rate_hz: int, to_hz: int) -> np.ndarray:
-    return resample(track.astype(np.float32) / 32768, rate_hz, to_hz)
+def _heard(track: np.ndarray, rate_hz: int, recogniser: Feature) -> list[Named]:
+    """The words of a track; none where it is too short to hear anything in."""
+    try:
+        return recogniser.timed(resample(track.astype(np.float32) / 32768, rate_hz, recogniser.rate_hz))
+    except Unavailable:
+        return []
 
 
 def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> Iterator[Value]:

@@ -18,9 +18,7 @@ def rows(summary: Mapping[str, Any]) -> list[list[str]]:
     for name, measure in MEASURES.items():
         found = [one["measures"][name] for one in summary["systems"].values()]
         if any(entry["n"] or entry["undefined"] for entry in found):
-            out.append(
-                [f"{shown(name)}{ARROWS[measure.higher_is_better]}", measure.unit, *map(cell, found)]
-            )
+            out.append([f"{shown(name)}{ARROWS[measure.higher_is_better]}", measure.unit, *map(cell, found)])
     return out
 
 

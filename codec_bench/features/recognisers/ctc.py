@@ -8,6 +8,7 @@ Where padding would change results, and what is done about it
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from codec_bench.errors import WeightsError
+from codec_bench.features.base import Word
 from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import config_of, parts_of
 from codec_bench.networks.ladder import in_shape
@@ -63,6 +65,7 @@ class Ctc(PiecewiseRecogniser):
     """
 
     loops = False
+    times_words = True
     name = "ctc"
     languages: tuple[str, ...] = ("en",)
     models = WEIGHTS
@@ -132,6 +135,16 @@ class Ctc(PiecewiseRecogniser):
         texts = self._tokenizer.batch_decode([ids[:count] for ids, count in zip(best, frames)])
         return [Heard(text) for text in texts]
 
+    def words(self, piece: np.ndarray) -> list[Word]:
+        """As `PiecewiseRecogniser.words`: a word lasts from the first frame of its first letter to the last one of its last letter."""
+        logits, (count,) = self.logits([piece])
+        ids = logits[0, :count].argmax(dim=-1).cpu().numpy()
+        found = self._tokenizer.decode(ids, output_word_offsets=True).word_offsets
+        frame_s = math.prod(stride for _, stride in self._convolutions) / RATE_HZ
+        return [
+            (one["word"], float(one["start_offset"] * frame_s), float(one["end_offset"] * frame_s)) for one in found
+        ]
+
 
 class CtcPhones(Ctc):
     """The phones of speech by a CTC recogniser: the most probable phone of each frame, without repeats and blanks.
@@ -155,6 +168,7 @@ class CtcPhones(Ctc):
     """
 
     name = "ctc-phones"
+    times_words = False
     languages = ()
     models = PHONES
     tokens = ("Wav2Vec2PhonemeCTCTokenizer", {"do_phonemize": False})  # texts become no phones here, which needs eSpeak

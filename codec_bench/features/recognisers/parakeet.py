@@ -8,13 +8,15 @@ Where padding would change results, and what is done about it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from codec_bench.errors import WeightsError
+from codec_bench.features.base import Word
 from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
 from codec_bench.networks.precision import computing
@@ -52,7 +54,17 @@ ASKED_EVERY = 16
 """After how many steps of a transducer the host asks whether all items have ended."""
 FRAMES_PER_S, FRAMES_UNIT = 100, 8
 """Of a spectrogram, and how many of them are one of the encoder's."""
+SPACE = "▁"
+"""What a token begins with that begins a word."""
 CLASSES = {"parakeet_ctc": "ParakeetForCTC", "parakeet_tdt": "ParakeetForTDT"}
+
+
+class Token(NamedTuple):
+    """A token that was written: its id, its first frame, and the frame after its last one."""
+
+    id: int
+    begin: int
+    end: int
 
 
 class Parakeet(PiecewiseRecogniser):
@@ -81,6 +93,7 @@ class Parakeet(PiecewiseRecogniser):
     """
 
     loops = False
+    times_words = True
     name = "parakeet"
     models: ClassVar[Mapping[str, str]] = {model: model for model in CHECKPOINTS}
 
@@ -142,26 +155,60 @@ class Parakeet(PiecewiseRecogniser):
         ]
 
     def _transduce(self, pieces: Sequence[np.ndarray]) -> list[Heard]:
+        heard = []
+        for tokens, reached, count in self._written(pieces):
+            text = self._text(tokens)
+            fault = "" if reached >= count else f"the recogniser did not come to the end of {count} frames"
+            heard.append(Heard(text, fault=fault))
+        return heard
+
+    def _text(self, tokens: Sequence[Token]) -> str:
+        ids = [token.id for token in tokens]
+        return str(self._tokenizer.decode(ids, group_tokens=False, skip_special_tokens=True)).strip()
+
+    def _written(self, pieces: Sequence[np.ndarray]) -> Iterator[tuple[list[Token], int, int]]:
+        """What a transducer writes for each piece: the tokens, how many frames it has gone on, and how many there are."""
         import torch
 
         def written(given: Mapping[str, torch.Tensor]) -> torch.Tensor:
             encoded = self._net.get_audio_features(**given).pooler_output
             frames = _subsampled(self._net, given["attention_mask"].sum(1))
-            tokens, gone = transduced(self._net, encoded, frames)
-            return torch.cat([tokens, gone[:, None]], 1)
+            return torch.cat(transduced(self._net, encoded, frames), 1)
 
         mels, counts = spectrograms(self._extractor, pieces, self.device)
         with computing(self.device, self._precision):
             found = masked(written, mels, counts).cpu().tolist()
-        frames = _subsampled(self._net, torch.tensor(counts)).tolist()
         skipped = {self._net.config.blank_token_id, self._net.config.pad_token_id}
-        heard = []
-        for (*tokens, reached), count in zip(found, frames):
-            kept = [token for token in tokens if token not in skipped]
-            text = self._tokenizer.decode(kept, group_tokens=False, skip_special_tokens=True).strip()
-            fault = "" if reached >= count else f"the recogniser did not come to the end of {count} frames"
-            heard.append(Heard(text, fault=fault))
-        return heard
+        for row, count in zip(found, _subsampled(self._net, torch.tensor(counts)).tolist()):
+            tokens, places = row[: len(row) // 2], row[len(row) // 2 :]
+            steps = zip(tokens, places, places[1:])
+            yield [Token(*step) for step in steps if step[0] not in skipped], places[-1], count
+
+    def words(self, piece: np.ndarray) -> list[Word]:
+        """As `PiecewiseRecogniser.words`: from the first frame of a word's first token to the last one of its last token.
+
+        A token of `ctc` lasts as long as it is the most probable one, and one of `tdt` as many frames as the network says; a mark
+        of punctuation makes no word longer.
+        """
+        if self._kind == "parakeet_ctc":
+            logits, (count,) = self.logits([piece])
+            tokens = _runs(logits[0, :count].argmax(dim=-1).tolist(), self._net.config.pad_token_id)
+        else:
+            ((tokens, _, _),) = self._written([piece])
+        frame_s = self._extractor.hop_length * self._net.config.encoder_config.subsampling_factor / RATE_HZ
+        return [(text, begin * frame_s, end * frame_s) for text, begin, end in self._joined(tokens)]
+
+    def _joined(self, tokens: Sequence[Token]) -> Iterator[tuple[str, int, int]]:
+        """The words that tokens make, with their frames. A token that begins with the mark of a space begins a word."""
+        words: list[list[Token]] = []
+        for token, piece in zip(tokens, self._tokenizer.convert_ids_to_tokens([token.id for token in tokens])):
+            if not words or piece.startswith(SPACE):
+                words.append([])
+            words[-1].append(token)
+        for word in words:
+            spoken = [token for token in word if any(map(str.isalnum, self._text([token])))]
+            if spoken:
+                yield self._text(word), spoken[0].begin, spoken[-1].end
 
 
 def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -175,7 +222,8 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
         frames: how many are each item's own, int64 `(items,)`, on the same device.
 
     Returns:
-        Tokens `(items, steps)`, blank after an item's end, and how many frames each item has gone on, `(items,)`.
+        Tokens `(items, steps + 1)`, blank after an item's end, and how many frames each item has gone on before each of them, of the same
+        shape. The last token is blank, and what stands beside it is how far the item has come.
     """
     import torch
 
@@ -189,6 +237,7 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
     token = torch.full_like(frames, config.blank_token_id)
     output, states = _told(decoder, token, None)
     written: list[torch.Tensor] = []
+    begun: list[torch.Tensor] = []
     while True:
         active = (place < frames) & (len(written) < most)
         if len(written) % ASKED_EVERY == 0 and not active.any():
@@ -200,12 +249,25 @@ def transduced(net: Any, encoded: torch.Tensor, frames: torch.Tensor) -> tuple[t
         blank = token == config.blank_token_id
         step = torch.where(blank & (step == 0), 1, step)
         written.append(torch.where(active, token, config.blank_token_id))
+        begun.append(place)
         place = place + torch.where(active, step, 0)
         speaks = active & ~blank
         told, moved = _told(decoder, token, states)
         output = torch.where(speaks[:, None], told, output)
         states = tuple(torch.where(speaks[None, :, None], new, old) for new, old in zip(moved, states))
-    return torch.stack(written, 1), place
+    end = torch.full_like(frames, config.blank_token_id)
+    return torch.stack([*written, end], 1), torch.stack([*begun, place], 1)
+
+
+def _runs(best: Sequence[int], blank: int) -> list[Token]:
+    """The tokens of a CTC network from the most probable one of each frame."""
+    out, at = [], 0
+    for token, run in groupby(best):
+        end = at + len(list(run))
+        if token != blank:
+            out.append(Token(token, at, end))
+        at = end
+    return out
 
 
 def _told(decoder: Any, token: torch.Tensor, states: Any) -> tuple[torch.Tensor, Any]:

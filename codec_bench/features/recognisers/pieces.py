@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.errors import UnknownName
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Feature, Result, Unavailable, Word
 from codec_bench.features.recognisers.pocketsphinx import windows
 from codec_bench.networks.precision import parse_precision, suffix
 from codec_bench.weights import find
@@ -124,7 +124,7 @@ class PiecewiseRecogniser(Feature):
             if (reason := self.refusal(signal, given[place])) is not None:
                 results[place] = Unavailable(reason)
             else:
-                pieces += [(place, piece) for piece in self._pieces(np.asarray(signal, np.float32))]
+                pieces += [(place, piece) for _, piece in self._pieces(np.asarray(signal, np.float32))]
         heard: dict[int, Heard] = {}
         longest = max((signal.size for signal in signals), default=0)
         budget = len(signals) * min(longest, round(self.whole_s * RATE_HZ))
@@ -147,14 +147,29 @@ class PiecewiseRecogniser(Feature):
             result["fault"] = fault
         return result
 
-    def _pieces(self, signal: np.ndarray) -> Iterator[np.ndarray]:
-        """The signal, or the pieces of a long one in which something can be heard."""
+    def timed(self, signal: np.ndarray) -> list[Word]:
+        """As `Feature.timed`. Raises `Unavailable` as `refusal` says."""
+        self.load()
+        if (reason := self.refusal(signal, None)) is not None:
+            raise Unavailable(reason)
+        out: list[Word] = []
+        for start, piece in self._pieces(np.asarray(signal, np.float32)):
+            at_s = start / RATE_HZ
+            out += [(text, round(at_s + begin, 3), round(at_s + end, 3)) for text, begin, end in self.words(piece)]
+        return out
+
+    def words(self, piece: np.ndarray) -> list[Word]:
+        """The words of one piece with their times in it, if `times_words`."""
+        raise NotImplementedError
+
+    def _pieces(self, signal: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """The signal, or the pieces of a long one in which something can be heard, each with the sample where it begins."""
         if signal.size <= self.whole_s * RATE_HZ:
-            yield signal
+            yield 0, signal
             return
         for start, end in windows(signal):
             if end - start >= self.shortest:
-                yield signal[start:end]
+                yield start, signal[start:end]
 
 
 def joined(parts: Sequence[Heard], *, between: str = " ") -> str:

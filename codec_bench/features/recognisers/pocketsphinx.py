@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.errors import MissingExtra, WeightsError
-from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.base import Feature, Result, Unavailable, Word
 
 FAST = {
     "topn": 2,
@@ -61,6 +61,7 @@ class Pocketsphinx(Feature):
     """
 
     loops = False
+    times_words = True
     name = "pocketsphinx"
     licence = "BSD-2-Clause"
     rate_hz = 16_000
@@ -105,10 +106,10 @@ class Pocketsphinx(Feature):
         hypothesis = decoder.hyp()
         return hypothesis.hypstr if hypothesis is not None else ""
 
-    def timed(self, signal: np.ndarray) -> list[tuple[str, float, float]]:
-        """The words of the transcript with their beginning and end in seconds; `signal` as `compute` takes it."""
+    def timed(self, signal: np.ndarray) -> list[Word]:
+        """As `Feature.timed`."""
         pcm = np.clip(np.rint(np.asarray(signal, np.float32) * 32768.0), -32768, 32767).astype(np.int16)
-        out: list[tuple[str, float, float]] = []
+        out: list[Word] = []
         for start, end in windows(pcm):
             if not self._hear(pcm[start:end]):
                 continue

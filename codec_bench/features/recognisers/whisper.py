@@ -17,7 +17,7 @@ import numpy as np
 
 from codec_bench.audio.budget import FILLED, Budget
 from codec_bench.errors import MissingExtra, UserError, WeightsError
-from codec_bench.features.base import PreparedFeature, Result, Unavailable
+from codec_bench.features.base import PreparedFeature, Result, Unavailable, Word
 from codec_bench.features.recognisers.speech_windows import check_windows, joined, parts
 from codec_bench.features.recognisers.whisper_checkpoint import (
     ALIASES,
@@ -152,6 +152,8 @@ class Whisper(PreparedFeature):
         self.backend, self.windows, self.compute_type = parse_point(model, point)
         self.protocol = protocol_id(model, point)
         self.languages = self.facts.languages
+        # torch aligns nothing, and windows that were put together from speech have no times of their own.
+        self.times_words = self.backend == "ct2" and self.windows == "30s"
         if any(importlib.util.find_spec(package) is None for package in ("ctranslate2", "faster_whisper")):
             raise MissingExtra(f"the recogniser '{model}'", "faster-whisper", "asr")
         check_windows(self.windows)
@@ -265,6 +267,38 @@ class Whisper(PreparedFeature):
 
     def compute_prepared(self, batch: _Batch) -> list[Result | Unavailable]:
         """One transcript per signal."""
+        by_item, codes = self._heard(batch)
+        return [
+            batch.refused[item] or self._result(windows, codes[item] or "", detected=batch.codes[item] is None)
+            for item, windows in enumerate(by_item)
+        ]
+
+    def timed(self, signal: np.ndarray) -> list[Word]:
+        """As `Feature.timed`, by the alignment of the decoder's attention. Raises `Unavailable` for a signal that cannot be transcribed.
+
+        Reference implementation: faster-whisper 1.2.1 `transcribe(..., word_timestamps=True)`: the same words and times.
+        """
+        self.load()
+        batch = self.prepare([signal])
+        if (refused := batch.refused[0]) is not None:
+            raise refused
+        ((windows,), (code,)) = self._heard(batch)
+        out: list[Word] = []
+        for number, window in enumerate(windows):
+            if self._tokens.text(window.tokens).strip():
+                before_s = out[-1][2] if out else 0.0
+                out += self._loaded.words(
+                    self._encode([window]),
+                    window.tokens,
+                    code or "en",
+                    number * WINDOW_S,
+                    window.mel.shape[0],
+                    before_s,
+                )
+        return [word for word in out if any(map(str.isalnum, word[0]))]
+
+    def _heard(self, batch: _Batch) -> tuple[list[list[_Window]], list[str | None]]:
+        """The decoded windows of each signal, and the languages that they were decoded in."""
         from codec_bench.networks.log_mel import log_mels_of
         from codec_bench.networks.precision import computing
 
@@ -275,10 +309,7 @@ class Whisper(PreparedFeature):
             for item, frames, mel in zip(batch.items, batch.frames, mels, strict=True):
                 by_item[item] += _windows(item, mel[:frames], first=not by_item[item])
             self._decode([window for windows in by_item for window in windows], codes)
-        return [
-            batch.refused[item] or self._result(windows, codes[item] or "", detected=batch.codes[item] is None)
-            for item, windows in enumerate(by_item)
-        ]
+        return by_item, codes
 
     def _language(self, code: str | None) -> str | Unavailable | None:
         """The language to decode in, None to detect it."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from codec_bench.environment import own_threads
 from codec_bench.errors import UserError, WeightsError
+from codec_bench.features.base import Word
 from codec_bench.features.recognisers.cublas import load_cublas
 from codec_bench.features.recognisers.whisper_checkpoint import COMPUTE_TYPES, Tokens
 from codec_bench.features.recognisers.whisper_network import (
@@ -24,6 +27,11 @@ from codec_bench.memory import give_back
 
 if TYPE_CHECKING:
     import torch
+
+
+TOKENS_PER_S, FRAMES_PER_S = 50, 100
+PUNCTUATION = ("\"'“¿([{-", "\"'.。,，!！?？:：”)]}、")
+"""Marks that belong to the word behind them, and to the word before them: faster-whisper's defaults."""
 
 
 class CTranslate2Whisper(WhisperNetwork):
@@ -98,6 +106,22 @@ class CTranslate2Whisper(WhisperNetwork):
     def detect_languages(self, encoded: Any) -> list[str]:
         """The most probable language of each window."""
         return [ranked[0][0].strip("<|>") for ranked in self.model.detect_language(encoded)]
+
+    def words(
+        self, encoded: Any, tokens: Sequence[int], language: str, begin_s: float, frames: int, before_s: float
+    ) -> list[Word]:
+        """As `WhisperNetwork.words`, by faster-whisper's own rules, with this model in the place of its own."""
+        from faster_whisper.tokenizer import Tokenizer
+        from faster_whisper.transcribe import WhisperModel
+
+        tokenizer = Tokenizer(self.tokens.tokenizer, self.multilingual, task="transcribe", language=language)
+        own = SimpleNamespace(model=self.model, tokens_per_second=TOKENS_PER_S, frames_per_second=FRAMES_PER_S)
+        own.find_alignment = partial(WhisperModel.find_alignment, own)
+        start = round(begin_s * FRAMES_PER_S)
+        end_s = begin_s + frames / FRAMES_PER_S
+        segment: dict[str, Any] = {"seek": start, "start": begin_s, "end": end_s, "tokens": list(tokens)}
+        WhisperModel.add_word_timestamps(own, [[segment]], tokenizer, encoded, frames, *PUNCTUATION, before_s)
+        return [(word["word"].strip(), float(word["start"]), float(word["end"])) for word in segment["words"]]
 
     def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[Decoded]:
         """The most probable token at each step, for each window."""

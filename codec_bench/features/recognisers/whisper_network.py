@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from codec_bench.features.base import Word
 from codec_bench.memory import out_of_memory
 
 if TYPE_CHECKING:
@@ -67,6 +68,17 @@ class WhisperNetwork(ABC):
     @abstractmethod
     def detect_languages(self, encoded: Any) -> list[str]:
         """The most probable language of each window, as Whisper's code. The network is multilingual."""
+
+    def words(
+        self, encoded: Any, tokens: Sequence[int], language: str, begin_s: float, frames: int, before_s: float
+    ) -> list[Word]:
+        """The words of one window with their times in the signal, where the library can align them.
+
+        Args:
+            encoded: of the window alone. tokens: its text. begin_s: where the window begins. frames: that are its own.
+            before_s: where the last word before it ends.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def decode(self, encoded: Any, prompts: Sequence[Sequence[int]]) -> list[Decoded]:

@@ -68,6 +68,37 @@ def load(folder, model="wav2vec2-base-960h", **options):
     return feature
 
 
+@pytest.mark.parametrize("flavour", FLAVOURS[:1], ids=lambda flavour: "-".join(map(str, flavour)))
+def test_the_times_of_words_are_those_of_transformers(folders, flavour, monkeypatch):
+    from transformers import Wav2Vec2CTCTokenizer
+
+    feature = load(folders[flavour])
+    tokenizer = Wav2Vec2CTCTokenizer.from_pretrained(folders[flavour])
+    (signal,) = speech_like(np.random.default_rng(3), [3 * RATE])
+    (logits,), _ = reference(folders[flavour], flavour[0], [signal])
+    expected = tokenizer.decode(logits.argmax(-1), output_word_offsets=True).word_offsets
+    found = feature.timed(signal)
+    assert [word for word, _, _ in found] == [one["word"] for one in expected] and len(found) > 1
+    stride = feature._net.config.inputs_to_logits_ratio / RATE
+    for (_, begin, end), one in zip(found, expected):
+        assert begin == pytest.approx(one["start_offset"] * stride, abs=1e-3)
+        assert end == pytest.approx(one["end_offset"] * stride, abs=1e-3)
+    # Of a long signal the times go on from piece to piece.
+    monkeypatch.setattr(pieces.PiecewiseRecogniser, "whole_s", 31.0)
+    long = np.tile(signal, 22)
+    cuts = list(windows(long))
+    by_piece = [
+        (word, begin + start / RATE) for start, end in cuts for word, begin, _ in feature.timed(long[start:end])
+    ]
+    assert len(cuts) > 1
+    for (word, begin, _), (theirs, at_s) in zip(feature.timed(long), by_piece, strict=True):
+        assert word == theirs and begin == pytest.approx(at_s, abs=2e-3)
+
+
+def test_phones_are_no_words():
+    assert ctc.Ctc.times_words and not ctc.CtcPhones.times_words
+
+
 @pytest.mark.compares("hubert-large-ls960", "wav2vec2-*", weights="stand-in")
 @pytest.mark.parametrize("flavour", FLAVOURS, ids=lambda flavour: "-".join(map(str, flavour)))
 def test_a_batch_equals_transformers_one_by_one(folders, flavour):

@@ -73,6 +73,49 @@ def test_a_batch_equals_transformers_one_by_one(folders, signals, kind):
     assert texts_of(feature.compute([signals[k] for k in order])) == [expected[k] for k in order]
 
 
+def test_the_times_of_a_transducers_words_are_those_of_transformers(folders, signals):
+    """Its processor gives the times of tokens as NeMo does; a word begins with a token that begins with a space."""
+    import torch
+    import transformers
+
+    tokenizer = transformers.ParakeetTokenizer.from_pretrained(folders["tdt"])
+    extractor = transformers.ParakeetFeatureExtractor.from_pretrained(folders["tdt"])
+    processor = transformers.ParakeetProcessor(extractor, tokenizer, decoder_type="tdt")
+    model = transformers.ParakeetForTDT.from_pretrained(folders["tdt"]).eval()
+    feature = load(folders["tdt"], "tdt")
+    several = 0
+    for signal in signals[3:]:
+        with torch.inference_mode():
+            made = model.generate(**processor(signal, sampling_rate=RATE), return_dict_in_generate=True)
+        _, (tokens,) = processor.decode(made.sequences, durations=made.durations, skip_special_tokens=True)
+        words = []
+        for token in tokens:
+            if not words or token["token"].startswith(" "):
+                words.append([])
+            words[-1].append(token)
+        spoken = [[one for one in word if one["token"].strip()] for word in words]
+        expected = [(mine[0]["start"], mine[-1]["end"]) for mine in spoken if mine]
+        found = feature.timed(signal)
+        several += len(found) > 1
+        assert [(begin, end) for _, begin, end in found] == [pytest.approx(times, abs=1e-3) for times in expected]
+        assert " ".join(word for word, _, _ in found) == feature.compute([signal])[0]["transcript"]
+    assert several > 1
+
+
+def test_the_times_of_words_by_frames(folders, signals):
+    """Token by token from the logits, with the repeats that CTC takes for one."""
+    feature = load(folders["ctc"], "ctc")
+    signal = signals[-1]
+    found = feature.timed(signal)
+    logits, (count,) = feature.logits([signal])
+    best = logits[0, :count].argmax(-1).tolist()
+    loud = [at for at, token in enumerate(best) if token != feature._net.config.pad_token_id]
+    assert found[0][1] == pytest.approx(0.08 * loud[0], abs=1e-3)
+    assert found[-1][2] == pytest.approx(0.08 * (loud[-1] + 1), abs=1e-3)
+    assert " ".join(word for word, _, _ in found) == feature.compute([signal])[0]["transcript"]
+    assert all(begin < end for _, begin, end in found) and len(found) > 1
+
+
 def test_logits_of_a_batch_are_those_of_one_by_one(folders, signals):
     feature = load(folders["ctc"], "ctc")
     feature.load()

@@ -53,6 +53,23 @@ def test_it_hears_what_was_said_and_as_faster_whisper(spoken, speech_set):
     assert errors <= 0.25 * words  # PocketSphinx makes twice as many
 
 
+def test_its_words_have_the_times_of_faster_whisper(spoken):
+    """Two utterances with silence before and between them; PocketSphinx hears the first and the last word at the same time."""
+    from faster_whisper import WhisperModel
+
+    feature = load_feature("whisper-tiny.en")
+    signals = [prepare(audio, 16_000) for row, audio in spoken if row.get("language", "").startswith("en")][:2]
+    track = np.concatenate([np.zeros(48_000, np.float32), signals[0], np.zeros(64_000, np.float32), signals[1]])
+    model = WhisperModel(str(feature._folder), device="cpu", compute_type="float32", cpu_threads=1)
+    segments, _ = model.transcribe(track, **GREEDY, word_timestamps=True)
+    expected = [(one.word.strip(), one.start, one.end) for segment in segments for one in segment.words]
+    found = feature.timed(track)
+    assert found == [one for one in expected if any(map(str.isalnum, one[0]))] and len(found) > 8
+    others = load_feature("pocketsphinx").timed(track)
+    assert found[0][2] == pytest.approx(others[0][2], abs=0.3) and found[-1][1] == pytest.approx(others[-1][1], abs=0.3)
+    assert load_feature("whisper-tiny.en@28s").times_words is False
+
+
 def assert_torch_writes_the_same(signals, folder):
     converted = load_feature("whisper-tiny.en")
     folder = ct2_whisper.write_transformers(converted._folder, folder / "tiny.en")
