@@ -1,8 +1,10 @@
 """OpenAI's realtime models and recognisers of live speech over a WebSocket, with a new conversation or session for each request.
 
 Source: https://platform.openai.com/docs/api-reference/realtime. Sound is sent and received as 16-bit samples at 24 kHz.
-Sessions and events have two layouts: `beta` for the preview models, `ga` for later models. Answers in both are read in
-the same way.
+Sessions and events have several layouts: `beta` for the preview models, `ga` for later models, and those of two other services that
+took this protocol over. `xai` (https://docs.x.ai/developers/model-capabilities/audio/voice-agent) has the voice and the rule for the ends
+of turns beside the formats, and `qwen` (https://www.alibabacloud.com/help/en/model-studio/client-events) is like `beta` with sound at
+16 kHz; both were read on 2026-11-26. Answers in all of them are read in the same way.
 
 A recogniser (https://developers.openai.com/api/docs/guides/realtime-transcription) is sent the whole sound at once, committed as
 one turn, so that the answer is the transcript of the turn and not the text that is shown while somebody still speaks. Whether the
@@ -33,6 +35,8 @@ from codec_bench.models.sound import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.types import Message, Request
 
 RATE_HZ = 24_000
+QWEN_HZ = 16_000
+LAYOUTS = ("beta", "ga", "xai", "qwen")
 
 
 class OpenAiRealtime(SocketModel):
@@ -40,11 +44,12 @@ class OpenAiRealtime(SocketModel):
 
     Args:
         info: the facts of the model; audio is asked for when a benchmark needs it.
-        layout: the layout of sessions and events, `beta` or `ga`.
+        layout: the layout of sessions and events, one of `LAYOUTS`. A model in the layout `qwen` converses in time and takes no single
+            requests.
         voice: the voice of spoken answers.
         turn_detection: how the service finds the ends of turns in a conversation in time, as it names it
             (`{type: semantic_vad, eagerness: low}`). A request has no such turns.
-        connection: as `RemoteModel`; `parameters` go into the session; `rate_hz` is always 24 kHz.
+        connection: as `RemoteModel`; `parameters` go into the session; `rate_hz` is that of the layout.
     """
 
     checked: ClassVar[str] = "the types of the package openai 3.54; 2026-11-22"
@@ -56,17 +61,17 @@ class OpenAiRealtime(SocketModel):
         self,
         info: ModelInfo,
         *,
-        layout: Literal["beta", "ga"] = "ga",
+        layout: Literal["beta", "ga", "xai", "qwen"] = "ga",
         voice: str | None = "alloy",
         turn_detection: Mapping[str, Any] | None = None,
         **connection: Any,
     ) -> None:
-        check_choice(info, "layout", layout, ("beta", "ga"))
+        check_choice(info, "layout", layout, LAYOUTS)
         self.layout, self.voice = layout, voice
         self.turn_detection = dict(turn_detection or {"type": "server_vad"})
         rename = {"max_tokens": "max_response_output_tokens" if layout == "beta" else "max_output_tokens"}
         own = {"base_url": "wss://api.openai.com/v1/realtime", "key_env": "OPENAI_API_KEY", "rename": rename}
-        super().__init__(info, **{**own, **connection, "rate_hz": RATE_HZ})
+        super().__init__(info, **{**own, **connection, "rate_hz": QWEN_HZ if layout == "qwen" else RATE_HZ})
 
     def socket_headers(self) -> Mapping[str, str]:
         """As `SocketModel.socket_headers`."""
@@ -75,6 +80,12 @@ class OpenAiRealtime(SocketModel):
     def url(self) -> str:
         """As `SocketModel.url`."""
         return f"{self.base_url}{'&' if '?' in self.base_url else '?'}model={quote(self.model)}"
+
+    def check(self, request: Request) -> str | None:
+        """As `SocketModel.check`."""
+        if self.layout == "qwen":
+            return f"the model '{self.info.name}' converses in time and takes no single requests; codec-bench converse talks with it"
+        return super().check(request)
 
     def encode(self, request: Request) -> list[str]:
         """The events of the conversation as JSON."""
@@ -95,10 +106,14 @@ class OpenAiRealtime(SocketModel):
         session: dict[str, Any] = {"instructions": system} if system else {}
         session |= parameters
         speaks = {"voice": self.voice} if self.voice and spoken else {}
-        if self.layout == "beta":
+        if self.layout in ("beta", "qwen"):
             modalities = ["text", *kinds] if spoken else kinds
-            sound = {"input_audio_format": "pcm16", "output_audio_format": "pcm16", "turn_detection": turns}
+            pcm16 = "pcm16" if self.layout == "beta" else "pcm"
+            sound = {"input_audio_format": pcm16, "output_audio_format": pcm16, "turn_detection": turns}
             session |= {"modalities": modalities, **sound, **speaks}
+        elif self.layout == "xai":
+            formats = {"format": {"type": "audio/pcm", "rate": RATE_HZ}}
+            session |= {"turn_detection": turns, "audio": {"input": formats, "output": formats}, **speaks}
         else:
             pcm = {"type": "audio/pcm", "rate": RATE_HZ}
             audio = {"input": {"format": pcm, "turn_detection": turns}, "output": {"format": pcm, **speaks}}
@@ -106,7 +121,7 @@ class OpenAiRealtime(SocketModel):
         return {"type": "session.update", "session": session}
 
     def _item(self, message: Message) -> dict[str, Any]:
-        said = "output_text" if self.layout == "ga" else "text"
+        said = "text" if self.layout == "beta" else "output_text"
         text = "input_text" if message.role == "user" else said
         parts = [
             {"type": text, "text": part}

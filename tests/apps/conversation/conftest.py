@@ -39,20 +39,22 @@ def sound_of(values):
     return np.asarray(values, np.int16)
 
 
-def held(folder, conversations, plans, *, users=None, run=virtual.run, **changed):
+def held(folder, conversations, plans, *, users=None, run=virtual.run, model=MODEL, talk=server.Talk, **changed):
     talks = [Conversation(**one) for one in conversations]
     script = Script(version=1, title="t", conversations=talks, **changed)
     logs = {}
 
+    name = model
+
     async def main():
-        async with server.serving(plans, logs) as url:
-            model = load_model(MODEL, {"base_url": url, "key_env": None})
+        async with server.serving(plans, logs, talk=talk) as url:
+            model = load_model(name, {"base_url": url, "key_env": None})
             await model.start()
 
             async def one(conversation):
                 user = (users or {}).get(conversation.id)
                 if user is None:
-                    user = ScriptedUser(script, conversation, Sounds(None, folder, model.rate_hz), 480)
+                    user = ScriptedUser(script, conversation, Sounds(None, folder, model.rate_hz), model.rate_hz // 50)
                 return await hold(
                     model, user, conversation.id, script.model_copy(update={"instructions": conversation.id})
                 )

@@ -213,13 +213,69 @@ class Talk:
             sent_s += packet_s
 
 
+class GeminiTalk(Talk):
+    """The same in the dialect of gemini_live: sound comes at 16 kHz, and answers have no names."""
+
+    async def run(self):
+        async for message in self.socket:
+            event = json.loads(message)
+            if "setup" in event:
+                parts = (event["setup"].get("systemInstruction") or {}).get("parts") or [{"text": ""}]
+                await self.begin({"instructions": parts[0]["text"]})
+            else:
+                await self.frame(base64.b64decode(event["realtimeInput"]["audio"]["data"]))
+        for task in self.jobs:
+            task.cancel()
+
+    async def send(self, kind, **more):
+        if kind == "session.updated":
+            said = {"setupComplete": {}}
+        elif kind == "response.output_audio.delta":
+            data = {"mimeType": f"audio/pcm;rate={RATE_HZ}", "data": more["delta"]}
+            said = {"serverContent": {"modelTurn": {"parts": [{"inlineData": data}]}}}
+        elif kind == "input_audio_buffer.speech_started":
+            said = {"serverContent": {"interrupted": True}}
+        elif kind == "response.done" and more["response"]["status"] == "completed":
+            said = {"serverContent": {"turnComplete": True}}
+        else:
+            return
+        await self.socket.send(json.dumps(said).encode())
+
+
+class LiveTalk(Talk):
+    """The same in the dialect of openai_live: a stream without turns, so what was sent before an interruption is played."""
+
+    async def run(self):
+        async for message in self.socket:
+            event = json.loads(message)
+            if event["type"] == "session.start":
+                await self.begin(event["session"])
+            elif event["type"] == "session.input_audio.append":
+                await self.frame(base64.b64decode(event["audio"]))
+        for task in self.jobs:
+            task.cancel()
+
+    async def send(self, kind, **more):
+        if kind == "session.updated":
+            await self.socket.send(json.dumps({"type": "session.started", "session": {"model": "scripted-1"}}))
+        elif kind == "response.output_audio.delta":
+            await self.socket.send(json.dumps({"type": "session.output_audio.delta", "delta": more["delta"]}))
+
+
+class BetaTalk(Talk):
+    """The same with the older names of events, as DashScope sends them."""
+
+    async def send(self, kind, **more):
+        await super().send(kind.replace("output_audio", "audio"), **more)
+
+
 @asynccontextmanager
-async def serving(plans, logs=None, port=0):
+async def serving(plans, logs=None, port=0, talk=Talk):
     """The address of a server with these plans, by the instructions of a session."""
     logs = {} if logs is None else logs
 
     async def handle(socket):
-        await Talk(socket, plans, logs).run()
+        await talk(socket, plans, logs).run()
 
     async with serve(handle, "127.0.0.1", port, compression=None) as server:
         yield f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/realtime"
