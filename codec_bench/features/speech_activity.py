@@ -67,21 +67,27 @@ class SpeechActivity(Feature):
             return Unavailable("the signal has no samples")
         if not np.isfinite(signal).all():
             return Unavailable("the signal is not finite")
-        network, stretches_of = _silero()
-        stretches = stretches_of(
-            network.audio_forward(signal, RATE_HZ),
-            sampling_rate=RATE_HZ,
-            threshold=THRESHOLD,
-            min_speech_duration_ms=MIN_SPEECH_MS,
-            min_silence_duration_ms=MIN_SILENCE_MS,
-            speech_pad_ms=PAD_MS,
-            audio_length_samples=signal.size,
-        )
-        return {
-            "starts": np.array([stretch["start"] for stretch in stretches], np.int64),
-            "ends": np.array([stretch["end"] for stretch in stretches], np.int64),
-            "samples": int(signal.size),
-        }
+        found = np.array(stretches(signal, MIN_SPEECH_MS, MIN_SILENCE_MS), np.int64).reshape(-1, 2)
+        return {"starts": found[:, 0].copy(), "ends": found[:, 1].copy(), "samples": int(signal.size)}
+
+
+def stretches(signal: np.ndarray, min_speech_ms: int, min_silence_ms: int) -> list[tuple[int, int]]:
+    """The stretches of speech of a finite signal `(samples,)`, float32 at `RATE_HZ`, as beginning and end in samples.
+
+    Args:
+        min_speech_ms: shorter stretches are dropped. min_silence_ms: shorter silences are bridged.
+    """
+    network, stretches_of = _silero()
+    found = stretches_of(
+        network.audio_forward(signal, RATE_HZ),
+        sampling_rate=RATE_HZ,
+        threshold=THRESHOLD,
+        min_speech_duration_ms=min_speech_ms,
+        min_silence_duration_ms=min_silence_ms,
+        speech_pad_ms=PAD_MS,
+        audio_length_samples=signal.size,
+    )
+    return [(int(stretch["start"]), int(stretch["end"])) for stretch in found]
 
 
 @cache

@@ -8,7 +8,8 @@ Which file to open
     `in_process.py`  models of this process as such a connection; `turn_ends.py` rules for the end of a turn.
     `network.py`     a simulated network; `playback.py` what of it is heard. `activity.py` where a track has speech.
     `measures.py`    the measures of one session; `distributions.py` those of all. `official.py` and
-                     `full_duplex.py` have another benchmark's own definitions and layout; `transcripts.py` the words of what was heard.
+                     `full_duplex.py` have another benchmark's own definitions and layout; `transcripts.py` the words of what was heard;
+                     `judged.py` what a language model is asked of them; `voice.py` how a voice changes after an event.
     `page/`          the page.
 """
 

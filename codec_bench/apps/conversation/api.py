@@ -14,6 +14,7 @@ from typing import Any
 from codec_bench.apps.conversation.distributions import summarise
 from codec_bench.apps.conversation.full_duplex import script_of
 from codec_bench.apps.conversation.in_process import Cascade, InProcess, Streaming
+from codec_bench.apps.conversation.judged import Question, judge_all, questions, spent, verdicts
 from codec_bench.apps.conversation.kept import folder_of, read_session, write_session
 from codec_bench.apps.conversation.measures import PROTOCOL, Value, measure, turns_of
 from codec_bench.apps.conversation.official import official, read_words
@@ -23,6 +24,7 @@ from codec_bench.apps.conversation.session import FRAME_S, Session, hold
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User, recorded_user
+from codec_bench.apps.conversation.voice import voice
 from codec_bench.config import fit
 from codec_bench.data import open_source
 from codec_bench.environment import machine, versions
@@ -78,6 +80,7 @@ def converse(
     speaks: str | None = None,
     end_of_turn: str = END_OF_TURN,
     words: str | None = None,
+    judge: str | None = None,
     device: str = "auto",
     at_once: int = AT_ONCE,
     replay: str | os.PathLike[str] | None = None,
@@ -99,10 +102,11 @@ def converse(
         seed: in place of the script's. limit: hold at most this many conversations.
         options: of the models, by name.
         speaks: a model that reads aloud what a model of `model` answers in text. end_of_turn: how the end of the user's turn is found
-            for a model that answers whole turns, such as `silero-vad:0.7` or `energy:0.7`. words: a recogniser that writes down what was heard, with the times of words. device: as for `load_model`.
+            for a model that answers whole turns, such as `silero-vad:0.7` or `energy:0.7`. words: a recogniser that writes down what was heard, with the times of words. judge: a model that is asked what
+            Full-Duplex-Bench's judges are asked of its sessions, of which the words are known. device: as for `load_model`.
         at_once: sessions that are held at the same time.
         replay: a run whose users are repeated: the same samples at the same times, whatever the model says.
-        remark: marks the sessions that the run folder `out` holds again, and asks nothing.
+        remark: marks the sessions that the run folder `out` holds again, and asks nothing but a `judge`.
         anyway: whether to ask a model that its service has shut down, as far as is known.
         page: whether to write `report.html`.
         on_folder: gets the folder and a sentence on it. on_estimate: gets what the sessions of a model will cost, as a sentence. progress: gets the sessions done and all.
@@ -123,14 +127,19 @@ def converse(
         >>> held.faults["gpt-realtime-2.1/quiet"].partition(": ")[0]
         'nothing answers at ws://127.0.0.1:9'
     """
-    timed = load_timed(words, device) if words is not None else None
+    marks = _Marks(
+        words=load_timed(words, device) if words is not None else None,
+        judge=None if judge is None else _judge(judge, options or {}, anyway, device),
+        page=page,
+        tell=on_estimate,
+    )
     if remark:
         if out is None:
             raise UserError("nothing says which run is to be marked again", hint="--out DIR names its folder")
         read_json(Path(out) / "run.json", hint="it is no run of `codec-bench converse`")
         with named_folder(out) as place:
             on_folder(place.path, place.words)
-            return _marked(place.path, page, timed)
+            return _marked(place.path, marks)
     systems = [own_name(name) for name in names(model)]
     if not systems:
         raise UserError("no model was given", hint="--model NAME, such as gpt-realtime-2.1")
@@ -161,9 +170,36 @@ def converse(
         write_json(place.path / "run.json", {**asked, "machine": machine(), "versions": versions()})
         work = [_Asked(place.path, name, one, script, folder, talks, held_by, source) for name, one in loaded.items()]
         asyncio.run(_all(work, at_once, progress, on_estimate))
-        made = _marked(place.path, page, timed)
+        made = _marked(place.path, marks)
         mark_finished(place.path)
         return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Marks:
+    """How sessions are marked: the recogniser, the judge by the name that it was given, whether there is a page, who is told of prices."""
+
+    words: Feature | None
+    judge: tuple[str, Model] | None
+    page: bool
+    tell: Callable[[str], None]
+
+
+def _judge(name: str, options: Mapping[str, Mapping[str, Any]], anyway: bool, device: str) -> tuple[str, Model]:
+    """A judge with its own name.
+
+    Raises:
+        UserError: there is no such model, its service has shut it down, or it cannot judge.
+    """
+    given = options.get(name) or {}
+    if not anyway:
+        check_served(name, given)
+    model = load_model(name, given, device=device)
+    if model.info.reads != "messages" or "text" not in model.info.outputs:
+        raise UserError(
+            f"the model '{name}' does not answer texts in text, so it cannot judge", hint="codec-bench list models"
+        )
+    return own_name(name), model
 
 
 def _conversing(model: Model, speaks: str | None, end_of_turn: str) -> SocketModel | InProcess:
@@ -295,18 +331,23 @@ def _first(several: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
-def _values(session: Session, folder: Path, talks: Mapping[str, Conversation]) -> Iterator[Value]:
-    """Every value of a session."""
+def _values(
+    session: Session, folder: Path, talks: Mapping[str, Conversation], sessions: Mapping[str, Session]
+) -> Iterator[Value]:
+    """Every value of a session; `sessions` are all of its system."""
     words = read_words(folder)
     yield from measure(session)
     yield from by_words(session, folder, words)
     yield from official(session, words, talks.get(session.id))
+    yield from verdicts(session, folder)
+    yield from voice(session, folder, talks.get(session.id), sessions)
 
 
-def _marked(run: Path, page: bool, words: Feature | None) -> Conversations:
+def _marked(run: Path, marks: _Marks) -> Conversations:
     """Measures the sessions that a run folder holds, and writes the summary, the lines and the page."""
     facts = read_json(run / "run.json")
     talks = {talk.id: talk for talk in fit(facts["script"], Script, source=str(run / "run.json")).conversations}
+    pairs = {name for talk in talks.values() if talk.clean is not None for name in (talk.id, talk.clean)}
     sessions: dict[str, list[Session]] = {}
     values: dict[str, list[Value]] = {}
     lost = 0
@@ -314,28 +355,49 @@ def _marked(run: Path, page: bool, words: Feature | None) -> Conversations:
         found = [read_session(folder_of(run, system, name)) for name in facts["conversations"]]
         sessions[system] = [one for one in found if one is not None]
         lost += len(found) - len(sessions[system])
-        if words is not None:
+        if marks.words is not None:
             for one in sessions[system]:
-                write_words(folder_of(run, system, one.id), one, words)
-        values[system] = [
-            value for one in sessions[system] for value in _values(one, folder_of(run, system, one.id), talks)
-        ]
+                write_words(folder_of(run, system, one.id), one, marks.words, user=one.id in pairs)
+    if marks.judge is not None:
+        asyncio.run(_ask_judge(*marks.judge, run, sessions, talks, marks.tell))
+    for system, held in sessions.items():
+        by_id = {one.id: one for one in held}
+        values[system] = [v for one in held for v in _values(one, folder_of(run, system, one.id), talks, by_id)]
     summary = {
         "schema": SCHEMA,
         "protocol": PROTOCOL,
         "title": facts["script"]["title"],
         "missing": lost,
         "systems": {name: summarise(sessions[name], values[name]) for name in sessions},
+        "judge": spent([folder_of(run, name, one.id) for name, held in sessions.items() for one in held]),
     }
     write_json(run / "summary.json", summary)
     lines = (json.dumps(line, ensure_ascii=False) for name in sessions for line in _lines(name, sessions[name], values[name]))  # fmt: skip
     write_text(run / "events.jsonl", "".join(f"{line}\n" for line in lines))
     made = Conversations(run, sessions, values, summary)
-    if page:
+    if marks.page:
         from codec_bench.apps.conversation.page import write_conversation_page
 
         write_conversation_page(made.page, run, sessions, values, summary)
     return made
+
+
+async def _ask_judge(
+    name: str,
+    model: Model,
+    run: Path,
+    sessions: Mapping[str, Sequence[Session]],
+    talks: Mapping[str, Conversation],
+    tell: Callable[[str], None],
+) -> None:
+    """Asks the judge for the verdicts that are not kept."""
+    asked: list[Question] = []
+    for system, held in sessions.items():
+        for one in held:
+            talk = talks.get(one.id)
+            clean = folder_of(run, system, talk.clean) if talk is not None and talk.clean is not None else None
+            asked += questions(one, folder_of(run, system, one.id), talk, clean, name)
+    await judge_all(model, asked, tell)
 
 
 def _lines(system: str, sessions: Sequence[Session], values: Sequence[Value]) -> Iterator[dict[str, Any]]:

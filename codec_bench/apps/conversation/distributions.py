@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.conversation.measures import MEASURES, Value
+from codec_bench.apps.conversation.measures import MEASURES, VOICE, Value
 from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.voice import trimmed_mean
 from codec_bench.stats.intervals import interval
 from codec_bench.stats.quantiles import quantile
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
-MEANS = ("share", "count", "1/s", "")
+MEANS = ("share", "count", "1/s", "points", "words/min", "Hz", "dB", "")
 """Units of measures whose mean is told; the others have quantiles."""
 
 
@@ -49,9 +50,10 @@ def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
     if not there:
         return out
     if measure.unit in MEANS:
-        bounds = (0.0, 1.0) if measure.unit == "share" else (0.0, None)
+        bounds = {"share": (0.0, 1.0), "points": (0.0, 5.0), "dB": (None, None)}.get(measure.unit, (0.0, None))
         found = interval(numbers, clusters=clusters, bounds=bounds)
-        return {**out, "value": float(np.mean(numbers)), "ci95": found.ends, "note": found.note}
+        official = {"trimmed": trimmed_mean(numbers)} if name.rpartition("/")[2] in VOICE else {}
+        return {**out, "value": float(np.mean(numbers)), "ci95": found.ends, "note": found.note, **official}
     quantiles = {label: quantile(numbers, share, clusters=clusters) for label, share in QUANTILES.items()}
     return {**out, **{label: one.as_dict() for label, one in quantiles.items() if one is not None}}
 

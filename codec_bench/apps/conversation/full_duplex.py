@@ -67,7 +67,9 @@ def _talks(sample: Path, folder: Path, people: dict[str, list[float]]) -> Iterat
     elif "turn_taking.json" in files:
         yield {**about, "said": [{"begin_s": 0, "end_s": _read(sample / "turn_taking.json")[0]["timestamp"][0]}]}
     elif "interrupt.json" in files:
-        yield {**about, "said": _with_event("interruption", _read(sample / "interrupt.json")[0]["timestamp"])}
+        held = _read(sample / "interrupt.json")[0]
+        texts = (held.get("context", ""), held.get("interrupt", ""))
+        yield {**about, "said": _with_event("interruption", held["timestamp"], texts)}
     elif "metadata.json" in files:
         kind = KINDS.get(sample.parent.name)
         if kind is None:
@@ -75,7 +77,9 @@ def _talks(sample: Path, folder: Path, people: dict[str, list[float]]) -> Iterat
                 f"the sample '{sample}' of Full-Duplex-Bench 1.5 lies in '{sample.parent.name}'",
                 hint=f"expected a folder named {', '.join(KINDS)}",
             )
-        yield {**about, "said": _with_event(kind, _read(sample / "metadata.json")["timestamps"])}
+        held = _read(sample / "metadata.json")
+        texts = (held.get("context_text", ""), held.get("current_turn_text", ""))
+        yield {**about, "clean": f"{name}-clean", "said": _with_event(kind, held["timestamps"], texts)}
         yield {
             "id": f"{name}-clean",
             "recording": str((sample / "clean_input.wav").absolute()),
@@ -85,10 +89,11 @@ def _talks(sample: Path, folder: Path, people: dict[str, list[float]]) -> Iterat
         yield {**about, "said": [{"begin_s": 0, "end_s": END_S}], "backchannels": people.get(sample.name, [])}
 
 
-def _with_event(kind: str, times: Sequence[float]) -> list[dict[str, Any]]:
+def _with_event(kind: str, times: Sequence[float], texts: tuple[str, str]) -> list[dict[str, Any]]:
     """A turn up to an event, and the event."""
     begin_s, end_s = times
-    return [{"begin_s": 0, "end_s": begin_s}, {"kind": kind, "begin_s": begin_s, "end_s": end_s}]
+    first = {"begin_s": 0, "end_s": begin_s, "text": texts[0]}
+    return [first, {"kind": kind, "begin_s": begin_s, "end_s": end_s, "text": texts[1]}]
 
 
 def _people(folder: Path) -> dict[str, list[float]]:

@@ -34,11 +34,24 @@ OFFICIAL, OFFICIAL_15 = "official/full-duplex-bench-v1", "official/full-duplex-b
 PROTOCOL = f"conversation/1/{ACTIVITY}"
 
 
+BEHAVIOURS = ("responds", "resumes", "is_uncertain", "does_none_of_these")
+"""What a model does after speech over its answer, in the order of the rubric's numbers."""
+VOICE = {
+    "utmosv2": "",
+    "wpm": "words/min",
+    "mean_pitch": "Hz",
+    "std_pitch": "Hz",
+    "mean_intensity": "dB",
+    "std_intensity": "dB",
+}
+PARTS = {"pre": "before the event", "post": "after it", "clean": "without it"}
+
+
 class Measure(NamedTuple):
     """A measure.
 
     Args:
-        what: in words. unit: `s`, `share`, `1/min`, `1/s`, `count`, `×`, or none. higher_is_better: None if neither way is.
+        what: in words. unit: `s`, `share`, `1/min`, `1/s`, `count`, `×`, `points`, `Hz`, `dB`, or none. higher_is_better: None if neither way is.
         of: what has a value: an `event`, a `pause`, an `answer` or a `session`.
     """
 
@@ -74,6 +87,9 @@ MEASURES = {
     f"{OFFICIAL}/backchannel_divergence": Measure("Jensen-Shannon distance between when the model and when people gave backchannels, 1 without any", "", False, "session"),
     f"{OFFICIAL_15}/stop_latency_s": Measure("for how long the model still speaks while the user does", "s", False, "event"),
     f"{OFFICIAL_15}/response_latency_s": Measure("from the end of the user's speech to the beginning of the model's", "s", False, "event"),
+    f"{OFFICIAL}/rating": Measure("how well an answer fits the interruption, from 0 to 5, by a judge", "points", True, "event"),
+    **{f"{OFFICIAL_15}/{name}": Measure(f"share of events after which the model {name.replace('_', ' ')}, by a judge", "share", None, "event") for name in BEHAVIOURS},
+    **{f"{OFFICIAL_15}/{part}/{name}": Measure(f"{name} of the model's speech {when}", unit, None, "session") for part, when in PARTS.items() for name, unit in VOICE.items()},
 }  # fmt: skip
 
 

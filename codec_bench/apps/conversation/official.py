@@ -24,7 +24,10 @@ from codec_bench.apps.conversation.script import Conversation
 from codec_bench.apps.conversation.session import Session
 from codec_bench.errors import UserError
 
-WORDS = "output.json"
+WORDS, INPUT = "output.json", "input.json"
+"""The words of what was heard, and of the user, in the folder of a session."""
+Chunk = tuple[str, float, float]
+"""A word with its beginning and end."""
 TAKES_S, TAKES_WORDS = 1.0, 3
 
 
@@ -39,19 +42,26 @@ def latency_s(words: Sequence[Word], end_s: float) -> float | None:
 
 
 def read_words(folder: Path) -> list[Word] | None:
-    """The words of a session; None if nobody has written any.
+    """The times of the words of a session; as `read_chunks`."""
+    chunks = read_chunks(folder / WORDS)
+    return None if chunks is None else [(begin, end) for _, begin, end in chunks]
+
+
+def read_chunks(path: Path) -> list[Chunk] | None:
+    """Words with their times; None if nobody has written any.
 
     Raises:
         UserError: the file is not what `get_transcript` writes.
     """
-    path = folder / WORDS
     if not path.exists():
         return None
     try:
-        times = [chunk["timestamp"] for chunk in json.loads(path.read_text("utf-8"))["chunks"]]
+        chunks = [
+            (chunk.get("text", ""), *chunk["timestamp"]) for chunk in json.loads(path.read_text("utf-8"))["chunks"]
+        ]
         # The last word of a transcript may have no end; their script for pauses then takes its beginning.
-        return [(float(begin), float(begin if end is None else end)) for begin, end in times]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        return [(str(text), float(begin), float(begin if end is None else end)) for text, begin, end in chunks]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"'{path}' does not hold words: {type(error).__name__}: {error}",
             hint='expected {"chunks": [{"text": "well", "timestamp": [1.2, 1.4]}, ...]}',
@@ -65,7 +75,7 @@ def official(session: Session, words: Sequence[Word] | None, talk: Conversation 
     if talk is not None and talk.recording is not None:
         yield from _timing(session)
     if words is not None:
-        yield from _by_words(session, words)
+        yield from _by_words(session, words, talk is not None and talk.recording is not None)
         if talk is not None and talk.backchannels:
             yield from _backchannels(session, words, talk.backchannels)
 
@@ -89,13 +99,15 @@ def _backchannels(session: Session, words: Sequence[Word], people: Sequence[floa
         yield Value(session.id, 0, f"{OFFICIAL}/{name}", value, 0.0)
 
 
-def _by_words(session: Session, words: Sequence[Word]) -> Iterator[Value]:
+def _by_words(session: Session, words: Sequence[Word], recorded: bool) -> Iterator[Value]:
     said = [(n, event) for n, event in enumerate(session.events) if event.speech and event.kind != "backchannel"]
     begins = [event.speech[0][0] for event in session.events if event.speech]
     for number, event in said:
         begin_s, end_s = event.speech[0][0], event.speech[-1][1]
         until_s = min((b for b in begins if b > begin_s), default=session.duration_s)
-        own = [word for word in words if begin_s <= word[0] < until_s]
+        # Of an interruption in a recording they hear nothing before its end, as it is stated.
+        from_s = event.end_s if recorded and event.kind == "interruption" and event.end_s is not None else begin_s
+        own = [word for word in words if from_s <= word[0] < until_s]
         late = latency_s(own, end_s)
         named: dict[str, tuple[float | None, str]] = {
             "take_turn": (float(takes_turn(own)), ""),

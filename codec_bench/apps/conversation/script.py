@@ -98,13 +98,14 @@ class Marked(Strict):
     """Something that is said in a recording.
 
     Args:
-        kind: as of an `Event`. begin_s, end_s: where it lies; its speech is found by energy. pauses: pauses inside it.
+        kind: as of an `Event`. begin_s, end_s: where it lies; its speech is found by energy. pauses: pauses inside it. text: its words.
     """
 
     kind: Kind = "turn"
     begin_s: Annotated[float, Field(ge=0)]
     end_s: Annotated[float, Field(gt=0)]
     pauses: tuple[tuple[float, float], ...] = ()
+    text: str = ""
 
 
 class Conversation(Strict):
@@ -114,7 +115,7 @@ class Conversation(Strict):
         id: of the conversation. turns: what the user says. background: behind it.
         silence_s: the length of a conversation without a user.
         recording: a sound that is sent as it is, from its beginning to its end, in place of turns; `said` marks what is said in it.
-        backchannels: how people's backchannels are spread over the recording, as shares of evenly long parts of it.
+        clean: the id of the same conversation without its event. backchannels: how people's backchannels are spread over the recording, as shares of evenly long parts of it.
     """
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
@@ -123,6 +124,7 @@ class Conversation(Strict):
     silence_s: Annotated[float, Field(gt=0, le=600)] | None = None
     recording: str | None = None
     said: tuple[Marked, ...] = ()
+    clean: str | None = None
     backchannels: tuple[float, ...] = ()
 
     @model_validator(mode="after")

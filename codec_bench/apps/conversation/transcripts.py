@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from codec_bench.apps.conversation.measures import Value, turns_of
-from codec_bench.apps.conversation.official import WORDS, Word
+from codec_bench.apps.conversation.official import INPUT, WORDS, Word
 from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import resample
 from codec_bench.engine.device import resolve_devices
@@ -43,19 +44,24 @@ def load_timed(name: str, device: str) -> Feature:
     return feature
 
 
-def write_words(folder: Path, session: Session, recogniser: Feature) -> None:
-    """Keeps the words of a session, unless somebody else's are there, or this recogniser's already."""
-    path = folder / WORDS
-    if path.exists() and read_json(path).get("recogniser") in (None, recogniser.protocol):
-        return
-    words = _heard(session.heard, session.heard_hz, recogniser)
+def write_words(folder: Path, session: Session, recogniser: Feature, user: bool = False) -> None:
+    """Keeps the words of a session, unless somebody else's are there, or this recogniser's already; those of the user too if `user`."""
+    if not _there(folder / WORDS, recogniser):
+        words = _heard(session.heard, session.heard_hz, recogniser)
+        lost = [_lost(session, number, recogniser) for number in range(len(session.stops))]
+        _keep(folder / WORDS, words, recogniser, lost=lost)
+    if user and not _there(folder / INPUT, recogniser):
+        _keep(folder / INPUT, _heard(session.user, session.rate_hz, recogniser), recogniser)
+
+
+def _there(path: Path, recogniser: Feature) -> bool:
+    return path.exists() and read_json(path).get("recogniser") in (None, recogniser.protocol)
+
+
+def _keep(path: Path, words: Sequence[Named], recogniser: Feature, **more: Any) -> None:
     chunks = [{"text": word, "timestamp": [begin, end]} for word, begin, end in words]
-    kept = {
-        "recogniser": recogniser.protocol,
-        "text": " ".join(word for word, _, _ in words),
-        "chunks": chunks,
-        "lost": [_lost(session, number, recogniser) for number in range(len(session.stops))],
-    }
+    text = " ".join(word for word, _, _ in words)
+    kept = {"recogniser": recogniser.protocol, "text": text, "chunks": chunks, **more}
     write_text(path, json.dumps(kept, ensure_ascii=False) + "\n")
 
 

@@ -52,4 +52,7 @@ def sentences(summary: Mapping[str, Any]) -> list[str]:
         if words := cost_words(system):
             out.append(f"{name}: {words}")
         out += [f"{name}: {number} × {reason}" for reason, number in system["reasons"].items()]
+    if spent := summary.get("judge"):
+        cost = f", {spent['cost_usd']:.3g} USD" if "cost_usd" in spent else ""
+        out.append(f"judge: {spent['calls']:.0f} verdicts{cost}")
     return out

@@ -1,0 +1,177 @@
+"""What a language model says of sessions of Full-Duplex-Bench: how well an answer to an interruption fits it (version 1), and which of four
+kinds of behaviour follows speech over an answer (version 1.5).
+
+The judge reads words that a recogniser wrote. Its verdicts are kept beside a session in `verdicts.json`, with what they rest on: a verdict
+is asked for again if the words, the rubric or the judge differ, or if none came. The rubrics are `configs/judge/full-duplex-*.yaml`, and
+their readers those of every other rubric: a reply that is no clear verdict is no number.
+
+Reference implementation: `evaluation/eval_user_interruption.py` and `eval_behavior.py` of DanielLin94144/Full-Duplex-Bench; the same
+questions are asked of the same sessions, in our own words. Theirs asks again until a reply can be read, or leaves it out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from codec_bench.apps.conversation.measures import BEHAVIOURS, OFFICIAL, OFFICIAL_15, Value
+from codec_bench.apps.conversation.official import INPUT, WORDS, Chunk, read_chunks, takes_turn
+from codec_bench.apps.conversation.script import Conversation
+from codec_bench.apps.conversation.session import Session
+from codec_bench.benchmark.judge.metric import JudgeMetric, load_judge_metric
+from codec_bench.benchmark.metrics.base import Answer
+from codec_bench.benchmark.run_request import started_model
+from codec_bench.models.base import Model
+from codec_bench.models.endpoints.remote import RemoteModel
+from codec_bench.store.files import read_json, write_text
+from codec_bench.types import Request, Response
+
+VERDICTS = "verdicts.json"
+RATING, BEHAVIOUR = "full-duplex-bench", "full-duplex-behaviour"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a judge is asked about one session.
+
+    Args:
+        folder: of the session. place: of the event. metric: the rubric with the judge. answer: what is judged.
+        asked: the requests.
+    """
+
+    folder: Path
+    place: int
+    metric: JudgeMetric
+    answer: Answer
+    asked: Sequence[Request]
+
+    @property
+    def mark(self) -> str:
+        """What the verdict rests on."""
+        told = [[part for m in one.messages for part in m.content] for one in self.asked]
+        return hashlib.blake2b(json.dumps([self.metric.protocol, told]).encode(), digest_size=8).hexdigest()
+
+
+def questions(
+    session: Session, folder: Path, talk: Conversation | None, clean: Path | None, judge: str
+) -> Iterator[Question]:
+    """What is to be asked about a session.
+
+    Args:
+        folder: of the session. talk: its conversation. clean: the folder of the same conversation without the event; None if there is none.
+    """
+    chunks = read_chunks(folder / WORDS) if session.status == "ok" else None
+    if talk is None or chunks is None:
+        return
+    if clean is not None:
+        lists = [read_chunks(place) for place in (clean / INPUT, folder / INPUT, clean / WORDS)]
+        if all(one is not None for one in lists):
+            names = ("user without the further speech", "user with it", "assistant without it")
+            told = "\n\n".join(f"{name}:\n{_lines(one or ())}" for name, one in zip(names, lists))
+            yield _question(session, folder, 0, BEHAVIOUR, judge, f"assistant with it:\n{_lines(chunks)}", told)
+        return
+    for place, (event, marked) in enumerate(zip(session.events, talk.said)):
+        if event.kind == "interruption" and marked.text and event.end_s is not None:
+            own = [chunk for chunk in chunks if chunk[1] >= event.end_s]
+            if takes_turn([(begin, end) for _, begin, end in own]):
+                before = next((one.text for one in talk.said[:place] if one.text), "")
+                told = f"before: {before}\ninterrupting: {marked.text}"
+                text = " ".join(word for word, _, _ in own)
+                yield _question(session, folder, place, RATING, judge, text, told)
+
+
+def _question(session: Session, folder: Path, place: int, rubric: str, judge: str, text: str, told: str) -> Question:  # fmt: skip
+    metric = load_judge_metric(f"rating[{rubric}]", judge)
+    answer = Answer(f"{session.id}-{place}", text, fields={"question": told})
+    asked = metric.requests(answer, None, 0)
+    return Question(folder, place, metric, answer, asked if isinstance(asked, list) else ())
+
+
+def _lines(chunks: Sequence[Chunk]) -> str:
+    return "\n".join(f"{begin:.2f} {end:.2f} {word}" for word, begin, end in chunks) or "(nothing)"
+
+
+async def judge_all(judge: Model, asked: Sequence[Question], tell: Callable[[str], None]) -> None:
+    """Asks for the verdicts that are not kept, and keeps each when it comes.
+
+    Raises:
+        UserError: the judge cannot be used at all.
+    """
+    todo = [one for one in asked if not _kept(one)]
+    if not todo:
+        return
+    if words := price_words(judge, todo):
+        tell(words)
+    places = asyncio.Semaphore(judge.concurrency)
+
+    async def ask(request: Request) -> Response:
+        async with places:
+            return await judge.ask(request)
+
+    async def one(question: Question) -> None:
+        replies = {request.id: await ask(request) for request in question.asked}
+        score = question.metric.score(question.answer, len(question.asked), replies)
+        held = {"rubric": question.metric.rubric_name, "protocol": question.metric.protocol, "mark": question.mark}
+        verdict = {**held, "place": question.place, "value": score.value, "status": score.status, "reason": score.reason, "detail": score.detail}  # fmt: skip
+        write_text(question.folder / VERDICTS, json.dumps(verdict, ensure_ascii=False) + "\n")
+
+    await started_model(judge)
+    try:
+        await asyncio.gather(*map(one, todo))
+    finally:
+        await judge.close()
+
+
+def price_words(judge: Model, asked: Sequence[Question]) -> str:
+    """What verdicts will cost, as a sentence; empty for a judge without prices."""
+    if not isinstance(judge, RemoteModel) or not judge.prices.known:
+        return ""
+    requests = [request for one in asked for request in one.asked]
+    texts = sum(len(part.encode()) for one in requests for m in one.messages for part in m.content if isinstance(part, str))  # fmt: skip
+    limits = sum(one.metric.rubric.parameters["max_tokens"] * len(one.asked) for one in asked)
+    least, most, unknown = judge.prices.bounds(
+        sound_s=0.0, text_bytes=texts, characters=0, most_tokens=limits, speaks=False
+    )
+    missing = f"; not known: {', '.join(unknown)}" if unknown else ""
+    return f"{judge.info.name}: {len(requests)} verdicts will cost {least:.2g} to {most:.2g} USD by the prices of {judge.prices.date or 'an unknown day'}{missing}"
+
+
+def _kept(question: Question) -> bool:
+    before = _read(question.folder)
+    return before is not None and before.get("mark") == question.mark and before.get("status") == "ok"
+
+
+def _read(folder: Path) -> Mapping[str, Any] | None:
+    path = folder / VERDICTS
+    return read_json(path) if path.exists() else None
+
+
+def verdicts(session: Session, folder: Path) -> Iterator[Value]:
+    """The kept verdict of a session: its rating, or one value for each kind of behaviour, 1 for the one that was found."""
+    held = _read(folder) if session.status == "ok" else None
+    if held is None:
+        return
+    value, place = held["value"], int(held["place"])
+    reason = "" if value is not None else f"{held['status']}: {held['reason']}"
+    at_s = session.events[place].end_s if place < len(session.events) else None
+    if held["rubric"] == RATING:
+        yield Value(session.id, place, f"{OFFICIAL}/rating", value, at_s, reason)
+        return
+    for number, name in enumerate(BEHAVIOURS, 1):
+        found = None if value is None else float(value == number)
+        yield Value(session.id, place, f"{OFFICIAL_15}/{name}", found, at_s, reason)
+
+
+def spent(folders: Sequence[Path]) -> dict[str, float]:
+    """What the kept verdicts of sessions counted and cost in all."""
+    total: dict[str, float] = {}
+    for held in filter(None, map(_read, folders)):
+        calls = held["detail"].get("calls") or {}
+        for name, count in {"calls": calls.get("n", 0), **(calls.get("usage") or {})}.items():
+            total[name] = total.get(name, 0.0) + float(count)
+    return total

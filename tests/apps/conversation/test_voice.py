@@ -1,0 +1,80 @@
+"""How a voice changes after an event, against what Full-Duplex-Bench 1.5's own script gives on tracks of the embedded speech."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codec_bench.apps.conversation import voice as voices
+from codec_bench.apps.conversation.measures import OFFICIAL_15, PARTS, VOICE
+from codec_bench.apps.conversation.official import WORDS
+from codec_bench.apps.conversation.script import Conversation
+from codec_bench.apps.conversation.session import Session
+from codec_bench.audio.resample import to_signal
+from codec_bench.data import open_source
+from codec_bench.types import Audio
+
+RATE_HZ = 16_000
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "full_duplex_bench.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def sounds():
+    return {sample.id: to_signal(Audio.read(sample.audio), RATE_HZ) for sample in open_source("embedded")}
+
+
+def track(sounds, parts):
+    """Sounds by their ids and silences by their seconds, 16 bits."""
+    joined = [np.zeros(round(one * RATE_HZ), np.float32) if isinstance(one, float) else sounds[one] for one in parts]
+    return np.rint(np.concatenate(joined) * 32767).astype(np.int16)
+
+
+def held(folder, name, samples, words):
+    place = folder / name
+    place.mkdir()
+    chunks = [{"text": "w", "timestamp": word} for word in words]
+    (place / WORDS).write_text(json.dumps({"text": "", "chunks": chunks}))
+    return Session(name, RATE_HZ, RATE_HZ, heard=samples, user=np.zeros_like(samples))
+
+
+@pytest.mark.parametrize("number", range(len(GOLDEN["voice"])))
+def test_their_script_gives_the_same(sounds, tmp_path, monkeypatch, number):
+    """All but UTMOSv2. Theirs has a pitch of 0 where nothing is voiced, and here there is none."""
+    pytest.importorskip("parselmouth")
+    monkeypatch.setattr(voices, "_mos", lambda speech: "not here")
+    case = GOLDEN["voice"][number]
+    own = held(tmp_path, "a", track(sounds, case["track"]), case["words"])
+    clean = held(tmp_path, "a-clean", track(sounds, case["clean_track"]), case["clean_words"])
+    said = [{"begin_s": 0, "end_s": 0.1}, {"begin_s": 0.1, "end_s": case["event_s"]}]
+    talk = Conversation(id="a", recording="x.wav", said=said, clean="a-clean")
+    values = list(voices.voice(own, tmp_path / "a", talk, {"a": own, "a-clean": clean}))
+    assert len(values) == len(PARTS) * len(VOICE)
+    assert all(value.at_s == pytest.approx(case["cut_s"], abs=1e-3) for value in values)
+    for value in values:
+        part, name = value.measure.removeprefix(f"{OFFICIAL_15}/").split("/")
+        theirs = case[part].get(name) or (0.0 if name == "wpm" and case[part] else None)
+        assert value.value == (None if theirs is None else pytest.approx(theirs, rel=1e-3)), (part, name)
+        assert (value.value is None) == bool(value.reason)
+
+
+def test_the_mean_over_sessions_is_theirs():
+    for case in GOLDEN["trimmed"]:
+        assert voices.trimmed_mean(case["values"]) == pytest.approx(case["mean"], abs=1e-5)
+
+
+def test_what_is_too_short_and_what_no_package_measures(monkeypatch):
+    short = np.full(100, 0.1, np.float32)
+    assert voices.intensity(short) == "it is too short for Praat"
+    assert voices.pitch(np.zeros(RATE_HZ, np.float32)) == "nothing in it is voiced"
+    monkeypatch.setattr(voices, "_mos", lambda speech: "not here")
+    monkeypatch.setitem(sys.modules, "parselmouth", None)
+    found = voices._measured(np.zeros(RATE_HZ, np.float32), [(0.0, 0.5), (0.5, 1.0)])
+    assert (
+        found["wpm"] == 120
+        and "praat-parselmouth" in found["mean_pitch"]
+        and "praat-parselmouth" in found["std_intensity"]
+    )
