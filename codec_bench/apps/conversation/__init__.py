@@ -9,7 +9,7 @@ Which file to open
     `network.py`     a simulated network; `playback.py` what of it is heard. `activity.py` where a track has speech.
     `measures.py`    the measures of one session; `distributions.py` those of all. `official.py` and
                      `full_duplex.py` have another benchmark's own definitions and layout; `transcripts.py` the words of what was heard;
-                     `judged.py` what a language model is asked of them; `voice.py` how a voice changes after an event.
+                     `spoken_questions.py` a benchmark's questions, each in a session of its own; `judged.py` what a language model is asked of them; `voice.py` how a voice changes after an event.
     `page/`          the page.
 """
 

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,11 @@ from codec_bench.apps.conversation.in_process import Cascade, InProcess, Streami
 from codec_bench.apps.conversation.judged import Question, judge_all, questions, spent, verdicts
 from codec_bench.apps.conversation.kept import folder_of, read_session, write_session
 from codec_bench.apps.conversation.measures import PROTOCOL, Value, measure, turns_of
-from codec_bench.apps.conversation.official import official, read_words
+from codec_bench.apps.conversation.official import WORDS, official, read_chunks, read_words
 from codec_bench.apps.conversation.prices import price_before, priced
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
 from codec_bench.apps.conversation.session import FRAME_S, Session, hold
+from codec_bench.apps.conversation.spoken_questions import asks, by_rule, questions_of
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User, recorded_user
@@ -97,7 +98,8 @@ def converse(
 
     Args:
         model: models by name; their sessions stand beside each other. One that answers whole turns is put behind `end_of_turn`.
-        scripts: `embedded`, the path of a script, or a folder in the layout of Full-Duplex-Bench.
+        scripts: `embedded`, the path of a script, a folder in the layout of Full-Duplex-Bench, or a benchmark of spoken questions, by its name such as
+            `big-bench-audio` or the path of its `benchmark.yaml`, each of which is asked in a session of its own.
         out: the run folder; None makes one under `runs`.
         seed: in place of the script's. limit: hold at most this many conversations.
         options: of the models, by name.
@@ -146,8 +148,14 @@ def converse(
     if at_once < 1:
         raise UserError(f"at_once is {at_once}; expected at least 1")
     own = Path(scripts).expanduser()
-    script, folder = (script_of(own), own.absolute()) if own.is_dir() else read_script(scripts, seed)
-    source = open_source(script.data) if script.data else None
+    source: Iterable[Any] | None = None
+    if asks(own):
+        (script, source), folder = questions_of(os.fspath(own), limit), Path.cwd()
+    elif own.is_dir():
+        script, folder = script_of(own), own.absolute()
+    else:
+        script, folder = read_script(scripts, seed)
+        source = open_source(script.data) if script.data else None
     talks = conversations_of(script, [sample.id for sample in source or ()])[:limit]
     loaded = {}
     for name, system in zip(names(model), systems):
@@ -339,6 +347,7 @@ def _values(
     yield from measure(session)
     yield from by_words(session, folder, words)
     yield from official(session, words, talks.get(session.id))
+    yield from by_rule(session, talks.get(session.id), read_chunks(folder / WORDS))
     yield from verdicts(session, folder)
     yield from voice(session, folder, talks.get(session.id), sessions)
 

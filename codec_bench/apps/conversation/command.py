@@ -16,7 +16,7 @@ from codec_bench.terminal.request import parse_settings
 
 def converse(
     model: Annotated[str, typer.Option("--model", help="Models by name, separated by commas.")] = "",
-    scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, a script as YAML, or a folder of Full-Duplex-Bench.")] = "embedded",
+    scripts: Annotated[str, typer.Option("--scripts", help="What the user says: `embedded`, a script as YAML, a folder of Full-Duplex-Bench, or a benchmark of spoken questions such as big-bench-audio.")] = "embedded",
     out: Out = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of what the script draws. Default: the script's.")] = None,
     limit: Limit = None,

@@ -1,5 +1,5 @@
 """What a language model says of sessions of Full-Duplex-Bench: how well an answer to an interruption fits it (version 1), and which of four
-kinds of behaviour follows speech over an answer (version 1.5).
+kinds of behaviour follows speech over an answer (version 1.5); and of the answers to a benchmark's questions, whether they are right.
 
 The judge reads words that a recogniser wrote. Its verdicts are kept beside a session in `verdicts.json`, with what they rest on: a verdict
 is asked for again if the words, the rubric or the judge differ, or if none came. The rubrics are `configs/judge/full-duplex-*.yaml`, and
@@ -23,6 +23,7 @@ from codec_bench.apps.conversation.measures import BEHAVIOURS, OFFICIAL, OFFICIA
 from codec_bench.apps.conversation.official import INPUT, WORDS, Chunk, read_chunks, takes_turn
 from codec_bench.apps.conversation.script import Conversation
 from codec_bench.apps.conversation.session import Session
+from codec_bench.apps.conversation.spoken_questions import answer_of
 from codec_bench.benchmark.judge.metric import JudgeMetric, load_judge_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.run_request import started_model
@@ -32,7 +33,7 @@ from codec_bench.store.files import read_json, write_text
 from codec_bench.types import Request, Response
 
 VERDICTS = "verdicts.json"
-RATING, BEHAVIOUR = "full-duplex-bench", "full-duplex-behaviour"
+RATING, BEHAVIOUR, RIGHT = "full-duplex-bench", "full-duplex-behaviour", "big-bench-audio"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,8 @@ def questions(
             told = "\n\n".join(f"{name}:\n{_lines(one or ())}" for name, one in zip(names, lists))
             yield _question(session, folder, 0, BEHAVIOUR, judge, f"assistant with it:\n{_lines(chunks)}", told)
         return
+    if talk.references:
+        yield _asked(folder, 0, RIGHT, judge, answer_of(session, talk, chunks))
     for place, (event, marked) in enumerate(zip(session.events, talk.said)):
         if event.kind == "interruption" and marked.text and event.end_s is not None:
             own = [chunk for chunk in chunks if chunk[1] >= event.end_s]
@@ -86,8 +89,11 @@ def questions(
 
 
 def _question(session: Session, folder: Path, place: int, rubric: str, judge: str, text: str, told: str) -> Question:  # fmt: skip
+    return _asked(folder, place, rubric, judge, Answer(f"{session.id}-{place}", text, fields={"question": told}))
+
+
+def _asked(folder: Path, place: int, rubric: str, judge: str, answer: Answer) -> Question:
     metric = load_judge_metric(f"rating[{rubric}]", judge)
-    answer = Answer(f"{session.id}-{place}", text, fields={"question": told})
     asked = metric.requests(answer, None, 0)
     return Question(folder, place, metric, answer, asked if isinstance(asked, list) else ())
 
@@ -159,8 +165,9 @@ def verdicts(session: Session, folder: Path) -> Iterator[Value]:
     value, place = held["value"], int(held["place"])
     reason = "" if value is not None else f"{held['status']}: {held['reason']}"
     at_s = session.events[place].end_s if place < len(session.events) else None
-    if held["rubric"] == RATING:
-        yield Value(session.id, place, f"{OFFICIAL}/rating", value, at_s, reason)
+    if held["rubric"] in (RATING, RIGHT):
+        name = f"{OFFICIAL}/rating" if held["rubric"] == RATING else "answer_right"
+        yield Value(session.id, place, name, value, at_s, reason)
         return
     for number, name in enumerate(BEHAVIOURS, 1):
         found = None if value is None else float(value == number)

@@ -79,6 +79,8 @@ MEASURES = {
     "real_time_factor": Measure("time that an answer took to come over the length of its sound", "×", False, "answer"),
     "stalls": Measure("how often the sound of an answer ran out before more of it came", "count", False, "answer"),
     "stall_s": Measure("for how long the sound of an answer ran out", "s", False, "answer"),
+    "answer_matches": Measure("share of questions whose heard answer holds an expected one, by the rule answer-match", "share", True, "event"),
+    "answer_right": Measure("share of questions whose heard answer comes to an expected one, by a judge", "share", True, "event"),
     f"{OFFICIAL}/take_turn": Measure("share of turns and interruptions after which the model's words are a turn", "share", True, "event"),
     f"{OFFICIAL}/pause_take_turn": Measure("share of turns with pauses before whose end the model's words are a turn", "share", False, "event"),
     f"{OFFICIAL}/latency_s": Measure("from the end of the user's speech to the first word, 0 where the model began before", "s", False, "event"),

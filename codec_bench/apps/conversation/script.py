@@ -115,6 +115,7 @@ class Conversation(Strict):
         id: of the conversation. turns: what the user says. background: behind it.
         silence_s: the length of a conversation without a user.
         recording: a sound that is sent as it is, from its beginning to its end, in place of turns; `said` marks what is said in it.
+        references: expected answers to what the user asks; if there are several, any of them is right.
         clean: the id of the same conversation without its event. backchannels: how people's backchannels are spread over the recording, as shares of evenly long parts of it.
     """
 
@@ -124,6 +125,7 @@ class Conversation(Strict):
     silence_s: Annotated[float, Field(gt=0, le=600)] | None = None
     recording: str | None = None
     said: tuple[Marked, ...] = ()
+    references: tuple[str, ...] = ()
     clean: str | None = None
     backchannels: tuple[float, ...] = ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,10 +13,9 @@ import numpy as np
 from codec_bench.apps.conversation.activity import Stretch, levels_dbfs, speech_of_user, user_threshold_dbfs
 from codec_bench.apps.conversation.playback import Playback
 from codec_bench.apps.conversation.script import Conversation, Event, Script, random_of
+from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import to_signal
-from codec_bench.data.source import Source
 from codec_bench.errors import AudioError, UserError
-from codec_bench.types import Audio
 
 LEAST_LEFT_S = 0.3
 """How long ago the model may have spoken last for the user still to speak into its answer."""
@@ -67,10 +66,10 @@ class Sounds:
     """The sounds of a script at one rate.
 
     Args:
-        source: of the sounds with ids. folder: of those with paths. rate_hz: at which they are wanted.
+        source: of the sounds with ids, each with its `id` and `audio`, as `Clip` takes it. folder: of those with paths. rate_hz: at which they are wanted.
     """
 
-    def __init__(self, source: Source | None, folder: Path, rate_hz: int) -> None:
+    def __init__(self, source: Iterable[Any] | None, folder: Path, rate_hz: int) -> None:
         self.folder, self.rate_hz = folder, rate_hz
         self._ids: Mapping[str, Any] = {sample.id: sample for sample in source or ()}
         self._read: dict[str, np.ndarray] = {}
@@ -88,7 +87,7 @@ class Sounds:
             UserError: there is no such sound, or it cannot be read.
         """
         try:
-            audio = Audio.read(self._ids[name].audio if name in self._ids else self._path(name))
+            audio = Clip(self._ids[name].audio if name in self._ids else self._path(name), name).read()
         except AudioError as error:
             raise UserError(f"the sound '{name}' of the script cannot be read: {error.message}") from None
         return to_signal(audio, self.rate_hz)

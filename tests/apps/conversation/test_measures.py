@@ -13,7 +13,12 @@ from .planted import session
 from .server import FRAME_S, RATE_HZ, tone
 
 SHARES = ("overlap", "real_time_factor")
-BY_WORDS = {"first_word_latency_s", "words_lost"}  # test_transcripts.py; the server says no words
+BY_WORDS = {
+    "first_word_latency_s",
+    "words_lost",
+    "answer_matches",
+    "answer_right",
+}  # test_transcripts.py; the server says no words
 
 
 def check_values(about, values, expected):

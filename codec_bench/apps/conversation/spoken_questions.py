@@ -1,0 +1,75 @@
+"""The questions of a benchmark, spoken in time: one conversation for each, in which the user asks it and waits for the answer.
+
+The answer is what was heard, in the words of a recogniser (`--words`). It is compared with the expected answer by the rule `answer-match`,
+and by a judge (`--judge`) with the rubric of Big Bench Audio, which shows the two answers alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from codec_bench.apps.conversation.measures import Value
+from codec_bench.apps.conversation.official import Chunk
+from codec_bench.apps.conversation.script import Conversation, Event, Said, Script
+from codec_bench.apps.conversation.session import Session
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark import has_benchmark, load_benchmark
+from codec_bench.benchmark.definition.loader import FILE
+from codec_bench.benchmark.metrics import load_answer_metric
+from codec_bench.benchmark.metrics.base import Answer
+from codec_bench.errors import UserError
+
+RULE = "accuracy[answer-match]"
+PATIENCE_S, LONGEST_S = 20.0, 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """The sound of a question: what `Clip` takes."""
+
+    id: str
+    audio: object
+
+
+def asks(own: Path) -> bool:
+    """Whether what `--scripts` names is a benchmark: one's own file or folder, or the name of one where no file has it."""
+    return own.name == FILE or (own / FILE).is_file() or (not own.exists() and has_benchmark(str(own)))
+
+
+def questions_of(name: str, limit: int | None) -> tuple[Script, list[Spoken]]:
+    """The script of a benchmark's questions, and their sounds.
+
+    Raises:
+        UserError: there is no such benchmark, its data cannot be found, or its questions are no sounds with expected answers.
+    """
+    talks, sounds = [], []
+    for number, question in enumerate(load_benchmark(name).questions(limit=limit)):
+        clip = question.audio or next((value for value in question.fields.values() if isinstance(value, Clip)), None)
+        if question.problem is not None or clip is None or not question.references:
+            raise UserError(
+                f"the question '{question.id}' of '{name}' cannot be spoken: {question.problem or 'it has no sound or no expected answer'}",
+                hint="--scripts takes benchmarks of spoken questions with one answer, such as big-bench-audio",
+            )
+        id = f"{number:05d}-{re.sub(r'[^A-Za-z0-9._-]', '_', question.id)[:80]}"
+        turn = Event(say=(Said(sound=id),), at_s=0.5)
+        talks.append(Conversation(id=id, turns=(turn,), references=question.references))
+        sounds.append(Spoken(id, clip.source))
+    return Script(version=1, title=f"{name}, spoken in time", data="", patience_s=PATIENCE_S, longest_s=LONGEST_S, conversations=tuple(talks)), sounds  # fmt: skip
+
+
+def answer_of(session: Session, talk: Conversation, chunks: Sequence[Chunk]) -> Answer:
+    """What was heard after the question had begun, with the expected answers."""
+    begin_s = next((event.speech[0][0] for event in session.events if event.speech), 0.0)
+    said = " ".join(word for word, begin, _ in chunks if begin >= begin_s)
+    return Answer(session.id, said, talk.references)
+
+
+def by_rule(session: Session, talk: Conversation | None, chunks: Sequence[Chunk] | None) -> Iterator[Value]:
+    """Whether the answer holds an expected one, by rule."""
+    if session.status == "ok" and talk is not None and talk.references and chunks is not None:
+        (score,) = load_answer_metric(RULE).compute([answer_of(session, talk, chunks)])
+        reason = "" if score.value is not None else f"{score.status}: {score.reason}"
+        yield Value(session.id, 0, "answer_matches", score.value, 0.0, reason)
