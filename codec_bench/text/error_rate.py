@@ -130,6 +130,27 @@ def error_rates(
     return [ErrorRate(*row) for row in _counts(reference, estimate, unit, normaliser).tolist()]
 
 
+def compound_error_rates(*, reference: Sequence[str], estimate: Sequence[str]) -> list[ErrorRate]:
+    """One word error rate per pair of texts, in which neighbouring words of one text that make up a word of the other are hits.
+
+    Insertions, deletions and substitutions equal kaldialign 0.12's `edit_distance(..., merge_compounds=True)`.
+
+    Args:
+        reference, estimate: equally many texts, which are compared as they are.
+
+    Raises:
+        UserError: the numbers of texts differ.
+
+    Examples:
+        >>> compound_error_rates(reference=["a white paper"], estimate=["the whitepaper"])
+        [ErrorRate(hits=2, substitutions=1, deletions=0, insertions=0)]
+    """
+    from codec_bench.kernels.edit_distance.compounds import compound_counts
+
+    _check_numbers(len(reference), len(estimate))
+    return [ErrorRate(*compound_counts(tokens(mine), tokens(other))) for mine, other in zip(reference, estimate)]
+
+
 def sequence_error_rates(*, reference: Sequence[np.ndarray], estimate: Sequence[np.ndarray]) -> list[ErrorRate]:
     """One error rate per pair of sequences of numbers, such as the units of speech or the codes of a codec.
 

@@ -32,7 +32,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from codec_bench.errors import UnknownName
-from codec_bench.text import cardinals, folds, own_steps, published_steps
+from codec_bench.text import cardinals, folds, open_asr, own_steps, published_steps
 from codec_bench.text.own_steps import Step
 from codec_bench.text.whisper import REMEMBERED, whisper_en
 
@@ -58,7 +58,7 @@ def _built(name: str) -> Step:
     return _STEPS[name]()
 
 
-_STEPS = {**own_steps.STEPS, **cardinals.steps(), **folds.STEPS, **published_steps.STEPS}
+_STEPS = {**own_steps.STEPS, **cardinals.steps(), **folds.STEPS, **published_steps.STEPS, **open_asr.STEPS}
 
 
 @cache

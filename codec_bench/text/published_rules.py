@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from codec_bench.text.rule import Recipe, Rule
+from codec_bench.text.open_asr import LANGUAGES, VERSIONS
+from codec_bench.text.rule import Joined, Recipe, Rule
 
 
 def published_rules() -> list[Rule]:
-    """The rules of seed-tts-eval, UltraEval-Audio and AudioBench."""
-    return [*_seed_tts(), *_ultraeval(), *_audiobench()]
+    """The rules of seed-tts-eval, UltraEval-Audio, AudioBench and the Open ASR leaderboard."""
+    return [*_seed_tts(), *_ultraeval(), *_audiobench(), *_open_asr()]
 
 
 def _seed_tts() -> list[Rule]:
@@ -136,3 +137,29 @@ def _audiobench() -> list[Rule]:
             ),
         )
     ]
+
+
+def _open_asr() -> list[Rule]:
+    commits = dict(zip(VERSIONS, ("b45a5d9", "5429f77", "6962cd2", "d1e99b2"), strict=True))
+    return [
+        Rule(
+            f"official/open-asr/{version}",
+            f"the Open ASR leaderboard's as of {version}: English by its own form of Whisper's rule, five languages with numbers written out",
+            f"github.com/huggingface/open_asr_leaderboard {commit} normalizer",
+            {
+                "en": Recipe((f"open-asr-{version}",), joined=("compounds",) if version >= "2026-06-11" else ()),
+                **{
+                    language: Recipe((f"open-asr-{language}",), joined=_joined_beside_english(version))
+                    for language in LANGUAGES
+                },
+            },
+            empty_reference="counted" if version >= "2026-06-11" else "undefined",
+            fixed=True,
+            packages={language: ("num2words",) for language in LANGUAGES},
+        )
+        for version, commit in commits.items()
+    ]
+
+
+def _joined_beside_english(version: str) -> tuple[Joined, ...]:
+    return ("pairs", "compounds") if version >= "2026-06-22" else ("pairs",)

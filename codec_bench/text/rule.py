@@ -8,13 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.text.error_rate import ErrorRate, Unit, error_rates
+from codec_bench.text.error_rate import ErrorRate, Unit, compound_error_rates, error_rates
 from codec_bench.text.language import base_language, script_language
 from codec_bench.text.normalise import get_normaliser
+from codec_bench.text.open_asr import joined_pairs
 from codec_bench.text.tags import REMOVED, SAID, without_tags
 
 EMPTY_REFERENCE = "nothing is left of the reference after normalisation"
@@ -70,6 +72,9 @@ class Compared:
         return self.counts.reference_length == 0 and self.counts.insertions > 0
 
 
+Joined = Literal["pairs", "compounds"]
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """What happens to the texts of one language.
@@ -79,12 +84,15 @@ class Recipe:
         estimate: those that change the estimate; None if they are the same.
         unit: what one item is.
         rate: whether the source calls the result a word error rate or a character error rate.
+        joined: how words are made alike that one side writes apart: `pairs` joins them in both texts before they are compared
+            (`open_asr.joined_pairs`), `compounds` counts them as right (`kernels.edit_distance.compounds`).
     """
 
     reference: tuple[str, ...]
     estimate: tuple[str, ...] | None = None
     unit: Unit = "word"
     rate: Literal["wer", "cer"] = "wer"
+    joined: tuple[Joined, ...] = ()
 
     def steps(self, side: Literal["reference", "estimate"]) -> tuple[str, ...]:
         """The steps of one side."""
@@ -256,7 +264,7 @@ class Rule:
         self, references: Sequence[str], estimates: Sequence[str], languages: Sequence[str | None], unit: Unit | None
     ) -> list[Compared]:
         results: dict[int, Compared] = {}
-        by_unit: dict[Unit, list[int]] = {}
+        by_unit: dict[tuple[Unit, bool], list[int]] = {}
         for place, (reference, estimate, language) in enumerate(zip(references, estimates, languages)):
             recipe = self.recipe(language, reference)
             if recipe is None:
@@ -274,20 +282,20 @@ class Rule:
                     reference, estimate = without_tags(reference)[0], without_tags(estimate)[0]
                 texts = (_apply(recipe.steps("reference"), reference), _apply(recipe.steps("estimate"), estimate))
                 tagged = self._tagged(recipe, references[place], texts[0])
+                texts = joined_pairs(*texts) if "pairs" in recipe.joined else texts
             except UserError:
                 raise
             except Exception as error:  # any text may come in, and the libraries of some steps may fail on it
                 note = f"the text cannot be normalised: {type(error).__name__}: {error}"
                 results[place] = Compared(reference, estimate, counted, ErrorRate.zero(), None, 0.0, note)
                 continue
-            by_unit.setdefault(counted, []).append(place)
+            by_unit.setdefault((counted, "compounds" in recipe.joined), []).append(place)
             results[place] = Compared(*texts, counted, ErrorRate.zero(), None, tags=tagged[0], tag_count=tagged[1])
-        for counted, places in by_unit.items():
-            counts = error_rates(
+        for (counted, compounds), places in by_unit.items():
+            count_all = compound_error_rates if compounds else partial(error_rates, unit=counted, normaliser="none")
+            counts = count_all(
                 reference=[results[place].reference for place in places],
                 estimate=[results[place].estimate for place in places],
-                unit=counted,
-                normaliser="none",
             )
             for place, count in zip(places, counts):
                 results[place] = self._valued(replace(results[place], counts=count))

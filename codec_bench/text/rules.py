@@ -14,6 +14,7 @@ The project's own rules
 
 Published rules, reproduced with their errors (tests/golden/text holds the cases)
     `official/seed-tts-eval`; `official/ultraeval-audio/wer`, `.../seed-tts`, `.../naive-wer`, `.../long-tts`;
+    `official/open-asr/2026-03-23`, `.../2026-04-22`, `.../2026-06-11`, `.../2026-06-22` (alias `open-asr`);
     `official/audiobench/asr`, `.../asr-code-switch`, `.../asr-imda-part4`, `.../asr-indonesian`, `.../asr-thai`,
     `.../asr-vietnamese`. The aliases `seed-tts` and `audiobench` name the first of each.
 
@@ -70,6 +71,7 @@ def rule_names() -> list[str]:
 
 ALIASES = {
     "audiobench": "official/audiobench/asr",
+    "open-asr": "official/open-asr/2026-06-22",
     "seed-tts": "official/seed-tts-eval",
     "seed-tts-eval": "official/seed-tts-eval",
 }
