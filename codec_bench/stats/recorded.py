@@ -20,6 +20,7 @@ from codec_bench.store.answers import CALLS, draws_of, has_answers
 from codec_bench.store.draws import draw_counts
 from codec_bench.store.record import Run
 from codec_bench.store.rows import CUT, NO_ANSWER, NO_SPEECH, SAME, SILENT, SPEECHLESS
+from codec_bench.text.tags import FEW_TAGGED, SAID
 
 JUDGED = ("answer", "rating")
 """The kinds of the metrics of answers."""
@@ -198,6 +199,8 @@ class Recorded:
             if status == "ok" and (flag := held.get("flag")) is not None:
                 count, first = flags.get(flag, (0, number))
                 flags[flag] = (count + 1, min(first, number, key=lambda one: rank[one]))
+        if SAID in flags and flags[SAID][0] <= FEW_TAGGED * sum(is_scored):
+            del flags[SAID]
         numbers = np.fromiter((row[0] for row in compress(rows, is_scored)), np.int64)
         sums = np.asarray([row[2:4] for row in compress(rows, is_scored)], np.float64).reshape(-1, 2)
         order = np.argsort(rank[numbers])

@@ -112,7 +112,7 @@ COMPOSED: dict[str, tuple[str, ...]] = {
     "characters-th": (*_OWN_CHARACTERS, "thai-am", "words", "no-spaces"),
     "folded-ar": (*_OWN, "drop-vowel-points", "cardinals-ar", "alefs", *_AFTER, "variants-ar"),
     "folded-de": (*_OWN, "cardinals-de", *_AFTER, "variants-de"),
-    "folded-en": ("spelling-en", "whisper-en", "letters-en", "okay", "names", "lone-points"),
+    "folded-en": ("clean", "spelling-en", "whisper-en", "letters-en", "okay", "names", "lone-points"),
     "folded-es": (*_OWN, "cardinals-es", *_AFTER),
     "folded-fr": (*_OWN, "cardinals-fr", *_AFTER),
     "folded-hi": (*_OWN, "cardinals-hi", *_AFTER, "devanagari", "variants-hi"),

@@ -14,6 +14,8 @@ PREFIX = "untagged/"
 """Before the name of a rule: both texts lose their tags, and then the rule compares them."""
 SAID = "the reference holds a tag, which the rule compares as words"
 """The flag of a score whose rule takes a tag for words."""
+FEW_TAGGED = 0.01
+"""Up to this share of the scores of a metric the flag `SAID` is not counted beside its value; each item says it still."""
 REMOVED = "tags of the reference were not compared"
 """The flag of a score of a rule that removes tags, whose reference has some."""
 _TAG = re.compile(

@@ -108,6 +108,8 @@ SAME = [
     ("fa", "می\u200cخواهم", "میخواهم"),
     ("tr", "İstanbul ILIK", "istanbul ılık"),
     ("uk", "м’ята", "мʼята"),
+    ("en", "hello 👩\u200d👩\u200d👧 world", "hello\ufeff world\u200b"),
+    ("en", "co\u00adoperate now", "cooperate now"),
     ("de", "Die Straße [Lachen] ist größer ❤️", "die straße ist größer"),
     (None, "Привет, мир!", "привет мир"),
     (None, "东京的天气", "东京 的 天气。"),
