@@ -10,7 +10,8 @@ import pytest
 from codec_bench.text.open_asr import VERSIONS, joined_pairs
 from codec_bench.text.rules import get_rule
 
-CASES = json.loads((Path(__file__).parents[1] / "golden" / "text" / "open_asr.json").read_text("utf-8"))["cases"]
+GOLDEN = Path(__file__).parents[1] / "golden" / "text"
+CASES = json.loads((GOLDEN / "open_asr").with_suffix(".json").read_text("utf-8"))["cases"]
 
 
 def expected(case, version):
