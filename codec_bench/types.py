@@ -28,6 +28,8 @@ WORDS, ESTIMATE_WORDS = "words", "estimate_words"
 """The columns that hold when each word of the reference, and of an estimate with a timing of its own, is said."""
 MEASURED_BY = (SPOKEN, WORDS, ESTIMATE_WORDS)
 """The further columns that a metric reads."""
+FLAG_FROM = "flag_from"
+"""The key in the detail of a score beside its `flag`: that flag is counted beside a value only from more than this share of the scores."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

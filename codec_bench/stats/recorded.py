@@ -20,7 +20,7 @@ from codec_bench.store.answers import CALLS, draws_of, has_answers
 from codec_bench.store.draws import draw_counts
 from codec_bench.store.record import Run
 from codec_bench.store.rows import CUT, NO_ANSWER, NO_SPEECH, SAME, SILENT, SPEECHLESS
-from codec_bench.text.tags import FEW_TAGGED, SAID
+from codec_bench.types import FLAG_FROM
 
 JUDGED = ("answer", "rating")
 """The kinds of the metrics of answers."""
@@ -188,6 +188,7 @@ class Recorded:
         lost = [(row[0], row[1], row[4]) for row in rows if row[1] != "ok"]
         details: dict[int, dict[str, Any]] = {}
         flags: dict[str, tuple[int, int]] = {}
+        few: dict[str, float] = {}
         rank = self.samples.rank
         for number, status, *_, text in rows:
             if text is None:
@@ -199,8 +200,8 @@ class Recorded:
             if status == "ok" and (flag := held.get("flag")) is not None:
                 count, first = flags.get(flag, (0, number))
                 flags[flag] = (count + 1, min(first, number, key=lambda one: rank[one]))
-        if SAID in flags and flags[SAID][0] <= FEW_TAGGED * sum(is_scored):
-            del flags[SAID]
+                few[flag] = held.get(FLAG_FROM, 0.0)
+        flags = {flag: told for flag, told in flags.items() if told[0] > few[flag] * sum(is_scored)}
         numbers = np.fromiter((row[0] for row in compress(rows, is_scored)), np.int64)
         sums = np.asarray([row[2:4] for row in compress(rows, is_scored)], np.float64).reshape(-1, 2)
         order = np.argsort(rank[numbers])

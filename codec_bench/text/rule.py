@@ -17,7 +17,8 @@ from codec_bench.text.error_rate import ErrorRate, Unit, compound_error_rates, e
 from codec_bench.text.language import base_language, script_language
 from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.open_asr import joined_pairs
-from codec_bench.text.tags import REMOVED, SAID, without_tags
+from codec_bench.text.tags import FEW_TAGGED, REMOVED, SAID, without_tags
+from codec_bench.types import FLAG_FROM
 
 EMPTY_REFERENCE = "nothing is left of the reference after normalisation"
 HALLUCINATED = "words heard where the reference has none"
@@ -54,7 +55,8 @@ class Compared:
     def detail(self) -> dict[str, Any]:
         """The counts and both texts as they were compared, for `Score.detail`."""
         counts = self.counts
-        tagged = {"tags": self.tag_count, "flag": self.tags} if self.tags else {}
+        tagged: dict[str, Any] = {"tags": self.tag_count, "flag": self.tags} if self.tags else {}
+        tagged |= {FLAG_FROM: FEW_TAGGED} if self.tags == SAID else {}
         return {
             **tagged,
             "hits": counts.hits,

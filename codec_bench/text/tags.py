@@ -15,7 +15,7 @@ PREFIX = "untagged/"
 SAID = "the reference holds a tag, which the rule compares as words"
 """The flag of a score whose rule takes a tag for words."""
 FEW_TAGGED = 0.01
-"""Up to this share of the scores of a metric the flag `SAID` is not counted beside its value; each item says it still."""
+"""Up to this share of the scores of a metric the flag `SAID` is not counted beside its value."""
 REMOVED = "tags of the reference were not compared"
 """The flag of a score of a rule that removes tags, whose reference has some."""
 _TAG = re.compile(

@@ -15,7 +15,6 @@ from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SILENT, ItemRecord
 from codec_bench.store.writer import RunWriter
-from codec_bench.text.tags import SAID
 from codec_bench.types import Sample, Score
 
 FACTS = {
@@ -348,7 +347,7 @@ def test_flags_of_scores_are_counted_though_they_have_a_value(tmp_path):
 
 @pytest.mark.parametrize(("tagged", "told"), [(1, 0), (2, 2)])
 def test_tags_that_a_rule_takes_for_words_are_counted_from_more_than_a_hundredth_of_the_scores(tmp_path, tagged, told):
-    flagged, plain = Score.ok(0.5, "p", detail={"flag": SAID}), errors(0, 3)
+    flagged, plain = Score.ok(0.5, "p", detail={"flag": "held a tag", "flag_from": 0.01}), errors(0, 3)
     rows = {"codec": {f"{n:03d}": {"wer": flagged if n < tagged else plain} for n in range(100)}}
     summary = summarise(write_run(tmp_path / "run", rows))
     assert (summary.systems["codec"].metrics["wer"].flagged or 0) == told

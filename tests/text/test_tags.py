@@ -40,7 +40,12 @@ def scored(rule, reference, said):
 
 def test_a_published_rule_takes_a_tag_for_words_and_says_so():
     kept = scored("seed-tts", "[laughs] well then", "well then")
-    assert kept.value == pytest.approx(1 / 3) and kept.detail["flag"] == SAID and kept.detail["tags"] == 1
+    assert (
+        kept.value == pytest.approx(1 / 3)
+        and kept.detail["flag"] == SAID
+        and kept.detail["tags"] == 1
+        and kept.detail["flag_from"] == 0.01
+    )
     bare = scored("untagged/seed-tts", "[laughs] well then", "well then")
     assert bare.value == 0 and bare.detail["flag"] == REMOVED and bare.detail["tags"] == 1
     assert bare.protocol == "wer/answer/untagged/official/seed-tts-eval" != kept.protocol
