@@ -288,7 +288,7 @@ def _ahead(latency: Mapping[str, Any], key: str) -> Cell:
 def _offline(stream: Mapping[str, Any]) -> Cell:
     text = f"{stream['wave_difference']:.1e}"
     if stream["missing_samples"]:
-        text += f", {stream['missing_samples']} samples short"
+        text += f", {stream['missing_samples']} samples late"
     return Cell(text, flag=not stream["equals_offline"])
 
 

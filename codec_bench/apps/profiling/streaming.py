@@ -3,6 +3,7 @@
 step_ms                length of the audio in one step.
 encode_ms, decode_ms   computing time of a step, median (p50) and 95th percentile (p95). The first steps do not count, as
                        they warm up. `keeps_up` says that the sum of the two p95 is below the length of the step.
+missing_samples        samples that the decoder still owed when the clip had ended. Silence follows until they are out, for a second at most.
 wave_difference        largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.
 codes_equal            share of codes that are equal to those of the whole signal; from 0.9999 on it counts as equal.
 """
@@ -25,6 +26,7 @@ from codec_bench.types import Audio, Latents, Sent
 WAVE_TOLERANCE = 1e-4
 CODE_SHARE = 0.9999
 _WARM_STEPS = 3
+_LATEST_S = 1.0
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
@@ -56,11 +58,13 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
             decode_s.append(perf_counter() - middle)
             codes.append(sent)
             waves.append(out.samples)
-    streamed = np.concatenate(waves, axis=1)
+        missing = clip.num_samples - sum(wave.shape[1] for wave in waves)
+        late, owed = _owed(running, clip, missing)
+    streamed = np.concatenate([*waves, owed], axis=1)[:, : clip.num_samples]
     common = min(streamed.shape[1], offline.num_samples)
     difference = float(np.abs(streamed[:, :common] - offline.samples[:, :common]).max(initial=0.0))
-    equal = _equal_codes(codes, offline_codes)
-    missing = clip.num_samples - streamed.shape[1]
+    equal = _equal_codes(codes, late, offline_codes)
+    lost = clip.num_samples - streamed.shape[1]
     step_ms = 1000 * step / clip.sample_rate_hz
     warm = slice(_WARM_STEPS if len(encode_s) > 2 * _WARM_STEPS else 0, None)
     encode_ms, decode_ms = 1000 * np.asarray(encode_s)[warm], 1000 * np.asarray(decode_s)[warm]
@@ -75,7 +79,7 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         "wave_difference": difference,
         "missing_samples": missing,
         "codes_equal": equal,
-        "equals_offline": bool(difference <= WAVE_TOLERANCE and not missing and (equal is None or equal >= CODE_SHARE)),
+        "equals_offline": bool(difference <= WAVE_TOLERANCE and not lost and (equal is None or equal >= CODE_SHARE)),
     }
 
 
@@ -83,18 +87,37 @@ def _percentiles(values: np.ndarray) -> dict[str, float]:
     return {"p50": float(np.percentile(values, 50)), "p95": float(np.percentile(values, 95))}
 
 
-def _equal_codes(pieces: list[Sent], whole: Sent) -> float | None:
-    """The share of equal codes, or of frames of equal latents, between the pieces and the whole signal; None without either."""
+def _owed(running: Any, clip: Audio, missing: int) -> tuple[list[Sent], np.ndarray]:
+    """What a late decoder still gives when silence follows the clip, and the codes of that silence."""
+    step, codes = int(running.step_samples), []
+    waves = [np.zeros((clip.channels, 0), np.float32)]
+    silence = Audio(np.zeros((clip.channels, step)), clip.sample_rate_hz)
+    for _ in range(-(-round(_LATEST_S * clip.sample_rate_hz) // step)):
+        if sum(wave.shape[1] for wave in waves) >= missing:
+            break
+        codes.append(running.encode(silence))
+        waves.append(running.decode(codes[-1]).samples)
+    return codes, np.concatenate(waves, axis=1)
+
+
+def _equal_codes(pieces: list[Sent], late: list[Sent], whole: Sent) -> float | None:
+    """The share of equal codes, or of frames of equal latents, between the pieces and the whole signal; None without either.
+
+    The codes of silence after the clip count as far as the whole signal has codes there.
+    """
     if isinstance(whole, Latents):
-        joined = np.concatenate([np.asarray(p.values) for p in pieces if isinstance(p, Latents)], axis=1)
-        flips, frames = latent_flips(np.asarray(whole.values), joined)
+        joined = np.concatenate([np.asarray(p.values) for p in (*pieces, *late) if isinstance(p, Latents)], axis=1)
+        counted = sum(np.shape(p.values)[1] for p in pieces if isinstance(p, Latents))
+        flips, frames = latent_flips(np.asarray(whole.values), joined[:, : max(counted, np.shape(whole.values)[1])])
         return 1 - flips / frames if frames else None
     if not whole.streams:
         return None
     same = total = 0
     for index, stream in enumerate(whole.streams):
         values = np.asarray(stream.values)
-        joined = np.concatenate([np.asarray(p.streams[index].values) for p in pieces], axis=1)
+        joined = np.concatenate([np.asarray(p.streams[index].values) for p in (*pieces, *late)], axis=1)
+        counted = sum(np.shape(p.streams[index].values)[1] for p in pieces)
+        joined = joined[:, : max(counted, values.shape[1])]
         frames = min(values.shape[1], joined.shape[1])
         same += int((values[:, :frames] == joined[:, :frames]).sum())
         total += max(values.size, joined.size)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from codec_bench.apps.profiling import streaming
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs import load_codec
+from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.types import Audio
 
 
 def test_carried_state_equals_offline(measured):
@@ -30,3 +35,30 @@ def test_frames_stream_to_the_last_incomplete_one(measured):
 def test_a_codec_without_streams_says_so(measured):
     with pytest.raises(NotApplicable, match="cannot stream"):
         measured(streaming, "Pcm")
+
+
+SMALL = "examples/small_codec.py:Small16"
+
+
+def streamed(codec, files):
+    return streaming.measure(codec, Material(files, codec), Settings(stream_s=0.8))
+
+
+def test_a_late_decoder_equals_offline_once_silence_has_brought_out_the_rest(files):
+    found = streamed(load_codec(SMALL), files)
+    assert found["missing_samples"] == found["step_samples"] == 256  # a lapped transform is one hop late
+    assert found["equals_offline"] and found["codes_equal"] == 1.0 and found["wave_difference"] == 0.0
+
+
+def test_samples_that_never_come_are_not_lateness(files, monkeypatch):
+    codec = load_codec(SMALL)
+    with codec.streaming() as stream:
+        decode, given = type(stream).decode, []
+
+    def stops(stream, codes):
+        given.append(codes)
+        return decode(stream, codes) if len(given) < 40 else Audio(np.zeros((1, 0)), 16000)
+
+    monkeypatch.setattr(type(stream), "decode", stops)
+    found = streamed(codec, files)
+    assert not found["equals_offline"] and found["missing_samples"] > 256
