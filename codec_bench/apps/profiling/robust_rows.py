@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -88,7 +88,7 @@ def _heard(section: Mapping[str, Any]) -> Cell:
     return Cell(f"{section['disturbed_ms']:.0f} ({section['longest_ms']:.0f})")
 
 
-def loss_figures(profile: Mapping[str, Any], labels: list[str]) -> list[dict[str, Any]]:
+def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """For each metric its course over the share of frames that are lost at random, one line for each codec and repair."""
     lines: dict[str, list[tuple[str, list[list[float]]]]] = {}
     facts: dict[str, Mapping[str, Any]] = {}

@@ -13,6 +13,7 @@ from typing import Any
 from codec_bench.apps.profiling.cells import Cell, Section, row_of
 from codec_bench.apps.profiling.language_rows import language_section
 from codec_bench.apps.profiling.robust_rows import loss
+from codec_bench.apps.profiling.stability_rows import stability
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
 
@@ -22,7 +23,7 @@ _MIB = 2**20
 def sections(profile: Mapping[str, Any]) -> list[Section]:
     """All sections of a profile that have rows."""
     codecs = profile["codecs"]
-    of_codecs = (_rate, _codebooks, _phones, language_section, _size, _speed, _latency, _stability, loss)
+    of_codecs = (_rate, _codebooks, _phones, language_section, _size, _speed, _latency, stability, loss)
     made = [section(profile if section is _speed else codecs) for section in of_codecs]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
@@ -290,66 +291,3 @@ def _offline(stream: Mapping[str, Any]) -> Cell:
     if stream["missing_samples"]:
         text += f", {stream['missing_samples']} samples late"
     return Cell(text, flag=not stream["equals_offline"])
-
-
-def _share(values: Sequence[float] | None, reason: str | None) -> Cell:
-    if not values:
-        return Cell("–", reason)
-    spread = f" ({100 * min(values):.0f}–{100 * max(values):.0f})" if len(values) > 1 else ""
-    return Cell(f"{100 * sum(values) / len(values):.1f}{spread}")
-
-
-def _stability(codecs: Mapping[str, Any]) -> Section:
-    measured = [c["stability"] for c in codecs.values() if c["stability"]["state"] == "ok"]
-    note = "Share of codes that stay the same, the mean of all codebooks; higher is better."
-    if not measured:
-        return Section("Stability", note, [])
-    row = partial(row_of, codecs, section="stability")
-    rows = []
-    for number in range(max(len(s["reencoding"]) for s in measured)):
-        what = "Codes of decoded audio compared with those of the original."
-        rows.append(row(f"re-encoded {number + 1}×", "%", what, say=partial(_reencoded, number)))
-        rows.append(row(f"latents re-encoded {number + 1}×", "dB", _LATENTS, say=partial(_latents_reencoded, number)))
-    shift = measured[0]["shift"]["samples"]
-    changes: list[tuple[str, Callable[[Mapping[str, Any]], Any]]] = [
-        (
-            f"input {abs(entry['gain_db']):g} dB {'louder' if entry['gain_db'] > 0 else 'softer'}",
-            partial(_at_gain, place),
-        )
-        for place, entry in enumerate(measured[0]["gain"])
-    ]
-    for name, found in (*changes, (f"input {shift} sample{'s' if shift != 1 else ''} later", lambda s: s["shift"])):
-        rows.append(row(f"same codes with {name}", "%", _AGAINST["%"], say=partial(_same, found)))
-        rows.append(row(f"SNR with {name}", "dB", _AGAINST["dB"], say=partial(_snr, found)))
-    return Section("Stability", note, rows)
-
-
-def _at_gain(place: int, stability: Mapping[str, Any]) -> Any:
-    return stability["gain"][place]
-
-
-def _reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
-    rounds = stability["reencoding"]
-    return _share(rounds[number]["with_first"] if number < len(rounds) else None, stability["tokens_reason"])
-
-
-def _latents_reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
-    rounds = stability["reencoding"]
-    value = rounds[number]["latent_snr_db"] if number < len(rounds) else None
-    return Cell("–", "it gives no latents") if value is None else Cell(f"{value:.1f}".replace("-", "−"))
-
-
-def _same(found: Callable[[Mapping[str, Any]], Any], stability: Mapping[str, Any]) -> Cell:
-    return _share(found(stability)["agreement"], stability["tokens_reason"])
-
-
-def _snr(found: Callable[[Mapping[str, Any]], Any], stability: Mapping[str, Any]) -> str:
-    value = found(stability)["wave_snr_db"]
-    return "–" if value is None else "same" if value >= 200 else f"{value:.1f}"
-
-
-_LATENTS = "Signal-to-noise ratio of the latents of decoded audio to those of the original; higher is better."
-_AGAINST = {
-    "%": "Codes of the changed clip compared with those of the unchanged clip.",
-    "dB": "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded unchanged clip.",
-}

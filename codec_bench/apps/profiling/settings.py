@@ -18,9 +18,9 @@ class Settings(Limits):
         latency_s: seconds of the signal that is changed to find the look-ahead; a codec that looks further ahead than
             that is reported to need the whole signal.
         stream_s: seconds that are streamed.
-        robust_clips: how many clips are re-encoded, amplified and shifted. robust_s: seconds that each is cut to.
+        robust_clips: how many clips are re-encoded and changed. robust_s: seconds that each is cut to.
         reencodings: how often decoded audio is encoded again.
-        gains_db: the changes of level that are tried, in dB.
+        gains_db: the changes of level that are tried, in dB. noises_db: the signal-to-noise ratios of added noise, in dB.
         shift_samples: how many samples a clip is moved by.
         robust_metrics: the metrics of the measurements that compare many conditions of a few clips.
         loss_clips: of how many clips frames are lost. loss_s: seconds that each is cut to.
@@ -38,10 +38,11 @@ class Settings(Limits):
     repeats: int = 3
     latency_s: float = 3.0
     stream_s: float = 4.0
-    robust_clips: int = 4
-    robust_s: float = 5.0
+    robust_clips: int = 2
+    robust_s: float = 3.0
     reencodings: int = 3
     gains_db: tuple[float, ...] = (-6.0, 6.0)
+    noises_db: tuple[float, ...] = (20.0, 10.0, 0.0)
     shift_samples: int = 1
     robust_metrics: tuple[str, ...] = ("stoi", "pesq_wb", "mel_distance")
     loss_clips: int = 2

@@ -1,13 +1,14 @@
-"""Whether the codes stay the same when decoded audio is encoded again, or a clip is louder, quieter or a sample later.
+"""Whether the codes stay the same when decoded audio is encoded again, or when the input is changed (`changes.py`).
 
 Agreement is the share of codes that are equal in the same place, for each codebook; 1 is best. It is given
     for re-encoding  after every round, with the codes of the original (`with_first`) and with those of the round before
                      (`with_previous`). The first falls if a codec drifts; the second rises to 1 if it settles.
-    for a gain       with the codes of the unchanged clip. The clip is attenuated first, so that it does not clip.
-    for a shift      with the codes of the unshifted clip: the frames stay where they are, and the sound moves.
-`wave_snr_db` compares the decoded changed clip, after the change was undone, with the decoded unchanged clip. It is the
-only number for codecs without codes. For latents there is no agreement; `latent_snr_db` is the signal-to-noise ratio of the latents
-of decoded audio to those of the original, higher is better.
+    for a change     with the codes of the unchanged clip. The clips are attenuated first, so that no change clips them. After a
+                     shift the frames stay where they are, and the sound moves.
+`quality` is that of what comes out of the changed clip, against the changed clip, so that it says how well such input is coded;
+`unchanged` is that of the unchanged clips. `wave_snr_db` compares the decoded changed clip, after the change was undone, with the decoded
+unchanged clip, where a change can be undone. For latents there is no agreement; `latent_snr_db` is the signal-to-noise ratio of
+the other latents to those of the original, higher is better.
 """
 
 from __future__ import annotations
@@ -17,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.apps.profiling.changes import Change, changes, scaled
+from codec_bench.apps.profiling.scoring import Scorer
 from codec_bench.apps.profiling.settings import Settings
-from codec_bench.codecs.adapt import recode
+from codec_bench.codecs.adapt import recode, sentence
 from codec_bench.codecs.checks.material import Material
 from codec_bench.types import Audio, Latents, Sent
 
@@ -26,18 +29,23 @@ _SNR_CEILING_DB = 200.0
 
 
 def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any]:
-    """Re-encodes, amplifies and shifts a few clips."""
+    """Re-encodes a few clips, and changes them in several ways."""
     clips = material.cut(settings.robust_clips, settings.robust_s)
     codes, waves = recode(codec, clips)
     loudest = 10 ** (max((*settings.gains_db, 0.0)) / 20)
-    quiet = [_scaled(c, min(1.0, 0.99 / (loudest * max(1e-9, float(np.abs(c.samples).max()))))) for c in clips]
+    quiet = [scaled(c, min(1.0, 0.99 / (loudest * max(1e-9, float(np.abs(c.samples).max()))))) for c in clips]
+    scorer = Scorer(settings.robust_metrics)
+    plain = recode(codec, quiet)
     return {
         "clips": len(clips),
         "tokens": sum(np.asarray(s.values).size for c in codes for s in c.streams),
         "tokens_reason": None if codes[0].streams else _no_tokens(codes[0]),
         "reencoding": _reencoding(codec, codes, waves, settings.reencodings),
-        "gain": _gain(codec, quiet, settings.gains_db),
-        "shift": _shift(codec, clips, codes, waves, settings.shift_samples),
+        "metrics": scorer.facts,
+        "unchanged": scorer(quiet, plain[1]),
+        "changes": [
+            _changed(codec, change, quiet, plain, scorer) for change in changes(settings, codec.info.frame_rate_hz)
+        ],
     }
 
 
@@ -54,25 +62,36 @@ def _reencoding(codec: Any, first: Sequence[Sent], waves: Sequence[Audio], round
     return out
 
 
-def _gain(codec: Any, clips: Sequence[Audio], gains_db: Sequence[float]) -> list[dict[str, Any]]:
-    codes, waves = recode(codec, clips)
-    out = []
-    for gain_db in gains_db:
-        factor = 10 ** (gain_db / 20)
-        changed, decoded = recode(codec, [_scaled(c, factor) for c in clips])
-        back = [_scaled(d, 1 / factor) for d in decoded]
-        out.append({"gain_db": gain_db, "agreement": agreement(codes, changed), "wave_snr_db": snr_db(waves, back)})
-    return out
-
-
-def _shift(
-    codec: Any, clips: Sequence[Audio], codes: Sequence[Sent], waves: Sequence[Audio], shift: int
+def _changed(
+    codec: Any, change: Change, clips: Sequence[Audio], plain: tuple[Sequence[Sent], Sequence[Audio]], scorer: Scorer
 ) -> dict[str, Any]:
-    moved = [Audio(np.pad(c.samples, ((0, 0), (shift, 0)))[:, : c.num_samples], c.sample_rate_hz) for c in clips]
-    changed, decoded = recode(codec, moved)
-    later = [Audio(d.samples[:, shift:], d.sample_rate_hz) for d in decoded]
-    plain = [Audio(w.samples[:, : w.num_samples - shift], w.sample_rate_hz) for w in waves]
-    return {"samples": shift, "agreement": agreement(codes, changed), "wave_snr_db": snr_db(plain, later)}
+    """What one change of the clips does; `reason` says why there is nothing to say."""
+    told = {"change": change.name, "noise_db": change.noise_db}
+    try:
+        given = [change.make(clip, place) for place, clip in enumerate(clips)]
+        codes, waves = recode(codec, given)
+    except Exception as error:  # one change that cannot be made, or coded, must not take the others along
+        nothing = {name: {"value": None, "n": 0, "reason": sentence(error)} for name in scorer.metrics}
+        return {
+            **told,
+            "reason": sentence(error),
+            "agreement": None,
+            "latent_snr_db": None,
+            "wave_snr_db": None,
+            "quality": nothing,
+        }
+    undone = None
+    if change.undo is not None:
+        pairs = [change.undo(wave, other) for wave, other in zip(plain[1], waves)]
+        undone = snr_db([before for before, _ in pairs], [after for _, after in pairs])
+    return {
+        **told,
+        "reason": None,
+        "agreement": agreement(plain[0], codes),
+        "latent_snr_db": latent_snr_db(plain[0], codes),
+        "wave_snr_db": undone,
+        "quality": scorer(given, waves),
+    }
 
 
 def agreement(codes: Sequence[Sent], others: Sequence[Sent]) -> list[float] | None:
@@ -109,10 +128,6 @@ def _no_tokens(codes: Sent) -> str:
     if isinstance(codes, Latents):
         return "it gives latents, which are not discrete; see how far they move"
     return "it sends packets of bits, which have no codes to compare"
-
-
-def _scaled(audio: Audio, factor: float) -> Audio:
-    return Audio(audio.samples * np.float32(factor), audio.sample_rate_hz)
 
 
 def snr_db(references: Sequence[Audio], others: Sequence[Audio]) -> float | None:

@@ -72,7 +72,13 @@ def codec(rng, kbps, stoi, books=18):
         "nominal_bps": 1000 * kbps, "entropy_coded_bps": 800 * kbps, "joint_bps": None, "joint_reason": "too few", "joint_coverage": 0.4,
         "utilisation": 0.5, "perplexity": 20.0, "dead": 30, "entries": 64 * books, "per_codebook": per_book,
     }  # fmt: skip
-    gain = [{"gain_db": g, "agreement": [0.5] * books, "wave_snr_db": 12.0} for g in (-6.0, 6.0)]
+    changes = [
+        {
+            "change": name, "noise_db": noise_db, "reason": None, "agreement": [0.5] * books, "latent_snr_db": None,
+            "wave_snr_db": wave_snr_db, "quality": {"stoi": {"value": 0.6, "n": 2, "reason": None}},
+        }
+        for name, noise_db, wave_snr_db in (("6 dB louder", None, 12.0), ("with noise at 20 dB", 20.0, None), ("with noise at 0 dB", 0.0, None))
+    ]  # fmt: skip
     return {
         "info": {
             "state": "ok", "name": "x", "sample_rates_hz": [RATE], "channels": [1], "causal": True, "code_licence": "MIT",
@@ -97,9 +103,9 @@ def codec(rng, kbps, stoi, books=18):
         },
         "streaming": {"state": "not applicable", "reason": "it has no streaming way of coding"},
         "stability": {
-            "state": "ok", "tokens_reason": None, "gain": gain,
+            "state": "ok", "tokens_reason": None, "changes": changes, "metrics": {"stoi": {"unit": "", "higher_is_better": True, "protocol": "p"}},
+            "unchanged": {"stoi": {"value": 0.8, "n": 2, "reason": None}},
             "reencoding": [{"round": n, "with_first": [0.9 / n] * books, "with_previous": [0.9] * books, "latent_snr_db": None} for n in (1, 2)],
-            "shift": {"samples": 1, "agreement": [0.4] * books, "wave_snr_db": 9.0},
         },
         "loss": lossy(stoi),
         "bit_errors": {
@@ -304,6 +310,9 @@ def test_it_draws_curves_and_codebooks_and_loads_nothing(opened):
     # A line for each of four codecs with and without a repair, of three points each.
     assert count("[data-figure='0'] .join") == 8 and count("[data-figure='0'] .point") == 24
     assert count("#language-plot .point") == 4 * 4 and count("#language-plot .join") == 4
+    assert (
+        count("[data-figure='1'] .join") == count("[data-figure='2'] .join") == 4
+    )  # equal codes and quality under noise
     assert count("[data-books='0'] svg") == 16 and count("[data-more='0'] svg") == 2
     requested = [
         json.loads(e["message"])["message"]["params"]["request"]["url"] for e in browser.get_log("performance")

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from codec_bench.apps.profiling.robust_rows import loss_figures
+from codec_bench.apps.profiling.stability_rows import noise_figures
 
-_MAKERS = (loss_figures,)
+_MAKERS = (loss_figures, noise_figures)
 
 
 def figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
@@ -16,4 +17,4 @@ def figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str,
     Args:
         labels: what the codecs are called, in the order of the profile.
     """
-    return [figure for make in _MAKERS for figure in make(profile, list(labels))]
+    return [figure for make in _MAKERS for figure in make(profile, labels)]

@@ -239,6 +239,33 @@ class Leaky:
         return [Audio(wave[: c.num_samples], RATE) for wave, c in zip(waves, codes)]
 
 
+class Coarse(Pcm):
+    """The sample in two codebooks of 256, of which the first is a coarse step that little noise leaves as it is."""
+
+    def encode_one(self, audio):
+        values = super().encode_one(audio).streams[0].values[0]
+        return Codes(
+            (CodeStream(self.sent(np.stack([values // 256, values % 256])), 256, float(RATE)),), audio.num_samples, RATE
+        )
+
+    def decode(self, codes):
+        out = []
+        for c in codes:
+            high, low = self.sent(c.streams[0].values)
+            out.append(Audio((high * 256 + low - 32768) / 32767, RATE))
+        return out
+
+    def sent(self, values):
+        return values
+
+
+class Dithered(Coarse):
+    """The same samples, but the coarse step is told together with the fine one, so that any noise changes both."""
+
+    def sent(self, values):
+        return np.stack([values[0] ^ values[1], values[1]])
+
+
 class Network(Framed):
     """A strided convolution and a transposed one, of which the codes keep nothing but a sign."""
 

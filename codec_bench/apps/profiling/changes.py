@@ -1,0 +1,135 @@
+"""What is done to a clip before it is encoded, to see whether its codes stay the same.
+
+louder, softer      by a gain in dB.
+later               by some samples, and by half a frame. The length stays, and silence comes first.
+noise               white Gaussian noise, at a signal-to-noise ratio over the whole clip; for each clip another draw.
+reverberation       a direct sound and a tail of Gaussian noise that falls by 60 dB in 0.5 s (Polack's model), 5 dB weaker than the direct
+                    sound; at the power of the clip.
+MP3                 through LAME at 64 kbit/s.
+another rate        resampled to 44.1 kHz (from that rate to 48 kHz) and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.audio.resample import fit_length, to_rate
+from codec_bench.types import Audio
+
+Undone = Callable[[Audio, Audio], tuple[Audio, Audio]]
+_DECAY_S, _DIRECT_DB = 0.5, 5.0
+_MP3_BPS = 64_000
+_OTHER_HZ, _OTHERWISE_HZ = 44_100, 48_000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of a clip.
+
+    Args:
+        name: what the input is then. make: gives the changed clip, of a clip and its place among the clips.
+        undo: gives decoded unchanged and decoded changed audio so that they compare; None where nothing undoes the change.
+        noise_db: the signal-to-noise ratio of added noise; None for other changes.
+    """
+
+    name: str
+    make: Callable[[Audio, int], Audio]
+    undo: Undone | None = None
+    noise_db: float | None = None
+
+
+def changes(settings: Settings, frame_rate_hz: float | None) -> list[Change]:
+    """All changes that are made.
+
+    Args:
+        frame_rate_hz: of the codec; without one there is no half of a frame.
+    """
+    shift = settings.shift_samples
+    made = [_gain(gain_db) for gain_db in settings.gains_db]
+    made.append(Change(f"{shift} sample{'s' if shift != 1 else ''} later", *_shift(lambda rate_hz: shift)))
+    if frame_rate_hz:
+        made.append(Change("half a frame later", *_shift(lambda rate_hz: max(1, round(rate_hz / frame_rate_hz / 2)))))
+    noisy = [
+        Change(f"with noise at {snr_db:g} dB", partial(with_noise, snr_db=snr_db, seed=settings.seed), noise_db=snr_db)
+        for snr_db in settings.noises_db
+    ]
+    return [
+        *made,
+        *noisy,
+        Change("with reverberation", partial(with_reverberation, seed=settings.seed)),
+        Change("after MP3", _after_mp3),
+        Change("after another rate", _after_another_rate),
+    ]
+
+
+def _gain(gain_db: float) -> Change:
+    factor = 10 ** (gain_db / 20)
+    name = f"{abs(gain_db):g} dB {'louder' if gain_db > 0 else 'softer'}"
+    return Change(
+        name, lambda clip, place: scaled(clip, factor), lambda before, after: (before, scaled(after, 1 / factor))
+    )
+
+
+def _shift(samples: Callable[[int], int]) -> tuple[Callable[[Audio, int], Audio], Undone]:
+    def later(clip: Audio, place: int) -> Audio:
+        padded = np.pad(clip.samples, ((0, 0), (samples(clip.sample_rate_hz), 0)))
+        return Audio(padded[:, : clip.num_samples], clip.sample_rate_hz)
+
+    def undone(before: Audio, after: Audio) -> tuple[Audio, Audio]:
+        count = samples(before.sample_rate_hz)
+        kept = before.samples[:, : max(0, before.num_samples - count)]
+        return Audio(kept, before.sample_rate_hz), Audio(after.samples[:, count:], after.sample_rate_hz)
+
+    return later, undone
+
+
+def scaled(audio: Audio, factor: float) -> Audio:
+    """Audio times a factor."""
+    return Audio(audio.samples * np.float32(factor), audio.sample_rate_hz)
+
+
+def with_noise(clip: Audio, place: int, *, snr_db: float, seed: int) -> Audio:
+    """A clip with white noise at a signal-to-noise ratio in dB."""
+    noise = np.random.default_rng((seed, place)).standard_normal(clip.samples.shape)
+    power = float(np.square(clip.samples, dtype=np.float64).mean())
+    noise *= np.sqrt(power / 10 ** (snr_db / 10) / np.square(noise).mean())
+    return Audio(clip.samples + noise, clip.sample_rate_hz)
+
+
+def with_reverberation(clip: Audio, place: int, *, seed: int) -> Audio:
+    """A clip in a room; as long as it was, and with the same power."""
+    from scipy.signal import fftconvolve
+
+    wet = fftconvolve(clip.samples.astype(np.float64), room(clip.sample_rate_hz, seed)[None], axes=1)[
+        :, : clip.num_samples
+    ]
+    power = np.square(clip.samples, dtype=np.float64).mean() / max(1e-20, np.square(wet).mean())
+    return Audio(wet * np.sqrt(power), clip.sample_rate_hz)
+
+
+def room(rate_hz: int, seed: int) -> np.ndarray:
+    """The impulse response: 1, and a tail that falls by 60 dB in half a second, with a power of -5 dB."""
+    count = round(_DECAY_S * rate_hz)
+    tail = np.random.default_rng(seed).standard_normal(count) * 10 ** (-3 * np.arange(1, count + 1) / count)
+    return np.concatenate([[1.0], tail * np.sqrt(10 ** (-_DIRECT_DB / 10) / np.square(tail).sum())])
+
+
+def _after_mp3(clip: Audio, place: int) -> Audio:
+    from codec_bench.codecs.adapt import reconstruct
+    from codec_bench.codecs.classical.mp3 import Mp3
+
+    return _back(reconstruct(Mp3(_MP3_BPS), [clip]).items[0].estimate, clip)
+
+
+def _after_another_rate(clip: Audio, place: int) -> Audio:
+    return _back(to_rate(clip, _OTHERWISE_HZ if clip.sample_rate_hz == _OTHER_HZ else _OTHER_HZ), clip)
+
+
+def _back(other: Audio, clip: Audio) -> Audio:
+    """Audio at the rate and with the length of a clip."""
+    return Audio(fit_length(to_rate(other, clip.sample_rate_hz).samples, clip.num_samples), clip.sample_rate_hz)
