@@ -52,6 +52,7 @@ fuzz: $(VENV)/.test
 KILLS ?= 300
 kills: $(VENV)/.test
 	$(BIN)/python tests/fuzz/kills.py --kills $(KILLS)
+	$(BIN)/python tests/fuzz/talks.py
 
 # Errors planted in ten modules, and how many of them the tests find; SEED chooses modules and errors.
 SEED ?= 1

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from page_in_browser import browser, complaints, open_page, resize, texts, until  # noqa: F401
 
 from codec_bench.apps.conversation.distributions import summarise
 from codec_bench.apps.conversation.measures import OFFICIAL_15, Value, measure
+from codec_bench.apps.conversation.official import WORDS
 from codec_bench.apps.conversation.page import RATE_HZ, _both, write_conversation_page
 
 from .server import tone
 from .test_measures import event, written
 
+LISTENS = """
+window.given = [];
+const start = AudioBufferSourceNode.prototype.start;
+AudioBufferSourceNode.prototype.start = function (...at) {
+  window.given.push([at, Array.from(this.buffer.getChannelData(0))]);
+  return start.apply(this, at);
+};
+"""
 HOSTILE = "</script><img src=x onerror=\"document.title='owned'\">"
 
 
@@ -30,6 +41,12 @@ def page(tmp_path):
     values["one"].append(Value("w", 0, f"{OFFICIAL_15}/response_latency_s", 0.25, 1.0))
     systems = {name: summarise(held, values[name]) for name, held in sessions.items()}
     summary = {"title": HOSTILE, "protocol": "p", "systems": systems}
+    heard = tmp_path / "sessions" / "one" / good.id
+    heard.mkdir(parents=True)
+    chunks = [
+        {"text": text, "timestamp": [at, at + 0.2]} for text, at in (("<b>", 1.6), ("there", 1.65), ("again", 3.7))
+    ]
+    (heard / WORDS).write_text(json.dumps({"chunks": chunks}))
     write_conversation_page(tmp_path / "report.html", tmp_path, sessions, values, summary)
     return tmp_path / "report.html", good
 
@@ -54,10 +71,24 @@ def test_the_page_shows_and_plays(page, browser):  # noqa: F811
     assert len(browser.find_elements("css selector", ".session")) == 2
     labels = texts(browser, ".talk g text")
     assert labels == ["600 ms", "300 ms", "700 ms"]
+    assert texts(browser, ".talk text.word") == ["<b>", "there", "again"]
+    places = browser.execute_script(
+        "return [...document.querySelectorAll('.talk text.word')].map((t) => [t.x.baseVal[0].value, t.y.baseVal[0].value])"
+    )
+    assert [x for x, _ in places] == pytest.approx([320, 330, 740], abs=0.1) and places[0][1] != places[1][1]
+    browser.execute_script(LISTENS)
     browser.execute_script("document.querySelector('[data-track=model]').click()")
     until(lambda: browser.execute_script("return document.querySelector('.session').dataset.ready"))
     browser.execute_script("document.querySelector('.play').click()")
     until(lambda: float(browser.execute_script("return document.querySelector('.head').getAttribute('x1')")) > 0)
+    # All tracks are given to the loudspeaker at the same moment, and those of either side are its track, sample by sample.
+    started = browser.execute_script("return window.given")
+    assert len(started) == 3 and len({tuple(at) for at, _ in started}) == 1
+    for side in _both(page[1]).T:
+        assert any(
+            len(sound) == side.size and np.abs(np.asarray(sound) - side).max() <= 1.5 / 32768
+            for _, sound in started[1:]
+        )
     assert not complaints(browser)
 
 

@@ -8,14 +8,16 @@ Conventions
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import soundfile
 
+from codec_bench.apps.conversation.kept import folder_of
 from codec_bench.apps.conversation.measures import MEASURES, Value, shown, turns_of
+from codec_bench.apps.conversation.official import WORDS, Chunk, read_chunks
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.words import rows, sentences
 from codec_bench.audio.resample import resample
@@ -25,6 +27,8 @@ RATE_HZ = 16_000
 WIDTH, HEIGHT, HALF = 1000, 190, 40
 """Of the picture of a session, and of half a waveform, in units of the picture."""
 USER_Y, MODEL_Y = 62, 148
+WORD_LINES, LETTER = 3, 6.5
+"""How many lines of words stand below the model's track, and how wide a letter is."""
 _COLUMNS = 500
 _LAYOUT = Layout(
     (__package__, "conversation.html.j2"),
@@ -51,7 +55,8 @@ def write_conversation_page(
         shown, files, left = [], list[Path](), audio_mb * 1e6
         for system, held in sessions.items():
             for session in held:
-                picture = _picture(session, [v for v in values[system] if v.session == session.id])
+                words = read_chunks(folder_of(run, system, session.id) / WORDS) or ()
+                picture = _picture(session, [v for v in values[system] if v.session == session.id], words)
                 file = Path(folder, f"{len(files)}.flac")
                 soundfile.write(file, _both(session), RATE_HZ, format="FLAC")
                 size = 4 * file.stat().st_size / 3
@@ -77,7 +82,7 @@ def _both(session: Session) -> np.ndarray:
     return np.stack([track[:length] for track in tracks], axis=1)
 
 
-def _picture(session: Session, values: Sequence[Value]) -> dict[str, Any]:
+def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) -> dict[str, Any]:
     """What is drawn of a session; x is in units of the picture."""
     scale = WIDTH / max(session.duration_s, 1e-3)
     turns, short = turns_of(session)
@@ -95,11 +100,22 @@ def _picture(session: Session, values: Sequence[Value]) -> dict[str, Any]:
     step = next((s for s in (1, 2, 5, 10, 30, 60) if session.duration_s / s <= 14), 300)
     return {
         "id": session.id, "status": session.status, "reason": session.reason, "boxes": boxes, "spans": spans,
-        "waves": [_wave(session.user, USER_Y), _wave(session.heard, MODEL_Y)],
+        "words": list(_placed(words, scale)), "waves": [_wave(session.user, USER_Y), _wave(session.heard, MODEL_Y)],
         "ticks": [(round(s * scale, 1), s) for s in range(0, int(session.duration_s) + 1, step)],
         "duration": round(session.duration_s, 2), "text": session.text[:400],
         "values": [(shown(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit, "–" if v.at_s is None else f"{v.at_s:.2f}", v.reason) for v in values],
     }  # fmt: skip
+
+
+def _placed(words: Sequence[Chunk], scale: float) -> Iterator[dict[str, Any]]:
+    """Where words stand, each in the first line that has room for it; a word without room is left out."""
+    ends = [0.0] * WORD_LINES
+    for word, begin, _ in words:
+        x = begin * scale
+        line = next((number for number, end in enumerate(ends) if end <= x), None)
+        if line is not None:
+            ends[line] = x + LETTER * (len(word) + 1)
+            yield {"x": round(x, 1), "line": line, "text": word}
 
 
 def _wave(samples: np.ndarray, middle: int) -> str:
