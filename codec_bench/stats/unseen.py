@@ -22,6 +22,8 @@ import math
 
 import numpy as np
 
+from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS
+
 MOST_LOST = 0.05
 """The share of items that may be lost in whole units that were not seen."""
 _TOGETHER = 0.4
@@ -39,7 +41,9 @@ def lost_together(worst: float, each: float, units: int) -> float:
         worst: how far the worst item that was seen lies beyond the value, over how far an item of mean size at the bound does.
         each: items of a unit. units: how many were seen.
     """
-    return min(each, max(1 + 10 / units, worst * each**_TOGETHER))
+    # Of fewer units Student's t reaches so far that one item is enough.
+    least = 1 + 10 / units if units >= FEWEST_FOR_FLIPS else 1.0
+    return min(each, max(least, worst * each**_TOGETHER))
 
 
 def rare_end(
