@@ -23,8 +23,16 @@ def test_the_study_can_fail():
     assert rows["mean", "percentile bootstrap"] < 0.85 < 0.9 <= rows["mean", "codec-bench"]
 
 
-SHORT = [name for name in ORDINARY if not name.endswith("000 items") and "exponential" not in name][::29]
-"""What takes seconds. The page about intervals says where means of few skewed values stand."""
+UNPROMISED = (
+    "000 items",
+    "exponential",
+    "gamma of shape 0.5",
+    "lognormal of spread 1",
+    "lost by one system, 0.3",
+    "lost by one system, 0.95",
+)
+SHORT = [name for name in ORDINARY if not any(words in name for words in UNPROMISED)][::29]
+"""What takes seconds. The page about intervals says what is not promised."""
 
 
 @pytest.mark.parametrize("name", SHORT)
