@@ -57,7 +57,7 @@ class Judge(Model):
             return Response(text="10 10")
         return Response(text="Very good. [[10]]" if "[[5]]" in asked else "5")
 '''
-NAMES = benchmark_names()
+NAMES = [name for name in benchmark_names() if not miniature.like_another(name)]
 CODECS = [name for name in NAMES if load_benchmark(name).kind == "codec"]
 ASKED = [name for name in NAMES if name not in CODECS]
 

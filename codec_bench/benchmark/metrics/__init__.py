@@ -6,7 +6,8 @@ recogniser's name they are audio metrics (`codec_bench.metrics`).
 Which file to open
     A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py` and
     `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
-    `captions.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds answers that decline. `base.py` is what each is.
+    `captions.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds answers that decline,
+    and `reference_errors.py` those that follow a wrong reference. `base.py` is what each is.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ TABLE = {
     "hallucinated": "codec_bench.benchmark.metrics.error_rate:Hallucinated",
     "ifeval": "codec_bench.benchmark.metrics.ifeval:IfEval",
     "meteor": "codec_bench.benchmark.metrics.meteor:Meteor",
+    "original_followed": "codec_bench.benchmark.metrics.reference_errors:OriginalFollowed",
     "refusal_rate": "codec_bench.benchmark.metrics.refusal:RefusalRate",
     "rouge_l": "codec_bench.benchmark.metrics.rouge:RougeL",
     "wer": "codec_bench.benchmark.metrics.error_rate:Wer",
