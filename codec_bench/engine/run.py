@@ -43,7 +43,7 @@ from codec_bench.engine.systems import System
 from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import NOT_COMPARED, Compared, compared, flagged, inputs_or_score
-from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, OF_ANOTHER, SAME, SILENT, ItemRecord, Results
+from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, OF_ANOTHER, OTHER_RATE, SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
 from codec_bench.types import ESTIMATE_WORDS, SPOKEN, WORDS, Sample, Score
 
@@ -519,10 +519,22 @@ def _notes(outcome: _Outcome) -> tuple[str, ...]:
     return (
         *((SAME,) if same else another),
         *((told,) if told and SILENT not in estimate.notes else ()),
+        *(_other_rate(estimate, reference) if made else ()),
         # A narrow band beside a reference is what the system made of it, and no fact of the data.
         *(note for note in estimate.notes if not note.startswith(_EMPTY)),
         *(f"{note}{IN_REFERENCE}" for note in reference.notes if note != SILENT),
     )
+
+
+def _other_rate(estimate: Signal, reference: Signal) -> tuple[str, ...]:
+    """A note if a file has as many samples as its reference, to half a percent, at a rate that differs by a twentieth or more."""
+    rate, right = estimate.sample_rate_hz, reference.sample_rate_hz
+    if (
+        abs(rate - right) < 0.05 * right
+        or abs(estimate.num_samples - reference.num_samples) > 0.005 * reference.num_samples
+    ):
+        return ()
+    return (OTHER_RATE.format(rate / 1000, right / 1000),)
 
 
 def _of_another(outcome: _Outcome, estimate: Signal) -> str | None:

@@ -37,6 +37,11 @@ def _sentence(one: Warned) -> str:
             f"{metric} is below {figures['limit']:g} in {many} (median {figures['median']:.3g}): this points at sound that is shifted, in "
             "another order or with its sign turned, or at a system that does not keep the waveform"
         )
+    if one.kind == "rate":
+        return (
+            "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz: the rate that "
+            "their files state looks wrong, and all scores take them as played at that rate"
+        ).format(many=many, **one.figures)
     if one.kind == "around":
         what = "have more silence around their sound than sound ({silence_s:.1f} s around {sound_s:.1f} s on average)"
     else:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.stats.told import UNTOLD, Told
-from codec_bench.store.rows import AROUND, EMPTY_ABOVE, OF_ANOTHER
+from codec_bench.store.rows import AROUND, EMPTY_ABOVE, OF_ANOTHER, OTHER_RATE
 
 LEAST_SHARE = 0.05
 """A smaller share of items with a note is not worth a warning."""
@@ -24,9 +24,11 @@ CHANGES = {"around": ("zeros around", "noise around"), "narrow": ("narrow band",
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _FORMS = {
     kind: re.compile(re.escape(form).replace(r"\{:\.1f\}", _NUMBER).replace(r"\{:g\}", _NUMBER))
-    for kind, form in (("around", AROUND), ("empty", EMPTY_ABOVE))
+    for kind, form in (("around", AROUND), ("empty", EMPTY_ABOVE), ("rate", OTHER_RATE))
 }
-_FIGURES = {"around": ("silence_s", "sound_s"), "empty": ("top_khz", "rate_khz")}
+_FIGURES = {"around": ("silence_s", "sound_s"), "empty": ("top_khz", "rate_khz"), "rate": ("rate_khz", "reference_khz")}
+_WRONG_RATE_SHARE = 0.5
+"""Chance gives a few items as many samples as their references."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,8 @@ class Warned(Told):
     """Where data and metrics meet badly, in `n` of `of` items.
 
     Args:
-        kind: `around` (long silence around the sound), `empty` (most of the band is empty), `another` (the sound of another system), or
-            `implausible` (values that working audio does not have).
+        kind: `around` (long silence around the sound), `empty` (most of the band is empty), `another` (the sound of another system),
+            `rate` (files that seem to state a wrong rate), or `implausible` (values that working audio does not have).
         figures: by name, what was found, on average.
         moved: by metric, by how much of its spread over five codecs this moves it; None where that was not measured.
         other: the system whose sound it is.
@@ -74,6 +76,10 @@ class Tally:
             yield Warned("another", count, of, other=other)
         for kind, found in self._found.items():
             figures = dict(zip(_FIGURES[kind], np.mean(found, axis=0).tolist()))
+            if kind == "rate":
+                if len(found) >= _WRONG_RATE_SHARE * of:
+                    yield Warned(kind, len(found), of, figures)
+                continue
             moved = _moved(kind, figures, metrics)
             if moved and len(found) >= LEAST_SHARE * of:
                 yield Warned(kind, len(found), of, figures, moved)

@@ -153,3 +153,15 @@ def test_recordings_of_people_have_the_notes_of_their_rates_alone():
         notes = content_notes(audio)
         assert len(notes) == (audio.sample_rate_hz == 8_000), path.name
         assert not notes or notes[0].endswith("at a rate of 8 kHz")
+
+
+def test_files_that_state_a_wrong_rate_are_told(tmp_path):
+    wrong = written(tmp_path / "wrong", lambda audio: Audio(audio.samples / 2, audio.sample_rate_hz * 3 // 2))
+    right = written(tmp_path / "right", lambda audio: to_rate(changed(lambda x: x / 2)(audio), 24_000))
+    run = score(
+        generated={"wrong": wrong, "right": right}, data=list(open_source("embedded"))[:LIMIT], metrics="speech_share",
+        out=tmp_path / "run", workers=1,
+    )  # fmt: skip
+    assert warned(run) == {"wrong": ["rate"], "right": []}
+    (note,) = told(run, "have as many samples as their references, at 24 kHz in place of 16 kHz")
+    assert note.startswith("wrong: all 4 items")
