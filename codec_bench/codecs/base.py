@@ -117,6 +117,14 @@ class Codec(ABC):
         """
         raise UserError(f"{self.info.name} has no concealment of its own")
 
+    def first(self, codebooks: int) -> Codec:
+        """The same codec with its first codebooks only; what it holds may be shared with this one.
+
+        Raises:
+            UserError: it has no such number of codebooks, or decodes all of them only.
+        """
+        raise UserError(f"{self.info.name} decodes no fewer codebooks than it has")
+
     def streaming(self) -> AbstractContextManager[CodecStream]:
         """A stream that encodes and decodes one signal piece by piece.
 

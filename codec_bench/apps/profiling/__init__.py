@@ -9,6 +9,7 @@ Which file to open
     `speed.py`, `complexity.py`, `latency.py`, `streaming.py`, `stability.py`   one measurement each.
     `changes.py`     what is done to the input for `stability.py`; `stability_rows.py` its rows.
     `loss.py`        lost frames (`lost_frames.py`) and their quality (`scoring.py`); `bit_errors.py` single wrong bits; `robust_rows.py` their rows.
+    `codebooks_kept.py`, `speaker_swap.py`   the first codebooks alone, and exchanged global codes.
     `phones.py`      how much codes tell of phones, and `abx.py` the ABX error rates.
     `language.py`    what a language model will make of the codes: `ngrams.py`, `zipf.py` and `token_model.py`, over `token_corpus.py`.
     `rows.py`        the rows that terminal and page share, made of `cells.py` (`language_rows.py` has those of tokens); `table.py` prints them, and `page/` shows them.

@@ -1,4 +1,4 @@
-"""The rows of what happens when frames do not arrive."""
+"""The rows and plots of lost frames, of codebooks that are left out, and of exchanged voices."""
 
 from __future__ import annotations
 
@@ -103,6 +103,67 @@ def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict
         figure(f"{metric} against lost frames", "frames lost at random, %", facts[metric], found)
         for metric, found in lines.items()
     ]
+
+
+def kept(codecs: Mapping[str, Any]) -> Section:
+    """Quality, similarity and errors by the number of codebooks that are decoded."""
+    measured = [c["codebooks_kept"] for c in codecs.values() if c["codebooks_kept"]["state"] == "ok"]
+    metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
+    rows = [
+        row_of(codecs, f"{metric} by codebooks", measured[0]["metrics"][metric]["unit"], "The number of the first codebooks that are decoded, and the value with these.", "codebooks_kept", partial(_by_codebooks, metric))
+        for metric in metrics
+    ]  # fmt: skip
+    return Section(
+        "First codebooks alone", "A few whole clips, decoded with the first codebooks only. No interval.", rows
+    )
+
+
+def _by_codebooks(metric: str, section: Mapping[str, Any]) -> Cell:
+    entries = [(point["codebooks"], point["quality"][metric]) for point in section["points"]]
+    told = [f"{count}: {_number(entry)}" for count, entry in entries if entry["value"] is not None]
+    return Cell(", ".join(told)) if told else Cell("–", entries[-1][1]["reason"])
+
+
+def kept_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """For each metric its course over the number of codebooks that are decoded."""
+    lines: dict[str, list[tuple[str, list[list[float]]]]] = {}
+    facts: dict[str, Mapping[str, Any]] = {}
+    for label, codec in zip(labels, profile["codecs"].values()):
+        section = codec["codebooks_kept"]
+        for metric, fact in section["metrics"].items() if section["state"] == "ok" else ():
+            points = [[point["codebooks"], point["quality"][metric]["value"]] for point in section["points"]]
+            points = [[x, y] for x, y in points if y is not None]
+            facts[metric] = fact
+            lines.setdefault(metric, []).extend([(label, points)] if points else [])
+    return [
+        figure(f"{metric} against codebooks", "first codebooks that are decoded", facts[metric], found)
+        for metric, found in lines.items()
+        if found
+    ]
+
+
+def swap(codecs: Mapping[str, Any]) -> Section:
+    """To whom a voice is similar after the global part was exchanged."""
+    row = partial(row_of, codecs, section="speaker_swap")
+    rows = [
+        row(label, "", what, say=partial(_similar, key))
+        for key, label, what in (
+            ("to_voice", "to the giver of the global part", "Similarity of the result to the clip whose global codes it has; high if these carry the voice."),
+            ("to_content", "to the giver of the content", "Similarity of the result to the clip whose other codes it has; high if these carry the voice."),
+            ("kept", "own voice, nothing exchanged", "Similarity of decoded clips to themselves."),
+            ("apart", "the two clips", "Similarity of the two clips to each other, which two voices have anyway."),
+        )
+    ]  # fmt: skip
+    return Section(
+        "Exchanged voices",
+        "Similarity of speakers when the codes that are sent once per utterance come from another clip.",
+        rows,
+    )
+
+
+def _similar(key: str, section: Mapping[str, Any]) -> Cell:
+    entry = section[key]
+    return Cell("–", entry["reason"]) if entry["value"] is None else Cell(_number(entry))
 
 
 def figure(

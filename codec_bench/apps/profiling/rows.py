@@ -12,7 +12,7 @@ from typing import Any
 
 from codec_bench.apps.profiling.cells import Cell, Section, row_of
 from codec_bench.apps.profiling.language_rows import language_section
-from codec_bench.apps.profiling.robust_rows import loss
+from codec_bench.apps.profiling.robust_rows import kept, loss, swap
 from codec_bench.apps.profiling.stability_rows import stability
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
@@ -23,7 +23,7 @@ _MIB = 2**20
 def sections(profile: Mapping[str, Any]) -> list[Section]:
     """All sections of a profile that have rows."""
     codecs = profile["codecs"]
-    of_codecs = (_rate, _codebooks, _phones, language_section, _size, _speed, _latency, stability, loss)
+    of_codecs = (_rate, _codebooks, _phones, language_section, _size, _speed, _latency, stability, loss, kept, swap)
     made = [section(profile if section is _speed else codecs) for section in of_codecs]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [
@@ -207,6 +207,7 @@ def _speed(profile: Mapping[str, Any]) -> Section:
         row_of(codecs, "real-time factor", "", "Seconds of computing per second of audio, one clip at a time; lower is better.", "speed", lambda s: _three(s["real_time_factor"])),
         row_of(codecs, "encoder", "", "The real-time factor of encoding alone.", "speed", lambda s: _three(s["encode_real_time_factor"])),
         row_of(codecs, "decoder", "", "The real-time factor of decoding alone.", "speed", lambda s: _three(s["decode_real_time_factor"])),
+        row_of(codecs, "real-time factor on the CPU", "", "The same codec on the CPU of this machine, one clip at a time; lower is better.", "speed_on_cpu", lambda s: _three(s["real_time_factor"])),
         row_of(codecs, "batched", "h per h", "Hours of audio through encoder and decoder in an hour, in batches; higher is better.", "batched", lambda s: _three(s["audio_hours_per_hour"])),
         row_of(codecs, "peak memory of one clip", "MiB", "Highest resident size of its process.", "speed", lambda s: _memory(s["memory"], "resident_bytes")),
         row_of(codecs, "peak memory in batches", "MiB", "Highest resident size of its process.", "batched", lambda s: _memory(s["memory"], "resident_bytes")),
@@ -225,6 +226,9 @@ def _latency(codecs: Mapping[str, Any]) -> Section:
         row_of(codecs, "streaming step", "ms", "Length of the audio in one step of a stream.", "streaming", lambda s: f"{s['step_ms']:.1f}"),
         row_of(codecs, "step p50", "ms", "Median computing time of a step, encoder and decoder together.", "streaming", lambda s: _three(s["encode_ms"]["p50"] + s["decode_ms"]["p50"])),
         row_of(codecs, "step p95", "ms", "95th percentile of the computing time of a step, of encoder and decoder added.", "streaming", lambda s: Cell(_three(s["encode_ms"]["p95"] + s["decode_ms"]["p95"]), flag=not s["keeps_up"])),
+        row_of(codecs, "first output", "ms", "From the first sample that is fed to the first that comes out, with computing; lower is better.", "streaming", lambda s: Cell(_three(s["first_output_ms"]), None if s["first_output_ms"] is not None else "nothing came out")),
+        row_of(codecs, "sustained streaming", "", "Seconds of computing per second of audio over the whole stream; lower is better.", "streaming", lambda s: _three(s["real_time_factor"])),
+        row_of(codecs, "largest lag", "ms", "How late a step is at most when the sound arrives at its own speed; lower is better.", "streaming", lambda s: _three(s["largest_lag_ms"])),
         row_of(codecs, "differs from offline", "", "Largest difference of a sample from decoding the whole signal; up to 1e-4 counts as equal.", "streaming", _offline),
     ]  # fmt: skip
     return Section(

@@ -20,11 +20,14 @@ class Scorer:
     def __init__(self, metrics: Sequence[str]) -> None:
         self.metrics = tuple(metrics)
 
-    @cached_property
-    def _loaded(self) -> dict[str, Any]:
+        self._ready: dict[str, Any] = {}
+
+    def _loaded(self, name: str) -> Any:
         from codec_bench.api.load_metric import load_metric
 
-        return {name: load_metric(name, device="cpu") for name in self.metrics}
+        if name not in self._ready:
+            self._ready[name] = load_metric(name, device="cpu")
+        return self._ready[name]
 
     @cached_property
     def facts(self) -> dict[str, dict[str, Any]]:
@@ -37,13 +40,17 @@ class Scorer:
             for name, m in made.items()
         }
 
-    def __call__(self, references: Sequence[Audio], estimates: Sequence[Audio]) -> dict[str, dict[str, Any]]:
+    def __call__(
+        self, references: Sequence[Audio], estimates: Sequence[Audio], texts: Sequence[str | None] | None = None
+    ) -> dict[str, dict[str, Any]]:
         """For each metric its mean `value` over the `n` clips that have one, or the `reason` why none has."""
-        return {name: self._mean(name, references, estimates) for name in self.metrics}
+        return {name: self._mean(name, references, estimates, texts) for name in self.metrics}
 
-    def _mean(self, name: str, references: Sequence[Audio], estimates: Sequence[Audio]) -> dict[str, Any]:
+    def _mean(
+        self, name: str, references: Sequence[Audio], estimates: Sequence[Audio], texts: Sequence[str | None] | None
+    ) -> dict[str, Any]:
         try:
-            scores = [one[name] for one in self._loaded[name](estimate=estimates, reference=references)]
+            scores = [one[name] for one in self._loaded(name)(estimate=estimates, reference=references, text=texts)]
         except Exception as error:  # one metric that cannot be computed must not take the others along
             return {"value": None, "n": 0, "reason": sentence(error)}
         values = [score.value for score in scores if score.value is not None]

@@ -243,7 +243,7 @@ def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
     steps = asked.steps
     codec, options = asked.codecs[name], asked.options_of(name)
     request = Request(
-        codec, asked.files, asked.device, asked.settings, steps, options, players=kept,
+        codec, asked.files, asked.device, asked.settings, steps, options, players=kept, metrics=asked.metrics,
         alignments=None if asked.alignments is None else str(asked.alignments),
         speakers={sample.id: sample.speaker for sample in asked.source if sample.speaker is not None},
         texts={sample.id: sample.text for sample in asked.source if sample.text is not None},

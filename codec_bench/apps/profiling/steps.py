@@ -11,7 +11,18 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, ClassVar
 
-from codec_bench.apps.profiling import bit_errors, complexity, language, latency, loss, speed, stability, streaming
+from codec_bench.apps.profiling import (
+    bit_errors,
+    codebooks_kept,
+    complexity,
+    language,
+    latency,
+    loss,
+    speaker_swap,
+    speed,
+    stability,
+    streaming,
+)
 from codec_bench.apps.profiling.abx import AbxItems
 from codec_bench.apps.profiling.phones import PhoneCounter
 from codec_bench.apps.profiling.rate import RateCounter
@@ -19,6 +30,7 @@ from codec_bench.apps.profiling.token_corpus import TokenCorpus
 from codec_bench.audio.encode import write_flac
 from codec_bench.codecs.adapt import decode, encode
 from codec_bench.codecs.checks import steps
+from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import Checking, NotApplicable, Watched
 from codec_bench.data.alignments import read_alignments
 from codec_bench.types import Audio, Sent
@@ -34,6 +46,9 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "stability": ("stability",),
     "loss": ("loss",),
     "bit_errors": ("bit_errors",),
+    "kept": ("codebooks_kept",),
+    "swap": ("speaker_swap",),
+    "cpu": ("speed_on_cpu",),
     "language": ("language",),
     "transformer": ("transformer",),
     "probe": ("probe",),
@@ -54,6 +69,7 @@ class Request(steps.Request):
         players: files to write the decoded audio of some clips to, by the id of the clip.
         alignments: the file or folder that says when the phones of the clips are said, or None.
         speakers, texts: of the clips, by their ids, where they are known.
+        metrics: those that the profile was asked for.
     """
 
     PROGRAM: ClassVar[str] = "codec_bench.apps.profiling.steps:Measuring"
@@ -63,6 +79,7 @@ class Request(steps.Request):
     alignments: str | None = None
     speakers: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    metrics: tuple[str, ...] = ()
 
 
 class Measuring(Checking):
@@ -179,6 +196,26 @@ class Measuring(Checking):
         if not self._coded_whole:
             raise NotApplicable("the data were not coded whole, or the process that coded them has ended")
         return self._tokens
+
+    def _kept(self) -> dict[str, dict[str, Any]]:
+        request = self._request
+        found = codebooks_kept.measure(self._codec, self._material, request.settings, request.metrics, request.texts)
+        return {"codebooks_kept": found}
+
+    def _swap(self) -> dict[str, dict[str, Any]]:
+        request = self._request
+        return {"speaker_swap": speaker_swap.measure(self._codec, self._material, request.settings, request.speakers)}
+
+    def _cpu(self) -> dict[str, dict[str, Any]]:
+        """The speed of the same codec on the CPU, beside that on a GPU."""
+        from codec_bench.codecs import load_codec
+
+        request = self._request
+        if self._device == "cpu":
+            raise NotApplicable("all else was measured on the CPU too")
+        codec = Watched(load_codec(request.codec, device="cpu", **request.options), self._announce)
+        found = speed.single(codec, Material(request.files, codec), request.settings, "cpu")
+        return {"speed_on_cpu": {**found, "threads": speed.threads(), "device": "cpu"}}
 
 
 def _or_reason(measure: Callable[[], dict[str, Any]]) -> dict[str, Any]:

@@ -1,5 +1,9 @@
 """A codec that is fed piece by piece: the cost of a step, and whether the result equals that of coding the whole signal.
 
+first_output_ms        from the first sample that is fed to the first that comes out: the audio of the steps until then, and the computing of the
+                       last of these steps. The codec is warmed up before.
+real_time_factor       computing time of all steps per second of audio. `largest_lag_ms` is how late a step's output is at most when the
+                       steps arrive at the speed of the sound: a step waits for the one before it. Lower is better for both.
 step_ms                length of the audio in one step.
 encode_ms, decode_ms   computing time of a step, median (p50) and 95th percentile (p95). The first steps do not count, as
                        they warm up. `keeps_up` says that the sum of the two p95 is below the length of the step.
@@ -10,6 +14,7 @@ codes_equal            share of codes that are equal to those of the whole signa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
@@ -66,6 +71,8 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     equal = _equal_codes(codes, late, offline_codes)
     lost = clip.num_samples - streamed.shape[1]
     step_ms = 1000 * step / clip.sample_rate_hz
+    costs_ms = 1000 * (np.asarray(encode_s) + np.asarray(decode_s))
+    first = next((k for k, wave in enumerate(waves) if wave.shape[1]), None)
     warm = slice(_WARM_STEPS if len(encode_s) > 2 * _WARM_STEPS else 0, None)
     encode_ms, decode_ms = 1000 * np.asarray(encode_s)[warm], 1000 * np.asarray(decode_s)[warm]
     both = np.percentile(encode_ms, 95) + np.percentile(decode_ms, 95)
@@ -75,12 +82,25 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
         "steps": len(encode_ms),
         "encode_ms": _percentiles(encode_ms),
         "decode_ms": _percentiles(decode_ms),
+        "first_output_ms": None if first is None else (first + 1) * step_ms + float(costs_ms[first]),
+        "real_time_factor": float(costs_ms.sum()) / 1000 / clip.duration_s,
+        "largest_lag_ms": largest_lag_ms(costs_ms.tolist(), step_ms),
         "keeps_up": bool(both < step_ms),
         "wave_difference": difference,
         "missing_samples": missing,
         "codes_equal": equal,
         "equals_offline": bool(difference <= WAVE_TOLERANCE and not lost and (equal is None or equal >= CODE_SHARE)),
     }
+
+
+def largest_lag_ms(costs_ms: Sequence[float], step_ms: float) -> float:
+    """How long after it arrived a step is finished at most, if a step arrives every `step_ms` and is computed after the one before it."""
+    done = lag = 0.0
+    for number, cost in enumerate(costs_ms):
+        arrives = (number + 1) * step_ms
+        done = max(arrives, done) + cost
+        lag = max(lag, done - arrives)
+    return lag
 
 
 def _percentiles(values: np.ndarray) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -34,6 +35,7 @@ class PublishedCodec(Codec):
 
     Class attributes
         checkpoints: names of the weights in the catalogue, in which `{option}` stands for an option of the class.
+        residual: whether each codebook says what those before it left, so that the first ones can be decoded alone.
 
     Attributes that an adapter sets
         _device: `cpu` or `cuda:N`.
@@ -42,6 +44,7 @@ class PublishedCodec(Codec):
     """
 
     checkpoints: ClassVar[tuple[str, ...]]
+    residual: ClassVar[bool] = False
     _device: str
     _quantiser: Any = None
     _codebooks: int = 1
@@ -79,6 +82,21 @@ class PublishedCodec(Codec):
         with computing(self._device, "float32"):
             (there,) = sent([np.ascontiguousarray(values, np.int64)[None]], self._device)
             return lookup(there, self._quantiser).value[0].T.float().cpu().numpy()
+
+    def first(self, codebooks: int) -> PublishedCodec:
+        """The same codec with its first codebooks only, on the same networks, if each codebook says what those before it left.
+
+        Raises:
+            UserError: it has no such number of codebooks, or decodes all of them only.
+        """
+        if not self.residual:
+            raise UserError(f"{self.info.name} decodes no fewer codebooks than it has")
+        fewer = copy(self)
+        fewer._codebooks = check_codebooks(self.info.name, codebooks, self._codebooks)
+        rate = self.info.nominal_bitrate_bps
+        share = codebooks / self._codebooks
+        fewer.info = replace(self.info, nominal_bitrate_bps=None if rate is None else rate * share)
+        return fewer
 
     def _in_shape(
         self, forward: Callable[..., Any], moving: Sequence[Any], frames: Sequence[int], still: Sequence[Any] = ()

@@ -77,6 +77,7 @@ class Dac(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    residual = True
     checkpoints = ("dac-{model}",)
 
     def __init__(

@@ -70,6 +70,7 @@ class Encodec(PublishedCodec):
         device, weights: as `PublishedCodec` says; weights of one's own are a folder in the layout of transformers.
     """
 
+    residual = True
     checkpoints = ("encodec-{model}",)
 
     def __init__(

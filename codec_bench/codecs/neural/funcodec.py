@@ -118,6 +118,7 @@ class FunCodec(NeuralCodec):
     """
 
     cardinality = _CARDINALITY
+    residual = True
     checkpoints = ("funcodec-{model}",)
 
     def __init__(self, model: str, bitrate_bps: int, device: str = "cpu", weights: str | None = None) -> None:

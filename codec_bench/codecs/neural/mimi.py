@@ -72,6 +72,7 @@ class Mimi(NeuralCodec):
 
     cardinality = _CARDINALITY
     _hop = _FRAME
+    residual = True
     checkpoints = ("mimi",)
 
     def __init__(

@@ -45,6 +45,7 @@ class SpeechTokenizer(NeuralCodec):
 
     cardinality = _CARDINALITY
     _hop = _HOP
+    residual = True
     checkpoints = ("speechtokenizer",)
 
     def __init__(self, bitrate_bps: int, device: str = "cpu", weights: str | None = None) -> None:

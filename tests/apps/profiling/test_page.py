@@ -108,6 +108,16 @@ def codec(rng, kbps, stoi, books=18):
             "reencoding": [{"round": n, "with_first": [0.9 / n] * books, "with_previous": [0.9] * books, "latent_snr_db": None} for n in (1, 2)],
         },
         "loss": lossy(stoi),
+        "codebooks_kept": {
+            "state": "ok", "clips": 2, "codebooks": 4, "metrics": {"stoi": {"unit": "", "higher_is_better": True, "protocol": "p"}},
+            "points": [{"codebooks": k, "bps": 100.0 * k, "quality": {"stoi": {"value": 0.2 * k, "n": 2, "reason": None}}} for k in (1, 2, 4)],
+        },
+        "speaker_swap": {
+            "state": "ok", "pairs": 4, "speakers_known": True, "metric": "sim", "to_voice": {"value": 0.7, "n": 4, "reason": None},
+            "to_content": {"value": 0.2, "n": 4, "reason": None}, "kept": {"value": 0.8, "n": 4, "reason": None},
+            "apart": {"value": None, "n": 0, "reason": "no weights"},
+        },
+        "speed_on_cpu": {"state": "not applicable", "reason": "all else was measured on the CPU too"},
         "bit_errors": {
             "state": "ok", "trials": 8, "refused": 0.125, "disturbed_ms": 95.0, "longest_ms": 245.0, "wave_snr_db": 20.6, "distance_db": -30.0,
         },
@@ -159,7 +169,7 @@ def facts(tmp_path_factory):
     codecs = {f"new@{k}": codec(rng, k, s) for k, s in ((2, 0.7), (4, 0.8), (8, 0.9), (16, 0.95))}
     broken = {
         name: {"state": "not measured", "reason": HOSTILE} for name in
-        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "language", "transformer", "quality")
+        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "codebooks_kept", "speaker_swap", "speed_on_cpu", "language", "transformer", "quality")
     }  # fmt: skip
     broken["findings"] = {
         "state": "failed", "reason": HOSTILE, "findings": [{"check": "length", "state": "failed", "found": HOSTILE, "value": None}],
@@ -205,6 +215,8 @@ def test_rows_are_numbers_or_dashes_with_reasons(facts):
         rows["time to recover"].cells[0].text == "12 (40); 1 of 4 not before the end"
         and rows["time to recover"].cells[0].flag
     )
+    assert rows["stoi by codebooks"].cells[0].text == "1: 0.2, 2: 0.4, 4: 0.8"
+    assert rows["to the giver of the global part"].cells[0].text == "0.7" and "real-time factor on the CPU" not in rows
     assert rows["refused bit errors"].cells[0].text == "12.5 of 8 tries"
     for section in made:
         for row in (*section.rows, *section.without):
@@ -313,6 +325,7 @@ def test_it_draws_curves_and_codebooks_and_loads_nothing(opened):
     assert (
         count("[data-figure='1'] .join") == count("[data-figure='2'] .join") == 4
     )  # equal codes and quality under noise
+    assert count("[data-figure='3'] .join") == 4  # by the number of codebooks
     assert count("[data-books='0'] svg") == 16 and count("[data-more='0'] svg") == 2
     requested = [
         json.loads(e["message"])["message"]["params"]["request"]["url"] for e in browser.get_log("performance")

@@ -119,3 +119,19 @@ def test_stereo_and_other_rates_are_given_as_the_codec_takes_them(tmp_path, odd,
     rate = measuring.step("corpus")["rate"]
     assert rate["channel_by_channel"] == 1 and rate["items"] == 2
     assert rate["nominal_bps"] == 256000.0 and rate["seconds"] == pytest.approx(2.0)
+
+
+def test_a_codec_on_a_gpu_is_timed_on_the_cpu_too(files, monkeypatch):
+    from codec_bench.apps.profiling.steps import STEPS, Measuring, Request
+    from codec_bench.codecs import load_codec
+    from codec_bench.codecs.checks.steps import NotApplicable
+
+    loaded = []
+    codec = "tests/apps/profiling/assets/odd_codecs.py:Framed"
+    request = Request(codec, files, "cuda:0", Settings(clip_s=0.5, repeats=1), tuple(STEPS))
+    measuring = Measuring(request, lambda: None)
+    monkeypatch.setattr("codec_bench.codecs.load_codec", lambda name, device: loaded.append(device) or load_codec(name))
+    found = measuring.step("cpu")["speed_on_cpu"]
+    assert loaded == ["cpu"] and found["device"] == "cpu" and found["real_time_factor"] > 0
+    with pytest.raises(NotApplicable, match="on the CPU too"):
+        Measuring(Request(codec, files, "cpu", Settings(), tuple(STEPS)), lambda: None).step("cpu")

@@ -21,6 +21,19 @@ def test_carried_state_equals_offline(measured):
         assert 0 < found[side]["p50"] <= found[side]["p95"]
 
 
+def test_the_first_output_waits_for_its_step(measured):
+    found = measured(streaming, "Averaging")
+    assert found["first_output_ms"] > found["step_ms"] and found["real_time_factor"] > 0
+    assert found["largest_lag_ms"] >= max(found[side]["p50"] for side in ("encode_ms", "decode_ms"))
+
+
+def test_a_lag_adds_up_only_while_steps_take_longer_than_they_last():
+    assert streaming.largest_lag_ms([3.0, 3.0, 3.0], 10.0) == 3.0
+    assert streaming.largest_lag_ms([15.0, 15.0, 15.0], 10.0) == 25.0
+    assert streaming.largest_lag_ms([25.0, 1.0, 1.0, 1.0], 10.0) == 25.0
+    assert streaming.largest_lag_ms([1.0, 25.0, 1.0], 10.0) == 25.0
+
+
 def test_forgotten_state_is_seen(measured):
     found = measured(streaming, "Forgetting")
     assert not found["equals_offline"]

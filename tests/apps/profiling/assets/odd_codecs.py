@@ -258,6 +258,30 @@ class Coarse(Pcm):
     def sent(self, values):
         return values
 
+    def first(self, codebooks):
+        return {1: Coarsest, 2: type(self)}[codebooks]()
+
+
+class Coarsest(Coarse):
+    """Its first codebook alone: 8 bits a sample."""
+
+    def decode(self, codes):
+        return [Audio((c.streams[0].values[0] * 256 + 128 - 32768) / 32767, RATE) for c in codes]
+
+
+class Voice(Pcm):
+    """The level of the clip is sent once, and the rest as samples of full level."""
+
+    def encode_one(self, audio):
+        level = int(np.ceil(255 * np.abs(audio.samples).max()))
+        samples = super().encode_one(Audio(audio.samples * 255 / max(1, level), RATE)).streams[0]
+        return Codes((samples, CodeStream(np.array([[level]]), 256, 0.0, "level")), audio.num_samples, RATE)
+
+    def decode(self, codes):
+        return [
+            Audio(wave.samples * c.streams[1].values[0, 0] / 255, RATE) for c, wave in zip(codes, super().decode(codes))
+        ]
+
 
 class Dithered(Coarse):
     """The same samples, but the coarse step is told together with the fine one, so that any noise changes both."""

@@ -1,0 +1,85 @@
+"""What is left of the sound when only the first codebooks are decoded.
+
+For each number of codebooks, a few whole clips are decoded with the codes of these alone, as the method `first` of the codec does it, and
+scored by the metrics of the measurements of few clips and by those that the profile was asked for: quality, similarity of the voices (`sim`) and
+errors of recognition (`wer`, where there are transcripts). The means have no interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.profiling.scoring import Scorer
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs.adapt import decode, encode
+from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.errors import UserError
+from codec_bench.types import Codes, Sent
+
+
+def measure(
+    codec: Any,
+    material: Material,
+    settings: Settings,
+    metrics: Sequence[str] = (),
+    texts: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Decodes fewer and fewer codebooks.
+
+    Args:
+        metrics: that the profile was asked for. texts: what is said in the clips, by their ids.
+
+    Raises:
+        NotApplicable: it has one codebook, or decodes all of them only.
+    """
+    clips = material.few[: settings.robust_clips]
+    ids = [name for name, _ in material.files if name not in material.unreadable][: len(clips)]
+    said = [(texts or {}).get(name) for name in ids]
+    sent = encode(codec, clips)
+    count = _codebooks(sent[0])
+    first = getattr(codec, "first", None)
+    if first is None:
+        raise NotApplicable("it has no method `first`, which decodes fewer codebooks than it has")
+    scorer = Scorer(tuple(dict.fromkeys((*settings.robust_metrics, *metrics))))
+    points = []
+    for kept in sweep(count):
+        try:
+            fewer = first(kept) if kept < count else codec
+        except (UserError, NotImplementedError) as error:
+            raise NotApplicable(
+                getattr(error, "message", None) or "it decodes no fewer codebooks than it has"
+            ) from error
+        cut = [_cut(item, kept) for item in sent]
+        bps = float(np.mean([item.bits / item.duration_s for item in cut]))
+        points.append({"codebooks": kept, "bps": bps, "quality": scorer(clips, decode(fewer, cut, clips), said)})
+    return {"clips": len(clips), "codebooks": count, "metrics": scorer.facts, "points": points}
+
+
+def sweep(count: int) -> list[int]:
+    """The numbers of codebooks that are tried: powers of two below the number that there is, and that."""
+    return [2**k for k in range(count.bit_length()) if 2**k < count] + [count]
+
+
+def _codebooks(sent: Sent) -> int:
+    """How many codebooks its only stream has.
+
+    Raises:
+        NotApplicable: it has several streams, or none, or one codebook.
+    """
+    if len(sent.streams) != 1:
+        raise NotApplicable(f"it sends {len(sent.streams)} streams of codes; codebooks are kept of one")
+    count = int(np.shape(sent.streams[0].values)[0])
+    if count < 2:
+        raise NotApplicable("it has one codebook")
+    return count
+
+
+def _cut(item: Sent, kept: int) -> Codes:
+    assert isinstance(item, Codes)
+    (stream,) = item.streams
+    return replace(item, streams=(replace(stream, values=np.array(stream.values[:kept])),))

@@ -1,0 +1,73 @@
+"""What a codec's global part carries: the voice is exchanged between two clips.
+
+A codec with codes that are sent once per utterance is decoded with the content of one clip and the global codes of another. `sim` (the
+similarity of two voices) of the result to the clip that gave the global part should be high if that part carries the voice, and to the clip that
+gave the content if the content does. Beside them are the similarity of the clip's own decoded audio to it (`kept`), and that of the two clips to each
+other (`apart`), which is what two voices have anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+from codec_bench.apps.profiling.scoring import Scorer
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs.adapt import decode, recode
+from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.types import Codes, Sent
+
+
+def measure(codec: Any, material: Material, settings: Settings, speakers: Mapping[str, str]) -> dict[str, Any]:
+    """Exchanges the global parts of pairs of clips.
+
+    Args:
+        speakers: of the clips, by their ids, where they are known.
+
+    Raises:
+        NotApplicable: it has no global part, or there are no two speakers.
+    """
+    clips = material.few
+    ids = [name for name, _ in material.files if name not in material.unreadable][: len(clips)]
+    sent, waves = recode(codec, clips)
+    if not _has_global(sent[0]):
+        raise NotApplicable("it has no codes that are sent once per utterance")
+    pairs = pairs_of([speakers.get(name) for name in ids])[: settings.swap_pairs]
+    if not pairs:
+        raise NotApplicable("its clips are all of one speaker; an exchange needs two")
+    content, voice = ([clips[pair[side]] for pair in pairs] for side in (0, 1))
+    changed = decode(codec, [exchanged(sent[a], sent[b]) for a, b in pairs], content)
+    scorer = Scorer((settings.voice_metric,))
+    of = {
+        "to_voice": scorer(voice, changed), "to_content": scorer(content, changed),
+        "kept": scorer(content, [waves[a] for a, _ in pairs]), "apart": scorer(voice, content),
+    }  # fmt: skip
+    known = all(name in speakers for name in ids)
+    return {
+        "pairs": len(pairs),
+        "speakers_known": known,
+        "metric": settings.voice_metric,
+        **{k: v[settings.voice_metric] for k, v in of.items()},
+    }
+
+
+def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
+    """(content, voice) of clips by different speakers; clips whose speaker is not known count as different ones."""
+    return [
+        (a, b) for a, b in permutations(range(len(speakers)), 2) if speakers[a] is None or speakers[a] != speakers[b]
+    ]
+
+
+def exchanged(content: Sent, voice: Sent) -> Codes:
+    """Codes of one clip with the global codes of another."""
+    assert isinstance(content, Codes) and isinstance(voice, Codes)
+    streams = [b if a.frame_rate_hz == 0 else a for a, b in zip(content.streams, voice.streams)]
+    return replace(content, streams=tuple(streams))
+
+
+def _has_global(sent: Sent) -> bool:
+    rates = [stream.frame_rate_hz for stream in sent.streams]
+    return any(rate == 0 for rate in rates) and any(rate > 0 for rate in rates)

@@ -1,0 +1,109 @@
+"""The first codebooks alone, and an exchanged global part: against own sums and codecs that are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codec_bench import Audio
+from codec_bench.apps.profiling import codebooks_kept, speaker_swap
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs import load_codec
+from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.codecs.neural.mimi import Mimi
+from codec_bench.errors import UserError
+
+
+def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
+    """The first of two codebooks of 256 holds the sample in 8 bits; the ratio is summed up here."""
+    found = measured(codebooks_kept, "Coarse", robust_metrics=("snr",))
+    assert [point["codebooks"] for point in found["points"]] == [1, 2] and found["codebooks"] == 2
+    assert [point["bps"] for point in found["points"]] == [128000.0, 256000.0]
+    codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
+    ratios = []
+    for clip in Material(files, codec).few[:2]:
+        sample = clip.samples[0].astype(float)
+        held = np.floor((np.round(sample * 32767) + 32768) / 256)
+        error = (held * 256 + 128 - 32768) / 32767 - sample
+        ratios.append(10 * np.log10(np.square(sample).sum() / np.square(error).sum()))
+    one, two = (point["quality"]["snr"]["value"] for point in found["points"])
+    assert one == pytest.approx(np.mean(ratios), abs=0.05) and two > one + 30
+
+
+def test_the_sweep_doubles_and_ends_with_all():
+    assert codebooks_kept.sweep(8) == [1, 2, 4, 8] and codebooks_kept.sweep(18) == [1, 2, 4, 8, 16, 18]
+    assert codebooks_kept.sweep(2) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("Pcm", "one codebook"), ("Framed", "no method `first`"), ("Voice", "2 streams")]
+)
+def test_what_has_no_first_codebooks_says_so(measured, name, why):
+    with pytest.raises(NotApplicable, match=why):
+        measured(codebooks_kept, name)
+
+
+def test_what_is_said_in_the_clips_reaches_the_metrics(measured, files, monkeypatch):
+    from codec_bench.apps.profiling.scoring import Scorer
+
+    seen = []
+
+    def heard(self, references, estimates, texts=None):
+        seen.append(texts)
+        return {name: {"value": 0.0, "n": 1, "reason": None} for name in self.metrics}
+
+    monkeypatch.setattr(Scorer, "__call__", heard)
+    codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Coarse")
+    texts = {files[0][0]: "good morning"}
+    found = codebooks_kept.measure(
+        codec, Material(files, codec), Settings(robust_metrics=("snr",)), ("wer[pocketsphinx]",), texts
+    )
+    assert seen == [["good morning", None]] * 2 and list(found["metrics"]) == ["snr", "wer[pocketsphinx]"]
+
+
+def test_first_codebooks_of_a_network_are_those_of_the_smaller_operating_point():
+    large, small = (Mimi(count, weights="random") for count in (8, 4))
+    clip = Audio(0.1 * np.random.default_rng(0).standard_normal(24000 // 2), 24000)
+    (all_codes,), (few,) = large.encode([clip]), small.encode([clip])
+    cut = codebooks_kept._cut(all_codes, 4)
+    np.testing.assert_array_equal(cut.streams[0].values, few.streams[0].values)
+    fewer = large.first(4)
+    np.testing.assert_array_equal(fewer.decode([cut])[0].samples, small.decode([few])[0].samples)
+    assert fewer.info.nominal_bitrate_bps == small.info.nominal_bitrate_bps
+    assert large.decode([all_codes])[0].num_samples == clip.num_samples  # it is as it was
+    with pytest.raises(UserError, match="no 9 codebooks"):
+        large.first(9)
+    with pytest.raises(UserError, match="no fewer codebooks"):
+        load_codec("opus-12k").first(1)
+
+
+def test_an_exchanged_level_is_that_of_the_other_clip(files):
+    codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Voice")
+    material = Material(files, codec)
+    loud, soft = material.few[0], Audio(0.05 * material.few[1].samples, 16000)
+    (a, b) = codec.encode([loud, soft])
+    out = codec.decode([speaker_swap.exchanged(a, b)])[0]
+    assert np.abs(out.samples).max() == pytest.approx(np.abs(soft.samples).max(), abs=1 / 255)
+    shape = lambda wave: wave / np.abs(wave).max()  # noqa: E731
+    np.testing.assert_allclose(shape(out.samples), shape(loud.samples), atol=0.02)
+
+
+def test_similarity_is_to_the_clip_whose_sound_it_is(files):
+    codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Voice")
+    speakers = {name: ("ann", "bob")[k % 2] for k, (name, _) in enumerate(files)}
+    found = speaker_swap.measure(codec, Material(files, codec), Settings(voice_metric="si_sdr", swap_pairs=3), speakers)
+    assert found["pairs"] == 3 and found["speakers_known"]
+    assert found["to_content"]["value"] > 20 > 0 > found["to_voice"]["value"]
+    assert found["kept"]["value"] > 20 and found["apart"]["value"] < 0
+
+
+def test_an_exchange_needs_two_speakers_and_a_global_part(files, measured):
+    assert speaker_swap.pairs_of(["a", "a", "b"]) == [(0, 2), (1, 2), (2, 0), (2, 1)]
+    assert speaker_swap.pairs_of([None, None]) == [(0, 1), (1, 0)]
+    codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Voice")
+    with pytest.raises(NotApplicable, match="all of one speaker"):
+        speaker_swap.measure(codec, Material(files, codec), Settings(), {name: "ann" for name, _ in files})
+    pcm = load_codec("tests/apps/profiling/assets/odd_codecs.py:Pcm")
+    with pytest.raises(NotApplicable, match="once per utterance"):
+        speaker_swap.measure(pcm, Material(files, pcm), Settings(), {})
