@@ -1,4 +1,4 @@
-"""Makes the embedded speech: our own sentences read by Flite's free 16 kHz voices, as FLAC with a manifest.
+"""Makes the embedded speech: our own sentences read by Flite's free 16 kHz voices, as FLAC with a manifest; and the digits of listening tests.
 
 Run it where Debian's `flite` is installed (`apt install flite`): `python scripts/make_embedded_speech.py`. Flite has no
 random state, so the same version of Flite gives the same samples on every run; the FLAC encoder is lossless, and two
@@ -19,6 +19,9 @@ from codec_bench.audio.encode import write_flac
 from codec_bench.types import Audio
 
 FOLDER = Path(__file__).resolve().parent.parent / "codec_bench" / "data" / "embedded"
+DIGITS_FOLDER = FOLDER.parent.parent / "apps" / "listening" / "spoken_digits"
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+DIGITS_VOICE = "slt"
 RATE_HZ = 16_000
 
 # Written for this project, so that no rights of others are touched. Between them they hold every consonant and vowel of
@@ -80,29 +83,45 @@ def make(folder: Path) -> float:
     """Writes every utterance and the manifest into `folder`; returns the seconds of speech."""
     folder.mkdir(parents=True, exist_ok=True)
     rows, seconds = [], 0.0
-    with tempfile.TemporaryDirectory() as scratch:
-        wave = Path(scratch) / "said.wav"
-        for speaker, sentences in SENTENCES.items():
-            for number, text in enumerate(sentences, 1):
-                subprocess.run(["flite", "-voice", speaker, "-t", text, "-o", str(wave)], check=True)
-                audio = Audio.read(wave)
-                if audio.sample_rate_hz != RATE_HZ or audio.channels != 1:
-                    raise SystemExit(f"voice {speaker} gave {audio.channels} channels at {audio.sample_rate_hz} Hz")
-                name = f"{speaker}_{number:02d}"
-                write_flac(folder / f"{name}.flac", audio)
-                rows.append({"id": name, "audio": f"{name}.flac", "text": text, "speaker": speaker, "language": "en"})
-                seconds += audio.duration_s
+    for speaker, sentences in SENTENCES.items():
+        for number, text in enumerate(sentences, 1):
+            name = f"{speaker}_{number:02d}"
+            seconds += say(speaker, text, folder / f"{name}.flac")
+            rows.append({"id": name, "audio": f"{name}.flac", "text": text, "speaker": speaker, "language": "en"})
     lines = [json.dumps(row, ensure_ascii=False) + "\n" for row in rows]
     (folder / "manifest.jsonl").write_text("".join(lines), "utf-8")
     return seconds
+
+
+def say(voice: str, text: str, path: Path) -> float:
+    """Writes what a voice says as FLAC; returns its seconds."""
+    with tempfile.TemporaryDirectory() as scratch:
+        wave = Path(scratch) / "said.wav"
+        subprocess.run(["flite", "-voice", voice, "-t", text, "-o", str(wave)], check=True)
+        audio = Audio.read(wave)
+    if audio.sample_rate_hz != RATE_HZ or audio.channels != 1:
+        raise SystemExit(f"voice {voice} gave {audio.channels} channels at {audio.sample_rate_hz} Hz")
+    write_flac(path, audio)
+    return audio.duration_s
+
+
+def make_digits(folder: Path) -> None:
+    """Writes the digits of the check of hearing into `folder`, named 0 to 9."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for digit, word in enumerate(DIGITS):
+        say(DIGITS_VOICE, f"{word}.", folder / f"{digit}.flac")
 
 
 def main() -> None:
     """Parses the command line and makes the speech."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=FOLDER, help="folder to write (default: the package's own)")
-    out = parser.parse_args().out
-    seconds = make(out)
+    parser.add_argument(
+        "--digits", type=Path, default=DIGITS_FOLDER, help="folder of the digits (default: the package's own)"
+    )
+    given = parser.parse_args()
+    out, seconds = given.out, make(given.out)
+    make_digits(given.digits)
     sys.stderr.write(f"{flite_version()}: {sum(map(len, SENTENCES.values()))} utterances, {seconds:.1f} s, in {out}\n")
 
 

@@ -16,23 +16,25 @@ from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import NOT_COMPARED, Compared, Metric, compared, flagged, inputs_or_score
+from codec_bench.registry import names
 from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Score
 
 
 class LoadedMetric:
-    """One metric, or a group such as `dnsmos`, ready to be called.
+    """One metric, several, or a group such as `dnsmos`, ready to be called. Several compute what they share once.
 
     Args:
-        name: as on the command line.
+        name: as on the command line, several with commas.
         device: `cpu` or `cuda:0`; where the models that it needs run.
         weights: file or folder with the weights of those models; None for the built-in ones.
     """
 
     def __init__(self, name: str, *, device: str = "cpu", weights: str | None = None) -> None:
-        read = {f for n in expand([name]) for f in features_read(build_metric(n))}
+        chosen = names(name)
+        read = {f for n in expand(chosen) for f in features_read(build_metric(n))}
         options = {f: {"weights": weights} if weights is not None else {} for f in read}
-        self._plan: Plan = build_plan(UNPROCESSED, [name], options)
+        self._plan: Plan = build_plan(UNPROCESSED, chosen, options)
         self._features = {f: load_feature(f, device=device, **options[f]) for f in self._plan.features}
 
     @property
@@ -114,18 +116,19 @@ class LoadedMetric:
         return compared(to_signal(reference, rate), to_signal(estimate, rate), rate, made=True)
 
     def _compute(
-        self, names: Sequence[str], audios: Sequence[Audio] | None, count: int, language: str | None
+        self, features: Sequence[str], audios: Sequence[Audio] | None, count: int, language: str | None
     ) -> list[dict[str, Any]]:
-        """The features of each item by name; an item without audio has none."""
+        """The features of each item by name, computed once for audio that is given several times; none without audio."""
         spoken = base_language(language) if language is not None else None
         rows: list[dict[str, Any]] = [{} for _ in range(count)]
         if not audios:
             return rows
-        for name in names:
+        once = list({id(audio): audio for audio in audios}.values())
+        for name in features:
             feature = self._features[name]
-            signals = [prepare(a, feature.rate_hz) for a in audios]
-            results = compute_features(feature, signals, [spoken] * len(signals))
-            for row, result in zip(rows, results):
+            results = compute_features(feature, [prepare(a, feature.rate_hz) for a in once], [spoken] * len(once))
+            of = {id(audio): result for audio, result in zip(once, results)}
+            for row, result in zip(rows, (of[id(audio)] for audio in audios)):
                 row[name] = Fault(str(result), "undefined") if isinstance(result, Exception) else result
         return rows
 
@@ -136,10 +139,10 @@ def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | N
 
 
 def load_metric(name: str, *, device: str = "auto", weights: str | None = None) -> LoadedMetric:
-    """Loads a metric or a group of metrics by name.
+    """Loads a metric, several, or a group of metrics by name.
 
     Args:
-        name: as on the command line.
+        name: as on the command line, several with commas.
         device: `auto`, `cpu` or `cuda:0`; where the models that it needs run.
         weights: file or folder with the weights of those models; None for the built-in ones.
 

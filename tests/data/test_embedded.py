@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from codec_bench.apps.listening.digits import EMBEDDED as DIGITS
 from codec_bench.data import REGISTERED, open_source
 from codec_bench.types import Audio
 
@@ -47,6 +48,12 @@ def test_the_script_makes_the_same_samples_again(tmp_path, embedded):
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     assert script.make(tmp_path) == pytest.approx(sum(audio.duration_s for _, audio in embedded))
+    script.make_digits(tmp_path / "digits")
+    for digit in range(10):
+        name = f"{digit}.flac"
+        np.testing.assert_array_equal(
+            Audio.read(tmp_path / "digits" / name).samples, Audio.read(DIGITS / name).samples, name
+        )
     kept = REGISTERED["embedded"]
     assert (tmp_path / "manifest.jsonl").read_text("utf-8") == (kept / "manifest.jsonl").read_text("utf-8")
     for line in (kept / "manifest.jsonl").read_text("utf-8").splitlines():

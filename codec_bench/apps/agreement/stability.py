@@ -6,6 +6,7 @@ against what it tells apart: the spread of its means over five codecs.
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,7 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.resample import to_rate
+from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import UserError
 from codec_bench.registry import names
 from codec_bench.types import Audio, Sample, Score
@@ -23,7 +26,8 @@ SYSTEMS = ("opus-6k", "opus-12k", "opus-24k", "amr-nb-12k", "g722")
 """The codecs whose ranking is looked at."""
 CLIPS = 3
 QUIET_DBFS = -60.0
-_MP3, _AAC = "mp3@160", "aac@128"
+_MP3 = "mp3@320"
+_M4A_BPS = 128_000
 _16_BITS, _24_BITS = 2.0**15, 2.0**23
 
 
@@ -122,18 +126,14 @@ def metric_stability(
         )
     references = [Audio.read(str(sample.audio)) for sample in samples]
     coded = {system: _through(system, references) for system in SYSTEMS}
-    table = StabilityTable([], [sample.id for sample in samples])
-    for text in _measured(names(metrics), samples):
-        metric = load_metric(text, device=device)
-        new = [
-            name for name in metric.protocols if name not in table.protocols
-        ]  # some bring `voiced_in_both` with them
-        table.protocols.update(metric.protocols)
-        after = {change: _scored(metric, samples, references, coded, change) for change in (None, *CHANGES)}
-        table.rows.extend(
-            _row(name, change, _of(after[None], name), _of(after[change], name)) for name in new for change in CHANGES
-        )
-    return table
+    metric = load_metric(",".join(_measured(names(metrics), samples)), device=device)
+    before, *after = (_scored(metric, samples, references, coded, change) for change in (None, *CHANGES))
+    rows = [
+        _row(name, change, _of(before, name), _of(scores, name))
+        for name in metric.protocols
+        for change, scores in zip(CHANGES, after)
+    ]
+    return StabilityTable(rows, [sample.id for sample in samples], protocols=metric.protocols)
 
 
 def _measured(chosen: Sequence[str], samples: Sequence[Sample]) -> list[str]:
@@ -167,13 +167,15 @@ def _scored(
     """By system, the scores of each clip: as it is, or after a change."""
     if change is not None and change.both:
         references = [change.apply(audio) for audio in references]
-    found: dict[str, list[dict[str, Score]]] = {}
-    for system, sounds in coded.items():
+    found: dict[str, list[dict[str, Score]]] = {system: [] for system in coded}
+    for sample, reference, *sounds in zip(samples, references, *coded.values()):
         estimates = sounds if change is None else [change.apply(audio) for audio in sounds]
-        found[system] = [
-            metric(estimate=[estimate], reference=[reference], text=[sample.text], language=sample.language)[0]
-            for sample, reference, estimate in zip(samples, references, estimates)
-        ]
+        size = len(estimates)
+        scores = metric(
+            estimate=estimates, reference=[reference] * size, text=[sample.text] * size, language=sample.language
+        )
+        for items, score in zip(found.values(), scores):
+            items.append(score)
     return found
 
 
@@ -264,8 +266,31 @@ def _rounded(steps: float, *, dither: bool = False) -> Callable[[np.ndarray], np
     return changed
 
 
-def _stored(system: str) -> Callable[[Audio], Audio]:
-    return lambda audio: _through(system, [audio])[0]
+def _mp3(audio: Audio) -> Audio:
+    return _through(_MP3, [audio])[0]
+
+
+def _flac(audio: Audio) -> Audio:
+    return _read(flac_bytes(audio))
+
+
+def _m4a(audio: Audio) -> Audio:
+    """From an M4A file, as far as the file says that the sound goes."""
+    import av
+
+    file = io.BytesIO()
+    with av.open(file, "w", format="ipod") as box:
+        stream = box.add_stream("aac", rate=audio.sample_rate_hz, bit_rate=_M4A_BPS)
+        stream.layout = "mono" if audio.channels == 1 else "stereo"
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(audio.samples), "fltp", stream.layout)
+        frame.sample_rate, frame.pts = audio.sample_rate_hz, 0
+        box.mux(stream.encode(frame))
+        box.mux(stream.encode(None))
+    return _read(file.getvalue())
+
+
+def _read(content: bytes) -> Audio:
+    return Audio(*decode_bytes(content, "the changed sound"))
 
 
 CHANGES: Sequence[Change] = (
@@ -282,14 +307,15 @@ CHANGES: Sequence[Change] = (
     Change("5 ms later", "5 ms", _late(lambda rate: round(0.005 * rate))),
     *(
         Change(f"stored at {rate / 1000:g} kHz", "rate", _at(rate), both=True)
-        for rate in (22_050, 24_000, 44_100, 48_000)
+        for rate in (16_000, 22_050, 24_000, 44_100, 48_000)
     ),
     Change("telephone band: brought to 8 kHz and back", "narrow band", _narrow, both=True),
     Change("rounded to 16 bits", "bits", _samples(_rounded(_16_BITS))),
     Change("rounded to 16 bits with dither", "bits", _samples(_rounded(_16_BITS, dither=True))),
     Change("rounded to 24 bits", "bits", _samples(_rounded(_24_BITS))),
+    Change("in a FLAC file of 16 bits", "bits", _flac),
     Change("floating point with peaks of 1.2", "peaks of 1.2", _samples(_peaking(1.2))),
     Change("two equal channels", "channels", _samples(lambda x: np.concatenate([x, x]))),
-    Change("through MP3 at 160 kbit/s", "MP3, AAC", _stored(_MP3)),
-    Change("through AAC at 128 kbit/s", "MP3, AAC", _stored(_AAC)),
+    Change("through MP3 at 320 kbit/s", "MP3, M4A", _mp3),
+    Change("in an M4A file, AAC at 128 kbit/s", "MP3, M4A", _m4a),
 )

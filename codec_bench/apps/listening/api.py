@@ -46,6 +46,8 @@ def export_listening(
     gold: _Path | None = None,
     traps: int = 0,
     session: int | None = None,
+    session_minutes: float | None = None,
+    digits: _Path | None = None,
     loudness_lufs: float | None = None,
     screening: str | Sequence[str] | None = None,
     seed: int = 0,
@@ -84,7 +86,8 @@ def export_listening(
         checks: before the test: `qualification`, `hearing`, `headphones`, `environment` (ITU-T P.808).
         gold: a CSV of gold questions with the columns `audio` and `answer`, or one column of answers for each scale (and `reference` where one is played).
         traps: how many sounds break off into beeps, whose number is the answer.
-        session: after how many trials a rater is asked to rest; None for never.
+        session: after how many trials a rater is asked to rest; None for never. session_minutes: after how many minutes, at the end of a trial.
+        digits: a folder with recordings of the digits in the raters' language, named 0 to 9, for the check `hearing`; None for English.
         loudness_lufs: brings all sounds to this loudness (ITU-R BS.1770); None changes no level.
         screening: the rules by which raters will be left out, named before anybody answers: `constant`, `hasty`, `repeats`, `always-first`, `gold`,
             `trap`, the names of the checks, `bs1534-3`, `bs1116-3`, or `none`. None for those of the kind. All others only mark raters.
@@ -146,6 +149,7 @@ def export_listening(
         found, ends, low if kind == "mushra" else (), reference, items, training, repeats,
         MUSHRA_LONGEST_S if longest_s is None and kind == "mushra" else longest_s, sound_mb, title, told, seed,
         asked, tuple(given_gold), traps, session, loudness_lufs, None if screening is None else rules_of(names(screening)),
+        session_minutes, None if digits is None else Path(digits),
     )  # fmt: skip
     _check(plan)
     material = collect(
@@ -171,11 +175,14 @@ def _check(plan: Plan) -> None:
         raise UserError(
             f"a test of the kind {plan.kind.name} plays no open reference", hint="leave --with-reference out"
         )
+    if plan.digits is not None and "hearing" not in plan.checks:
+        raise UserError("the digits are for the check of hearing, which is not asked for", hint="add --checks hearing")
     if plan.loudness_lufs is not None and not -70 < plan.loudness_lufs <= 0:
         raise UserError(f"the loudness is {plan.loudness_lufs:g} LUFS; expected more than -70 and at most 0")
     for what, count, least in (
         ("items", plan.items, 1), ("training", plan.training, 0), ("repeats", plan.repeats, 0), ("traps", plan.traps, 0),
         ("session", 1 if plan.session is None else plan.session, 1), ("sound_mb", plan.sound_mb, 0.01),
+        ("session_minutes", 1 if plan.session_minutes is None else plan.session_minutes, 0.01),
         ("longest_s", plan.longest_s if plan.longest_s is not None else 1, 0.01),
     ):  # fmt: skip
         if not count >= least:

@@ -2,8 +2,7 @@
 
 What each one asks, and when it is passed
     `qualification` asks with what the rater listens, about hearing, and about the language; every answer must be one that will do.
-    `hearing` hides a tone of 0.5, 1, 2 or 4 kHz in one of three noises; 3 of 4 must be found. P.808 plays digits in noise, for which
-        recordings in the rater's language are needed.
+    `hearing` plays five times three digits in noise (`digits`); 3 of 5 must be written as they were said.
     `headphones` plays three tones of which one is 6 dB softer, and another one has opposite phases at the two ears, which cancel each
         other in the air before loudspeakers (Woods et al. 2017); 5 of 6 must be found.
     `environment` is P.808's comparison trial: one sound with noise 50 dB and 40 dB below it; in 3 of 4 pairs the cleaner one must be found,
@@ -19,9 +18,11 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from codec_bench.apps.listening.digits import BELOW_NOISE_DB, read_digits, triplet
 from codec_bench.apps.listening.kinds import Kind, Scale
 from codec_bench.apps.listening.material import Drawn, Item
 from codec_bench.errors import UserError
@@ -33,8 +34,15 @@ BEEPS = "Some sounds break off into beeps. Count the beeps, and choose the value
 _RATE_HZ = 32_000
 _LEVEL = 0.25
 _BEEP_S, _GAP_S, _BEEP_HZ = 0.09, 0.16, 880.0
-_Made = tuple[str, list[np.ndarray], tuple[str, ...], tuple[int, ...]]
-"""What is asked, the sounds, the choices, and the numbers of the right ones."""
+_Made = tuple[str, list[Audio], tuple[str, ...], tuple[int, ...]]
+"""What is asked, the sounds, the choices, and the numbers of the right ones; without choices, the digits that are to be written."""
+
+
+class Heard(NamedTuple):
+    """What checks are made from: a sound of the test, and the ten digits as `digits.read_digits` gives them."""
+
+    speech: Audio
+    digits: Sequence[np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,7 @@ class Check:
 
     count: int
     fewest: int
-    make: Callable[[random.Random, int, Audio], _Made]
+    make: Callable[[random.Random, int, Heard], _Made]
 
 
 _ASKED = (
@@ -61,65 +69,66 @@ def _tone(hz: float, seconds: float, level: float) -> np.ndarray:
     return np.asarray(level * ramp * np.sin(2 * np.pi * hz * time))
 
 
-def _noise(draw: random.Random, count: int) -> np.ndarray:
-    return np.random.default_rng(draw.getrandbits(32)).standard_normal(count)
+def _audio(samples: np.ndarray, rate_hz: int) -> Audio:
+    return Audio(np.clip(samples, -1, 1).astype(np.float32), rate_hz)
 
 
-def _qualification(_: random.Random, number: int, __: Audio) -> _Made:
+def _qualification(_: random.Random, number: int, __: Heard) -> _Made:
     asked, choices, right = _ASKED[number]
     return asked, [], choices, right
 
 
-def _hearing(draw: random.Random, number: int, _: Audio) -> _Made:
-    right = draw.randrange(3)
-    tone = _tone(500 * 2**number, 0.8, 0.0225)  # 36 dB below full scale: 10 dB above the noise of its critical band
-    noises = [0.05 * _noise(draw, len(tone)) + (tone if n == right else 0) for n in range(3)]
-    return "Which of the three noises has a tone in it?", [one[None] for one in noises], _PLACES, (right,)
+def _hearing(draw: random.Random, number: int, heard: Heard) -> _Made:
+    said = tuple(draw.sample(range(10), 3))
+    sound = triplet(heard.digits, said, BELOW_NOISE_DB[number], draw.getrandbits(32))
+    return "Which three digits do you hear behind the noise? Write them in their order.", [sound], (), said
 
 
-def _headphones(draw: random.Random, _: int, __: Audio) -> _Made:
+def _headphones(draw: random.Random, _: int, __: Heard) -> _Made:
     roles = draw.sample(["softer", "opposite", "plain"], 3)
     tones = [
-        np.stack([one, -one if role == "opposite" else one])
+        _audio(np.stack([one, -one if role == "opposite" else one]), _RATE_HZ)
         for role in roles
         for one in [_tone(200, 1.0, _LEVEL * 10 ** (-6 / 20) if role == "softer" else _LEVEL)]
     ]
     return "Which of the three tones is the softest?", tones, _PLACES, (roles.index("softer"),)
 
 
-def _environment(draw: random.Random, _: int, speech: Audio) -> _Made:
-    right = draw.randrange(2)
+def _environment(draw: random.Random, _: int, heard: Heard) -> _Made:
+    right, speech = draw.randrange(2), heard.speech
     level = float(np.sqrt(np.mean(np.square(speech.samples, dtype=np.float64))))
+    noises = [np.random.default_rng(draw.getrandbits(32)).standard_normal(speech.num_samples) for _ in range(2)]
     sounds = [
-        speech.samples + level * 10 ** (-(50 if n == right else 40) / 20) * _noise(draw, speech.num_samples)
-        for n in range(2)
+        _audio(speech.samples + level * 10 ** (-(50 if n == right else 40) / 20) * noise, speech.sample_rate_hz)
+        for n, noise in enumerate(noises)
     ]
     return "Which of the two has less noise?", sounds, (*_PLACES[:2], "I hear no difference"), (right,)
 
 
 CHECKS = {
     "qualification": Check(len(_ASKED), len(_ASKED), _qualification),
-    "hearing": Check(4, 3, _hearing),
+    "hearing": Check(len(BELOW_NOISE_DB), 3, _hearing),
     "headphones": Check(6, 5, _headphones),
     "environment": Check(4, 3, _environment),
 }
 
 
-def make_checks(names: Sequence[str], speech: Audio, seed: int) -> list[tuple[Drawn, dict[str, Audio]]]:
+def make_checks(
+    names: Sequence[str], speech: Audio, seed: int, digits: Path | None = None
+) -> list[tuple[Drawn, dict[str, Audio]]]:
     """The questions of checks before the test, each with its sounds.
 
     Args:
         names: in `CHECKS`. speech: a sound of the test, for the comparison trial. seed: of the draws.
+        digits: a folder of recorded digits; None for those of the package.
     """
+    heard = Heard(speech, read_digits(digits) if "hearing" in names else ())
     made = []
     for name in names:
         draw = random.Random(f"{seed} {name}")
         for number in range(CHECKS[name].count):
-            ask, sounds, choices, right = CHECKS[name].make(draw, number, speech)
-            rate_hz = speech.sample_rate_hz if name == "environment" else _RATE_HZ
-            held = {
-                f"({place})": Audio(np.clip(one, -1, 1).astype(np.float32), rate_hz) for place, one in enumerate(sounds)
-            }
+            ask, sounds, choices, right = CHECKS[name].make(draw, number, heard)
+            held = {f"({place})": one for place, one in enumerate(sounds)}
             item = Item(f"{name} {number + 1}", None, (), None, {})
             made.append((Drawn(item, tuple(held), check=name, choices=choices, right=right, ask=ask), held))
     return made

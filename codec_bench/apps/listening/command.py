@@ -45,6 +45,8 @@ def export(
     gold: Annotated[Path | None, typer.Option("--gold", help="A CSV of gold questions: audio, and answer or a column for each scale.")] = None,
     traps: Annotated[int, typer.Option("--traps", help="How many sounds break off into beeps, whose number is the answer.")] = 0,
     session: Annotated[int | None, typer.Option("--session", help="After how many trials a rater is asked to rest. Default: never.")] = None,
+    session_minutes: Annotated[float | None, typer.Option("--session-minutes", help="After how many minutes a rater is asked to rest, at the end of a trial. Default: never.")] = None,
+    digits: Annotated[Path | None, typer.Option("--digits", help="A folder of recorded digits for the check of hearing: sound files named 0 to 9, in the raters' language. Default: English ones.")] = None,
     loudness_lufs: Annotated[float | None, typer.Option("--loudness-lufs", help="Bring all sounds to this loudness (ITU-R BS.1770). Default: no level is changed.")] = None,
     screening: Annotated[str | None, typer.Option("--screening", help="Rules by which raters will be left out, named before they answer; none for none. Default: those of the kind.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw of items and of the orders.")] = 0,
@@ -58,7 +60,7 @@ def export(
         runs=runs, kind=kind, out=out, form=form, systems=systems, items=items, training=training, repeats=repeats,
         by=columns(by), reference=reference, anchors=anchors, scale=scale, audio=_folders(audio or []), longest_s=longest_s,
         sound_mb=sound_mb, title=title, instructions=_text(instructions), checks=checks, gold=gold, traps=traps,
-        session=session, loudness_lufs=loudness_lufs, screening=screening, seed=seed,
+        session=session, session_minutes=session_minutes, digits=digits, loudness_lufs=loudness_lufs, screening=screening, seed=seed,
     )  # fmt: skip
     told = f"{made.trials - made.training:,} trials about {made.items:,} items"
     told += f", with {made.repeats:,} shown a second time" if made.repeats else ""

@@ -21,7 +21,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from codec_bench.apps.listening.answers import (
     MISSING,
@@ -34,7 +34,7 @@ from codec_bench.apps.listening.answers import (
     Given,
     Problem,
 )
-from codec_bench.apps.listening.checks import GOLD, GOLD_WITHIN
+from codec_bench.apps.listening.checks import CHECKS, GOLD, GOLD_WITHIN
 from codec_bench.apps.listening.key import REFERENCE, UNKNOWN_ROLE, Key, Trial
 from codec_bench.apps.listening.kinds import NONE, TIE, Kind, is_option, is_valid, kind_of
 
@@ -175,19 +175,23 @@ def asked(trial: Trial, key: Key) -> tuple[str, ...]:
 
 
 def is_question(trial: Trial) -> bool:
-    """Whether a trial is a question to the rater, of which the answer is an option."""
-    return bool(trial.check and trial.choices)
+    """Whether a trial is a question to the rater, of which the answer is an option, or digits where there are no options."""
+    return trial.check in CHECKS
 
 
 def _fits(one: Given, trial: Trial, key: Key) -> bool:
     """Whether the value of an answer is one that the trial asks for."""
     kind = kind_of(key.kind)
     if is_question(trial):
-        return is_option(one.value, len(trial.choices))
+        return is_option(one.value, len(trial.choices)) if trial.choices else _is_digits(one.value, len(trial.right))
     sides = tuple(stimulus.id for stimulus in trial.stimuli if stimulus.role != UNKNOWN_ROLE)
     if kind.answer == "comparison" and one.first not in sides:
         return False
     return is_valid(one.value, key.kind, key.scale, sides, len(trial.choices))
+
+
+def _is_digits(value: Any, count: int) -> bool:
+    return isinstance(value, str) and len(value) == count and value.isascii() and value.isdecimal()
 
 
 def _differences(rows: Sequence[Rating]) -> list[Rating]:
@@ -229,6 +233,8 @@ def _row(one: Given, trial: Trial, key: Key, file: AnswerFile) -> Rating:
 
 def _passed(one: Given, scale: str, trial: Trial, kind: Kind) -> float | None:
     """Whether the answer to a check is right, as 1 or 0; None where any answer is."""
+    if is_question(trial) and not trial.choices:
+        return float(one.value == "".join(map(str, trial.right)))
     if not isinstance(one.value, int | float):
         return None
     if is_question(trial):

@@ -63,8 +63,9 @@ class Plan:
         longest_s: of a reference. sound_mb: the most megabytes that the sound may take in the page.
         title, instructions: what a rater reads. seed: of every draw.
         checks: names in `checks.CHECKS`. gold: gold questions. traps: how many sounds break off into beeps.
-        session: after how many trials a rater is asked to rest. loudness_lufs: to which all sounds are brought; None for the levels that they have.
-        screening: the rules by which raters are to be left out; None for those of the kind.
+        session: after how many trials a rater is asked to rest. session_minutes: after how many minutes. loudness_lufs: to which all sounds are brought; None for the levels that they have.
+        screening: the rules by which raters are to be left out; None for those of the kind. digits: a folder of recorded digits; None for
+            those of the package.
     """
 
     kind: Kind
@@ -85,6 +86,8 @@ class Plan:
     session: int | None = None
     loudness_lufs: float | None = None
     screening: tuple[str, ...] | None = None
+    session_minutes: float | None = None
+    digits: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +211,7 @@ def _checks(
     if plan.checks:
         if not first:
             raise UserError("the checks of a rater are for tests with sounds", hint="leave --checks out")
-        yield from make_checks(plan.checks, next(iter(first.values())), plan.seed)
+        yield from make_checks(plan.checks, next(iter(first.values())), plan.seed, plan.digits)
     rng = Random(f"{plan.seed} traps")
     count = max(len(plan.kind.scales), 1)
     for number, gold in enumerate(plan.gold, 1):
@@ -368,6 +371,7 @@ def write_sheet(material: Material, plan: Plan, page: Path) -> ListeningSheet:
         "question": question_of(kind, **facts), "scale": list(plan.scale), "step": kind.step, "labels": list(kind.labels),
         "scales": [asdict(scale) for scale in scales_of(kind, plan.scale, **facts)],
         "open": "Question" if material.answers else "Reference", "heard": kind.heard, "session": plan.session,
+        "minutes": plan.session_minutes,
         "trials": [
             _shown(trial, drawn, taken.files.get(drawn.item.id, {}), material, clips, is_open=_is_open(plan, material))
             for trial, drawn in zip(key.trials, taken.trials)

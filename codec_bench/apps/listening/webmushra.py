@@ -53,7 +53,7 @@ def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSh
             f"webMUSHRA is written for tests of the kind mushra; this one is of the kind {plan.kind.name}",
             hint="write the page of this project with --format page",
         )
-    if plan.checks or plan.gold or plan.traps or plan.session:
+    if plan.checks or plan.gold or plan.traps or plan.session or plan.session_minutes:
         raise UserError(
             "webMUSHRA has no checks of raters, gold questions, traps or sessions",
             hint="write the page of this project with --format page, or leave them out",

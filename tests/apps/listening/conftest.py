@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from page_in_browser import browser  # noqa: F401
 
+from codec_bench.apps.listening.checks import CHECKS
 from codec_bench.audio.encode import write_flac
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.record import Run
@@ -104,7 +105,7 @@ def answer_file(key, rater, values, *, saved="2026-11-22T10:00:00.000Z", firsts=
     sides = key.kind in ("preference", "ccr", "cmos", "abx")
     rows = []
     for trial in key.trials:
-        whole = sides or key.kind == "review" or (trial.check and trial.choices)
+        whole = sides or key.kind == "review" or trial.check in CHECKS
         rated = [f"{one.id}/{scale}" for one in trial.stimuli for scale in scales] or [one.id for one in trial.stimuli]
         for stimulus in [""] if whole else rated:
             value = values(trial, stimulus)

@@ -221,3 +221,27 @@ def test_of_two_versions_one_gets_the_highest_grade(keyboard, codec_run, tmp_pat
     found = codec_bench.import_listening(keyboard.saved(), key=made.key)
     assert [(one.system, one.value) for one in found.systems] == [("zebra-codec", pytest.approx(1.3 - 5.0))]
     assert found.raters[0].answered == 2 and complaints(keyboard.browser) == []
+
+
+def test_digits_behind_noise_are_written_with_the_keyboard(keyboard, codec_run, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    made, trials = opened(keyboard, codec_run, tmp_path, "rating", items=1, systems="zebra-codec", checks="hearing")
+    at = keyboard.begin("Ann")
+    for place in range(5):
+        assert texts(keyboard.browser, "h1") == [f"Check {place + 1} of 5"]
+        keyboard.press("q")
+        until(lambda: not keyboard.run("document.getElementById('digits').disabled"))
+        said = "".join(map(str, trials[at].right))
+        keyboard.press(said[:2])
+        assert texts(keyboard.browser, ".status-line")[0].startswith("Write three digits")
+        keyboard.press(said[2])
+        assert texts(keyboard.browser, ".status-line") == [""] and keyboard.focused() == "digits"
+        keyboard.press(Keys.ENTER)
+        at = keyboard.trial(at)
+    keyboard.press("n", "n")
+    until(lambda: keyboard.run("document.activeElement.id") == "save")
+    found = codec_bench.import_listening(keyboard.saved(), key=made.key)
+    (hearing,) = [one for one in found.screened if one.rule == "hearing"]
+    assert hearing.marked is False and hearing.told == "5 of 5 answers are right; 3 must be"
+    assert complaints(keyboard.browser) == []

@@ -11,6 +11,7 @@ import pytest
 from page_in_browser import complaints, open_page
 
 import codec_bench
+from codec_bench.apps.listening.checks import CHECKS
 from codec_bench.apps.listening.key import read_key
 from codec_bench.audio.encode import write_flac
 from codec_bench.types import Audio
@@ -31,7 +32,7 @@ const until = (holds) => new Promise((met) => {
   for (;;) {
     await until(() => document.getElementById("go-on") || document.getElementById("save") || (sheet.dataset.trial || seen) !== seen);
     if (document.getElementById("save")) break;
-    if (document.getElementById("go-on")) { document.getElementById("go-on").click(); continue; }
+    if (document.getElementById("go-on")) { rests.push(clockAhead); document.getElementById("go-on").click(); continue; }
     seen = sheet.dataset.trial;
     for (const button of document.querySelectorAll(".sounds [data-plays], .side [data-plays]")) {
       button.click();
@@ -39,6 +40,8 @@ const until = (holds) => new Promise((met) => {
     }
     if (!hasty) clockAhead += 1000;  // whoever hears a sound to its end takes its time
     const wanted = String(plan[seen]);
+    const digits = document.getElementById("digits");
+    if (digits) { digits.value = wanted; digits.dispatchEvent(new Event("input")); document.getElementById("next").click(); continue; }
     const choices = [...document.querySelectorAll(".choices input")];
     (choices.find((one) => one.value === wanted) || choices[0]).click();
     document.getElementById("next").click();
@@ -66,7 +69,7 @@ def sit_down(browser, tmp_path):
 def begin(browser, made):
     open_page(browser, made.page)
     browser.execute_script(
-        "window.clockAhead = 0; const real = performance.now.bind(performance); performance.now = () => real() + clockAhead;"
+        "window.clockAhead = 0; window.rests = []; const real = performance.now.bind(performance); performance.now = () => real() + clockAhead;"
     )
 
 
@@ -80,17 +83,17 @@ def test_twelve_people_count_and_five_lazy_ones_are_left_out_as_planted(browser,
     (tmp_path / "gold.csv").write_text("audio,answer\n" + "g.flac,5\n" * 2)
     made = codec_bench.export_listening(
         runs=codec_run, kind="rating", systems=",".join(LEVELS), items=3, training=1, repeats=2, traps=2, gold=tmp_path / "gold.csv",
-        checks="qualification", session=4, scale="1-5", screening="constant,hasty,repeats,trap,gold", out=tmp_path / "t.html",
+        checks="qualification,hearing", session=4, scale="1-5", screening="constant,hasty,repeats,trap,gold", out=tmp_path / "t.html",
     )  # fmt: skip
     key = read_key(made.key)
 
     def careful(name, trial):
         if trial.check:
-            return trial.right[0]
+            return "".join(map(str, trial.right)) if trial.check == "hearing" else trial.right[0]
         return LEVELS[trial.stimuli[0].system] + drawn(name, trial.repeat_of or trial.id) % 2
 
     def planted(name, trial):
-        if name == "constant" and not trial.choices:
+        if name == "constant" and trial.check not in CHECKS:
             return 3
         if name == "repeats" and trial.repeat_of:
             return 1 if careful(name, trial) > 3 else 5
@@ -122,13 +125,22 @@ def test_twelve_people_count_and_five_lazy_ones_are_left_out_as_planted(browser,
 
 def test_whoever_always_takes_the_first_is_marked_and_counts(browser, codec_run, tmp_path, sit_down):
     made = codec_bench.export_listening(
-        runs=codec_run, kind="preference", systems=",".join(LEVELS), items=7, out=tmp_path / "t.html"
+        runs=codec_run,
+        kind="preference",
+        systems=",".join(LEVELS),
+        items=7,
+        session_minutes=0.05,
+        out=tmp_path / "t.html",
     )
     key = read_key(made.key)
     begin(browser, made)
     zebra = {t.id: next(one.id for one in t.stimuli if one.system == "zebra-codec") for t in key.trials}
+    told = browser.execute_script("return document.querySelector('#sheet').textContent")
+    assert "After every 0.05 minutes you are asked to rest." in told
     found = codec_bench.import_listening([sit_down("Careful", zebra), sit_down("First", {})], key=made.key)
     assert [one.marked for one in found.raters] == [(), ("always-first: the first was chosen in all of 7 choices",)]
     assert found.systems[0].raters == 2 and not any(one.left_out for one in found.raters), (
         "no rule was named to leave anybody out"
     )
+    rests = browser.execute_script("return rests")
+    assert rests and all(b - a <= 4000 for a, b in zip([0, *rests], rests)), "3 s, to the end of the trial"

@@ -16,6 +16,7 @@ from scipy import stats
 import codec_bench
 from codec_bench.apps.agreement.ratings import read_ratings
 from codec_bench.apps.listening.checks import beeping, make_checks
+from codec_bench.apps.listening.digits import read_digits, triplet
 from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.apps.listening.sound import alike
 from codec_bench.audio.encode import write_flac
@@ -216,6 +217,8 @@ def test_gold_traps_and_checks_are_marked_and_count_nowhere(codec_run, tmp_path,
 
     def answers(wrong):
         def of_one(trial, id):
+            if trial.check == "hearing":
+                return "".join(map(str, trial.right if trial.check not in wrong else trial.right[::-1]))
             if trial.choices:
                 return trial.right[0] if trial.check not in wrong else (trial.right[0] + 1) % len(trial.choices)
             if trial.check:
@@ -256,11 +259,7 @@ def test_the_sounds_of_the_checks_are_what_they_say():
             assert 10 * math.log10(min(power) / max(power)) == pytest.approx(-6, abs=0.01)
             assert sum(np.abs(one.sum(0)).max() < 1e-6 for one in samples) == 1, "one cancels itself in the air"
         if drawn_.check == "hearing":
-            hz = 500 * 2 ** (int(drawn_.item.id[-1]) - 1)
-            at = [
-                np.abs(np.sum(one[0] * np.exp(-2j * np.pi * hz * np.arange(one.shape[1]) / 32_000))) for one in samples
-            ]
-            assert int(np.argmax(at)) == drawn_.right[0] and sorted(at)[-1] > 3 * sorted(at)[-2]
+            assert len(samples) == 1 and len(set(drawn_.right)) == 3 and not drawn_.choices
         if drawn_.check == "environment":
             noise = [
                 10 * math.log10(np.mean((one - speech.samples) ** 2) / np.mean(speech.samples.astype(np.float64) ** 2))
@@ -270,6 +269,59 @@ def test_the_sounds_of_the_checks_are_what_they_say():
     heard = beeping(speech, 3)
     level = np.abs(heard.samples[0, 8_000:]).reshape(-1, 80).max(1) > 0.05
     assert np.sum(np.diff(level.astype(int)) == 1) == 3
+
+
+def test_digits_stand_as_far_below_the_noise_as_is_said_and_the_noise_has_their_spectrum():
+    digits = read_digits(None)
+    apart = [triplet(digits, (4, 0, 7), below, 1).samples[0].astype(np.float64) for below in (8.0, 200.0)]
+    noise, spoken = apart[1], apart[0] - apart[1]
+    length = sum(len(digits[number]) for number in (4, 0, 7))
+    level = 10 * math.log10(np.sum(spoken**2) / length / np.mean(noise**2))
+    assert level == pytest.approx(-8, abs=0.01) and np.abs(apart[0]).max() < 1
+    bands = [(100, 500), (500, 1500), (1500, 4000), (4000, 7000)]
+
+    def shares(signals):
+        power = sum(np.abs(np.fft.rfft(one, 1 << 17)) ** 2 for one in signals)
+        hz = np.fft.rfftfreq(1 << 17, 1 / 16_000)
+        return np.array([power[(hz >= low) & (hz < high)].sum() for low, high in bands]) / power.sum()
+
+    assert 10 * np.log10(shares([noise]) / shares(digits)) == pytest.approx([0] * 4, abs=0.7)
+
+
+def test_recorded_digits_take_the_place_of_those_of_the_package(codec_run, tmp_path, save):
+    rng = np.random.default_rng(0)
+    for digit in range(10):
+        sound = np.concatenate([np.zeros(3_000), 0.01 * (digit + 1) * rng.standard_normal(6_000), np.zeros(2_000)])
+        write_flac(tmp_path / "digits" / f"{digit}.flac", Audio(sound[None].astype(np.float32), 16_000)) if digit else (
+            tmp_path / "digits"
+        ).mkdir()
+    with pytest.raises(UserError, match="has 0 sound files of the digit 0; expected one for each"):
+        opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits")
+    write_flac(tmp_path / "digits" / "0.flac", Audio(np.zeros((1, 900), np.float32), 16_000))
+    with pytest.raises(UserError, match=r"the digit '.*0.flac' is silent"):
+        opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits")
+    write_flac(tmp_path / "digits" / "0.flac", Audio(0.1 * rng.standard_normal((1, 6_000)).astype(np.float32), 16_000))
+    own = read_digits(tmp_path / "digits")
+    assert {len(one) for one in own} == {6_000} and [np.mean(one**2) for one in own] == pytest.approx(
+        [1] * 10, abs=1e-5
+    )
+    with pytest.raises(UserError, match="the digits are for the check of hearing"):
+        opened(codec_run, tmp_path, "rating", digits=tmp_path / "digits")
+    made, key = opened(codec_run, tmp_path, "rating", checks="hearing", digits=tmp_path / "digits", session_minutes=20)
+    assert sum(trial.check == "hearing" for trial in key.trials) == 5
+
+    def answers(wrong):
+        places = {t.id: n for n, t in enumerate(t for t in key.trials if t.check)}
+        return lambda t, _: "".join(map(str, t.right if places[t.id] >= wrong else t.right[::-1])) if t.check else 3
+
+    files = [save(f"{wrong}.json", key, f"{wrong} wrong", answers(wrong)) for wrong in (2, 3)]
+    files.append(save("short.json", key, "Short", lambda t, _: "12" if t.check else 4))
+    found = codec_bench.import_listening(files, key=made.key)
+    hearing = {one.rater: (one.marked, one.told) for one in found.screened if one.rule == "hearing"}
+    assert hearing["2 wrong"] == (False, "3 of 5 answers are right; 3 must be")
+    assert hearing["3 wrong"] == (True, "2 of 5 answers are right; 3 must be")
+    assert hearing["Short"] == (None, "none was answered")
+    assert [one.what for one in found.problems] == ["value out of range"] and found.problems[0].count == 5
 
 
 def test_sounds_are_brought_to_one_loudness_only_where_it_is_asked_for(tmp_path):

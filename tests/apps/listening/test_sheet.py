@@ -118,6 +118,11 @@ def test_sounds_beyond_the_limit_are_refused_with_what_fits(codec_run, tmp_path)
         ({"kind": "abx", "traps": 1}, "gold questions and traps are for kinds with a scale for each sound"),
         ({"kind": "rating", "checks": "eyes"}, "no check of raters called 'eyes'"),
         ({"kind": "rating", "session": 0}, "session is 0"),
+        ({"kind": "rating", "session_minutes": 0.0}, "session_minutes is 0"),
+        (
+            {"kind": "rating", "checks": "hearing", "digits": "nowhere"},
+            "the folder of digits 'nowhere' has 0 sound files of the digit 0",
+        ),
         ({"kind": "rating", "loudness_lufs": 3.0}, "the loudness is 3 LUFS"),
         ({"kind": "rating", "screening": "gould"}, "no rule of post-screening called 'gould'"),
         ({"kind": "mushra", "form": "webmushra", "checks": "hearing"}, "webMUSHRA has no checks of raters"),

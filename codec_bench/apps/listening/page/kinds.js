@@ -189,6 +189,31 @@ function checkTrial(trial) {
   };
 }
 
+/** A check whose answer is digits, which are written. */
+function digitsTrial(trial) {
+  const [stimulus] = trial.stimuli;
+  const given = el("input", { type: "text", inputmode: "numeric", autocomplete: "off", maxlength: 3, id: "digits", placeholder: "three digits" });
+  given.value = answerOf(trial).values[""] ?? "";
+  given.addEventListener("input", () => {
+    if (/^[0-9]{3}$/.test(given.value)) setValue(trial, "", given.value);
+    else {
+      delete answerOf(trial).values[""];
+      remember();
+      refresh();
+    }
+  });
+  return {
+    body: el("div", null, el("div", { class: "sounds" }, playButton(stimulus.id, "Play the digits", "Q")), el("label", { class: "field digits" }, el("span", null, trial.check), given)),
+    refresh: () => (given.disabled = !mayRate(trial, trial.stimuli)),
+    key(key) {
+      if (/^[0-9]$/.test(key)) given.focus(); // where the digit then goes
+      return key === "q" && (listenTo(stimulus.id), true);
+    },
+    waits: () => (given.disabled ? "Play the sound before you write." : given.value && !isDone(trial) ? "Write three digits, such as 407. Guess where you are not sure." : ""),
+    first: stimulus.id,
+  };
+}
+
 function optionsTrial(trial) {
   const entries = trial.choices.map((label, value) => ({ value, label, key: value < 9 ? String(value + 1) : null }));
   entries.push({ value: "none", label: "None of them, or several", key: "0" });

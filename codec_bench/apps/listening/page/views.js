@@ -4,6 +4,7 @@ const player = new TrialPlayer(() => refresh());
 let order = [];
 let view = null;
 let since = 0;
+let sessionSince = 0;
 
 const hasOpen = data.trials.some((trial) => trial.open !== null);
 const checks = data.trials.filter((trial) => trial.check).length;
@@ -75,7 +76,8 @@ function showStart(problem) {
   );
   const counted = data.trials.length - practice - checks;
   const before = [checks && plural(checks, "question"), practice && `${plural(practice, "trial")} for practice`].filter(Boolean).join(" and ");
-  const rests = data.session && counted > data.session ? ` After every ${plural(data.session, "trial")} you are asked to rest.` : "";
+  const after = [data.session && counted > data.session && plural(data.session, "trial"), data.minutes && plural(data.minutes, "minute")].filter(Boolean).join(" or ");
+  const rests = after && ` After every ${after} you are asked to rest.`;
   show(
     [
       headline(data.title),
@@ -96,6 +98,7 @@ const trialAnswered = (held, trial) => wanted(trial).every((id) => Object.hasOwn
 
 function begin(rater) {
   order = arranged(personOf(state));
+  sessionSince = performance.now();
   remember();
   const open = order.findIndex((trial) => !isDone(trial));
   if (open < 0) showEnd();
@@ -119,7 +122,7 @@ function showTrial(at) {
   leave();
   state.at = at;
   const trial = order[at];
-  const made = trial.check ? checkTrial(trial) : FORMS[data.form](trial);
+  const made = trial.check ? (trial.choices.length ? checkTrial : digitsTrial)(trial) : FORMS[data.form](trial);
   const tracks = [...(trial.open === null ? [] : [[OPEN, trial.open]]), ...trial.stimuli.filter((one) => one.clip !== null).map((one) => [one.id, one.clip])];
   const bar = tracks.length ? transport(trial) : null;
   const status = el("p", { class: "status-line", role: "status" });
@@ -173,7 +176,7 @@ function go(by) {
   if (at < 0) return;
   const done = at - checks - practice;
   if (at >= order.length) showEnd();
-  else if (by > 0 && data.session && done > 0 && done % data.session === 0) showRest(at);
+  else if (by > 0 && ((data.session && done > 0 && done % data.session === 0) || (data.minutes && performance.now() - sessionSince >= 60_000 * data.minutes))) showRest(at);
   else showTrial(at);
 }
 
@@ -181,7 +184,7 @@ function go(by) {
 function showRest(at) {
   leave();
   const told = el("p", { class: "lead", role: "status", id: "saved" });
-  const more = button("Go on", () => showTrial(at), { id: "go-on", class: "plain primary" });
+  const more = button("Go on", () => ((sessionSince = performance.now()), showTrial(at)), { id: "go-on", class: "plain primary" });
   show([
     headline("Time for a rest"),
     el("p", { class: "lead" }, `${plural(order.length - at, "trial")} are left. Rest for at least as long as this part took. You can also save now and go on later.`),
@@ -224,8 +227,9 @@ const COMMON = {
 addEventListener("keydown", (event) => {
   if (!view?.trial || event.ctrlKey || event.metaKey || event.altKey) return;
   const { target } = event;
-  if (target.closest("textarea")) {
+  if (target.closest("textarea, input[type=text]")) {
     if (event.key === "Escape") root.querySelector("h1").focus();
+    else if (event.key === "Enter" && !target.closest("textarea")) go(1);
     return;
   }
   const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
