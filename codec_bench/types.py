@@ -26,7 +26,9 @@ SPOKEN = "text_norm"
 """The column of a manifest, and the key of `Sample.extra`, that holds a transcript with its numbers written out."""
 WORDS, ESTIMATE_WORDS = "words", "estimate_words"
 """The columns that hold when each word of the reference, and of an estimate with a timing of its own, is said."""
-MEASURED_BY = (SPOKEN, WORDS, ESTIMATE_WORDS)
+TRIALS = "trials"
+"""What a list of trials says of a sample as the test: the ids of the enrolments, each with 1 for one speaker or 0 for two."""
+MEASURED_BY = (SPOKEN, WORDS, ESTIMATE_WORDS, TRIALS)
 """The further columns that a metric reads."""
 FLAG_FROM = "flag_from"
 """The key in the detail of a score beside its `flag`: that flag is counted beside a value only from more than this share of the scores."""

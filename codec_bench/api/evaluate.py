@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from codec_bench.api.executors import carried_out
 from codec_bench.api.metric_groups import metrics_for
 from codec_bench.config.option import documented
 from codec_bench.config.request import EvalRequest
-from codec_bench.data import broken_down, data_name, open_source
+from codec_bench.data import broken_down, data_name, open_source, with_trials
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Progress, Running, chosen_running
@@ -34,6 +35,7 @@ def evaluate(
     shard: str | tuple[int, int] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
+    trials: str | os.PathLike[str] | None = None,
     progress: bool | Progress | None = None,
     running: Running | None = None,
     **how: Any,
@@ -68,7 +70,7 @@ def evaluate(
     running = chosen_running(running, how)
     what: dict[str, Any] = {
         "codec": codec, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit, "options": options,
-        "by": by, "out": out,
+        "by": by, "trials": trials, "out": out,
     }  # fmt: skip
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
@@ -85,15 +87,20 @@ def prepared(
     limit: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
+    trials: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     begun: str | os.PathLike[str] | None = None,
 ) -> Evaluation:
     """Reads the arguments of `evaluate`, and opens the data. `begun` is `out` if the run may grow."""
     systems, named = read_systems(codec), chosen_metrics(metrics, preset)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None)
+    if trials is not None:
+        source = with_trials(source, Path(trials))
     source = in_begun_order(source, begun, limit=limit, seed=seed)
     chosen, groups = metrics_for(named, source, out, coded=True, options=options)
     request = {"command": "evaluate", "data": data_name(data), "seed": seed, "limit": limit, **groups}
+    if trials is not None:
+        request["trials"] = str(trials)
     return Evaluation(
         systems, chosen, source, request, dict(options or {}), broken_down(by, source.samples, source.name)
     )

@@ -7,13 +7,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from codec_bench.api.executors import carried_out
 from codec_bench.api.metric_groups import metrics_for
 from codec_bench.config.option import documented
 from codec_bench.config.request import ScoreRequest
-from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness
+from codec_bench.data import Source, broken_down, data_name, match_estimates, open_source, sameness, with_trials
 from codec_bench.engine.evaluation import Evaluation
 from codec_bench.engine.extend import in_begun_order
 from codec_bench.engine.running import Progress, Running, chosen_running
@@ -37,6 +38,7 @@ def score(
     shard: str | tuple[int, int] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
+    trials: str | os.PathLike[str] | None = None,
     progress: bool | Progress | None = None,
     running: Running | None = None,
     allow_same: bool = False,
@@ -71,7 +73,7 @@ def score(
     running = chosen_running(running, how)
     what: dict[str, Any] = {
         "generated": generated, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit,
-        "options": options, "by": by, "allow_same": allow_same, "out": out,
+        "options": options, "by": by, "trials": trials, "allow_same": allow_same, "out": out,
     }  # fmt: skip
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
@@ -88,6 +90,7 @@ def prepared(
     limit: int | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
+    trials: str | os.PathLike[str] | None = None,
     allow_same: bool = False,
     out: str | os.PathLike[str] | None = None,
     begun: str | os.PathLike[str] | None = None,
@@ -96,6 +99,8 @@ def prepared(
     named = chosen_metrics(metrics, preset)
     given = read_generated(generated)
     source = open_source(data, limit=limit, seed=seed if limit is not None else None, require_audio=False)
+    if trials is not None:
+        source = with_trials(source, Path(trials))
     source = in_begun_order(source, begun, limit=limit, seed=seed)
     if len(given) == 1:
         (system, audio) = given[0]
@@ -117,6 +122,8 @@ def prepared(
         "limit": limit,
         **groups,
     }
+    if trials is not None:
+        request["trials"] = str(trials)
     if allow_same:
         request["allow_same"] = True
     about = {**broken_down(by, source.samples, source.name), **({"taken": taken} if taken else {})}

@@ -60,6 +60,12 @@ class _Scoring(RunningOptions, Request):
         python='which part of the samples to take, as `"3/8"` or `(3, 8)` for the third of eight; None for all. A hash of a '
         "sample's id says which part it is in. `merge` makes one run of the runs of all parts.",
     )
+    trials: Place | None = option(
+        None,
+        "A list of trials of speaker verification for asv_eer_listed, such as VoxCeleb's: 1 or 0, the enrolment and the test in each line.",
+        python="a file with a list of trials of speaker verification for `asv_eer_listed`, such as VoxCeleb's: 1 or 0, the id of the "
+        "enrolment and that of the test in each line.",
+    )
     set: Settings | None = option(
         None,
         SETTINGS,

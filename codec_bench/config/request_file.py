@@ -165,6 +165,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
             "allow_same": config.get("allow_same"),
             "metrics": config.get("metrics"),
             "by": record.get("by"),
+            "trials": config.get("trials"),
         }
     elif command == "profile":
         settings = how.get("settings") or {}
@@ -177,6 +178,7 @@ def _of_record(record: Mapping[str, Any], file: Path) -> dict[str, Any]:
             "codec": systems,
             "metrics": config.get("metrics"),
             "by": record.get("by"),
+            "trials": config.get("trials"),
             "check": how.get("check"),
         }
     return {key: value for key, value in request.items() if value is not None}

@@ -6,7 +6,8 @@ Which file to open
                      URLs and tar files.
     `table.py`       data sets in the hub's layout, row by row: `hub.py` finds the place, `layout.py` the splits and files, and
                      `parquet.py` and `streamed.py` read them; `cells.py` knows the cells with sound.
-    `columns.py`     columns by which results are broken down; `alignments.py` is when each phone is said.
+    `columns.py`     columns by which results are broken down; `alignments.py` is when each phone is said, `trials.py` which
+        recordings are compared by their speakers.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from codec_bench.data.pairing import match_estimates
 from codec_bench.data.sameness import sameness
 from codec_bench.data.shard import Shard, read_shard
 from codec_bench.data.source import REGISTERED, Source, data_name, open_source, part_of, problem_of
+from codec_bench.data.trials import with_trials
 
 __all__ = [
     "REGISTERED",
@@ -29,4 +31,5 @@ __all__ = [
     "problem_of",
     "read_shard",
     "sameness",
+    "with_trials",
 ]

@@ -45,7 +45,7 @@ from codec_bench.errors import UserError
 from codec_bench.metrics.base import NOT_COMPARED, Compared, compared, flagged, inputs_or_score
 from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, OF_ANOTHER, OTHER_RATE, SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
-from codec_bench.types import ESTIMATE_WORDS, SPOKEN, WORDS, Sample, Score
+from codec_bench.types import ESTIMATE_WORDS, SPOKEN, TRIALS, WORDS, Sample, Score
 
 WRITE_ITEMS = 256
 WRITE_S = 1.0
@@ -364,6 +364,7 @@ class Engine:
                 "spoken": loaded.sample.extra.get(SPOKEN),
                 "words": loaded.sample.extra.get(WORDS),
                 "estimate_words": loaded.sample.extra.get(ESTIMATE_WORDS),
+                "trials": loaded.sample.extra.get(TRIALS),
                 "language": loaded.sample.language,
                 "bits": outcome.bits,
                 "no_bits": outcome.no_bits,

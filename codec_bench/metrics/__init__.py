@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TABLE = {
     "asv_eer": "codec_bench.metrics.asv_eer:AsvEer",
+    "asv_eer_listed": "codec_bench.metrics.asv_eer:AsvEerListed",
     "bitrate": "codec_bench.metrics.bitrate:Bitrate",
     "cer": "codec_bench.metrics.error_rate:Cer",
     "clap_score": "codec_bench.metrics.clap_score:ClapScore",
@@ -117,7 +118,7 @@ TOPICS = {
     "watermark": ("watermark_bits", "watermark_kept"),
     "level": ("clipped_share", "loudness_error", "true_peak"),
     "silence": ("leading_silence_error", "silence_kept", "speech_kept", "speech_share"),
-    "set": ("asv_eer", "fad", "kad", "ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
+    "set": ("asv_eer", "asv_eer_listed", "fad", "kad", "ttsds2_pitch", "ttsds2_wav2vec2", "ttsds2_whisper"),
 }
 """What metrics are about, in the order of `list metrics`, and the metrics. Each is a group that `--metrics` takes."""
 QUALITY, OFFLINE = "quality", "all-offline"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from codec_bench.metrics.base import Inputs
 from codec_bench.metrics.fad import SetDistance
+from codec_bench.types import Score
 
 
 class AsvEer(SetDistance):
@@ -38,3 +42,32 @@ class AsvEer(SetDistance):
     paper = "Wu et al.: Codec-SUPERB: An In-Depth Analysis of Sound Codec Models, Findings of ACL 2024"
     source = "scikit-learn roc_curve where both errors are equal, to 1e-9"
     others = ()
+
+
+class AsvEerListed(AsvEer):
+    """The equal error rate of speaker verification over a list of trials. Lower is better, 0 to 1.
+
+    As `asv_eer`, but the trials are those of a list (`--trials FILE`), such as the published ones of VoxCeleb, so that rates can be compared with
+    those that others report over it. The list says which two recordings a trial compares and whether one speaker is in both. The test
+    is what came out, and the enrolment the unprocessed recording. Trials of recordings that are not in the data, or have no value, are
+    counted. A value of the whole set; an item's own value is the squared distance between its two embeddings.
+
+    Papers, reference implementation, arguments and errors: as for `asv_eer`.
+
+    Examples:
+        >>> import numpy as np
+        >>> from codec_bench.stats.eer import listed_error_rates
+        >>> voices = np.array([[[1, 0], [1, 0]], [[1, 0.1], [1, 0.1]], [[0, 1], [0, 1]]], np.float32)
+        >>> trials = [("a", "b", True), ("a", "c", False), ("b", "c", False)]
+        >>> listed_error_rates(voices, "abc", "xxy", trials=trials).value
+        0.0
+    """
+
+    name = "asv_eer_listed"
+    aggregate = "eer-listed"
+    protocol = "asv_eer/listed-trials"
+
+    def _score(self, item: Inputs) -> Score:
+        """The score of an item; `detail` holds its embeddings, and the trials of which it is the test."""
+        score = super()._score(item)
+        return replace(score, detail={**(score.detail or {}), "trials": item.trials or []})

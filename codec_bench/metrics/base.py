@@ -40,6 +40,7 @@ class Inputs:
         no_bits: why there are no bits, or None if the system is no codec.
         words, estimate_words: when each word of the reference is said, and of an estimate with a timing of its own, as the data hold it
             (`codec_bench.metrics.words` reads it), or None.
+        trials: the ids with which it is tried as the test, each with 1 for one speaker or 0 for two (`codec_bench.data.trials`), or None.
 
     Examples:
         >>> item = Inputs("a", 16000, estimate=np.zeros(16000, np.float32), reference=np.ones(16000, np.float32))
@@ -61,6 +62,7 @@ class Inputs:
     no_bits: str | None = None
     words: Any = None
     estimate_words: Any = None
+    trials: Any = None
 
     @property
     def pair(self) -> tuple[np.ndarray, np.ndarray]:
@@ -124,7 +126,7 @@ class Metric(ABC):
     range: ClassVar[tuple[float | None, float | None]] = (None, None)
     bounds: tuple[float | None, float | None] | None = None
     implausible: ClassVar[float | None] = None
-    aggregate: ClassVar[Literal["mean", "ratio", "frechet", "kernel", "ttsds", "eer"]] = "mean"
+    aggregate: ClassVar[Literal["mean", "ratio", "frechet", "kernel", "ttsds", "eer", "eer-listed"]] = "mean"
     protocol: str
     paper: str = ""
     source: str = ""

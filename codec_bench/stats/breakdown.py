@@ -20,7 +20,7 @@ from codec_bench.stats.bounds import Bounds, declared_bounds
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import JUDGED, Recorded, Scores
-from codec_bench.stats.sets import SETS, Statistic, pairs_of
+from codec_bench.stats.sets import SETS, Statistic, pairs_of, statistic_of
 from codec_bench.stats.summary_types import Counted, CountingFailures, Subset
 from codec_bench.stats.told import UNTOLD
 from codec_bench.stats.ttsds import SIDES
@@ -209,7 +209,15 @@ def _parts(recorded: Recorded, system: str, metric: str, scores: Scores, draws: 
         pairs = pairs_of(recorded.run, system, metric, sides)
         embeddings = np.asarray([pairs[n].reshape(-1) for n in numbers], np.float32)
         return SetParts(
-            numbers, embeddings, units, {}, ratios, missing, failures=failures, statistic=SETS[aggregate], sides=sides
+            numbers,
+            embeddings,
+            units,
+            {},
+            ratios,
+            missing,
+            failures=failures,
+            statistic=statistic_of(recorded.run, system, metric, aggregate),
+            sides=sides,
         )
     return Parts(numbers, scores.sums, units, wrong, ratios, missing, share, failures, draws, declared_bounds(facts))
 

@@ -22,6 +22,8 @@ from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, block_of, left_out
 from codec_bench.stats.intervals import LEVEL, Interval
 from codec_bench.stats.kernel import MOST_ITEMS, key_of
 
+Trials = Sequence[tuple[str, str, bool]]
+"""Listed trials: the names of the enrolment and of the test, and whether one speaker is in both."""
 FEW_TRIALS = 100
 """Below so many trials of one speaker a reader is told how many there are: one of them moves the rate by a hundredth and more."""
 
@@ -71,6 +73,49 @@ def equal_error_rates(pairs: np.ndarray, names: Sequence[str], units: Sequence[s
         at = np.ix_(rest, rest)
         each.append(_rate(scores[at], same[at], trial[at])[0])
     return SetValue(value, left_out(value, each, level), len(kept), None, _note(len(names), len(kept), same & trial))
+
+
+def listed_error_rates(
+    pairs: np.ndarray, names: Sequence[str], units: Sequence[str], level: float = LEVEL, *, trials: Trials = ()
+) -> SetValue:
+    """The equal error rate over listed trials, with its interval.
+
+    Args:
+        pairs, names, units, level: as for `equal_error_rates`. trials: those of items that are not there are counted in the note.
+    """
+    place = {name: number for number, name in enumerate(names)}
+    known = [(place[one], place[other], same) for one, other, same in trials if one in place and other in place]
+    why = (
+        f"none of {len(trials):,} listed trials is about two items with a value"
+        if trials
+        else "no trials were listed (--trials)"
+    )
+    if not known:
+        return SetValue(None, Interval(None, None, 0, "", why, level), len(names), None, why)
+    enrolment, test, same = np.array(known, np.int64).T
+    reference, estimate = (_unit(pairs[:, side]) for side in range(2))
+    scores = np.einsum("td,td->t", estimate[test], reference[enrolment])
+    value, why_not = _of_listed(scores, same == 1)
+    if value is None:
+        return SetValue(None, Interval(None, None, 0, "", why_not, level), len(names), None, why_not)
+    blocks = np.array([block_of(unit) for unit in units])
+    each = []
+    for block in np.unique(blocks):
+        rest = (blocks[enrolment] != block) & (blocks[test] != block)
+        each.append(_of_listed(scores[rest], same[rest] == 1)[0])
+    lost = (
+        f"{len(trials) - len(known):,} of {len(trials):,} trials are left out, because an item has no value"
+        if len(known) < len(trials)
+        else None
+    )
+    return SetValue(value, left_out(value, each, level), len(names), None, lost)
+
+
+def _of_listed(scores: np.ndarray, same: np.ndarray) -> tuple[float | None, str | None]:
+    """The rate of listed trials, or why there is none."""
+    if same.all() or not same.any():
+        return None, "all listed trials are of one speaker each, or all of two"
+    return equal_error_rate(scores[same], scores[~same]), None
 
 
 def _rate(scores: np.ndarray, same: np.ndarray, trial: np.ndarray) -> tuple[float | None, str | None]:

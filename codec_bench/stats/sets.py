@@ -8,14 +8,16 @@ with the same value.
 from __future__ import annotations
 
 import binascii
+import json
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from codec_bench.errors import DamagedRecord, UserError
 from codec_bench.stats.blocks import SetValue
 from codec_bench.stats.corpus import FOLDS
-from codec_bench.stats.eer import equal_error_rates
+from codec_bench.stats.eer import Trials, equal_error_rates, listed_error_rates
 from codec_bench.stats.frechet import FrechetSums
 from codec_bench.stats.intervals import Fold, ratios
 from codec_bench.stats.kernel import KernelSample
@@ -55,8 +57,32 @@ SETS: dict[str, Statistic] = {
     "kernel": lambda pairs, names, units: KernelSample.of(pairs, names, units).found(),
     "ttsds": ttsds,
     "eer": equal_error_rates,
+    "eer-listed": listed_error_rates,
 }
 """Statistic by the name that a metric gives as its `aggregate`."""
+
+
+def statistic_of(run: Run, system: str, metric: str, aggregate: str) -> Statistic:
+    """The statistic of a metric in a run; one over listed trials is given them, with items named as `item NUMBER`."""
+    return (
+        partial(listed_error_rates, trials=_trials_of(run, system, metric))
+        if aggregate == "eer-listed"
+        else SETS[aggregate]
+    )
+
+
+def _trials_of(run: Run, system: str, metric: str) -> Trials:
+    numbers = dict(run.query("SELECT id, number FROM samples"))
+    rows = run.query(
+        "SELECT c.sample, json_extract(c.detail, '$.trials') FROM scores c JOIN systems s ON s.number = c.system "
+        "JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? AND c.status = 'ok'",
+        (system, metric),
+    )
+    return [
+        (f"item {numbers.get(enrolment)}", f"item {test}", bool(same))
+        for test, text in rows
+        for enrolment, same in json.loads(text or "[]")
+    ]
 
 
 def item_fold(metric: str, aggregate: str) -> Fold:

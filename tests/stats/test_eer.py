@@ -10,7 +10,7 @@ from scipy.interpolate import interp1d
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from codec_bench.stats.eer import equal_error_rate, equal_error_rates
+from codec_bench.stats.eer import equal_error_rate, equal_error_rates, listed_error_rates
 
 
 def by_scikit_learn(same, other):
@@ -82,3 +82,33 @@ def test_a_set_without_trials_says_why():
     assert "no speaker has 2 items" in equal_error_rates(pairs, names, names).note
     assert "all items are of one speaker" in equal_error_rates(pairs, names, ["a"] * 4).note
     assert equal_error_rates(pairs[:1], names[:1], units[:1]).value is None
+
+
+@pytest.mark.compares("asv_eer_listed", weights="none")
+def test_the_rate_over_listed_trials_is_scikit_learns():
+    pairs, names, units = voices(np.random.default_rng(4))
+    rng = np.random.default_rng(5)
+    drawn = [tuple(rng.choice(64, 2, replace=False)) for _ in range(900)]
+    trials = [(names[i], names[j], units[i] == units[j]) for i, j in drawn]
+    scores = {True: [], False: []}
+    for (i, j), (_, _, is_same) in zip(drawn, trials):
+        one, other = pairs[i, 0].astype(float), pairs[j, 1].astype(float)
+        scores[is_same].append(one @ other / math.sqrt((one @ one) * (other @ other)))
+    found = listed_error_rates(pairs, names, units, trials=trials)
+    assert found.value == pytest.approx(by_scikit_learn(np.array(scores[True]), np.array(scores[False])), abs=1e-9)
+    assert found.interval.low < found.value < found.interval.high and found.note is None
+    every = [(a, b, u == v) for a, u in zip(names, units) for b, v in zip(names, units) if a != b]
+    assert listed_error_rates(pairs, names, units, trials=every).value == pytest.approx(
+        equal_error_rates(pairs, names, units).value, abs=1e-12
+    )
+
+
+def test_listed_trials_that_say_nothing_say_so():
+    pairs, names, units = voices(np.random.default_rng(1), speakers=2, each=2)
+    assert listed_error_rates(pairs, names, units).note == "no trials were listed (--trials)"
+    lost = listed_error_rates(pairs, names, units, trials=[("x", names[0], True)])
+    assert lost.value is None and lost.note == "none of 1 listed trials is about two items with a value"
+    alike = listed_error_rates(pairs, names, units, trials=[(names[0], names[1], True)])
+    assert alike.value is None and "all listed trials are of one speaker" in alike.note
+    some = [(names[0], names[1], True), (names[0], names[2], False), ("x", names[1], False)]
+    assert "1 of 3 trials are left out" in listed_error_rates(pairs, names, units, trials=some).note

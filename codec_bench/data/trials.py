@@ -1,0 +1,80 @@
+"""Lists of trials of speaker verification, as they are published: which recordings are compared, and whether one speaker is in both.
+
+Formats
+    `1 ENROLMENT TEST` or `0 ENROLMENT TEST`, one trial a line (VoxCeleb), or Kaldi's `ENROLMENT TEST target` or `... nontarget`.
+    A recording is named by the sample's id, with or without the ending of a sound file.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+
+from codec_bench.decoding.decode import SUFFIXES
+from codec_bench.data.source import Source
+from codec_bench.errors import Note, UserError
+from codec_bench.types import TRIALS
+
+_SAME: Mapping[str, int] = {"1": 1, "0": 0, "target": 1, "nontarget": 0}
+
+
+def with_trials(source: Source, path: Path) -> Source:
+    """The source, whose samples hold their trials as the test: the enrolment's id, and 1 for one speaker or 0 for two.
+
+    Args:
+        source: its samples are changed. path: the list.
+
+    Raises:
+        UserError: the list cannot be read, a line is no trial, or no trial is about two of the samples.
+    """
+    ids = {sample.id for sample in source.samples}
+    held: dict[str, dict[str, int]] = {}
+    lost: list[str] = []
+    for line, same, enrolment, test in _read(path):
+        one, other = _known(enrolment, ids), _known(test, ids)
+        if one is None or other is None:
+            lost.append(f"line {line}: {enrolment if one is None else test}")
+        elif held.setdefault(other, {}).setdefault(one, same) != same:
+            raise UserError(f"line {line} of the trials '{path}' says of {one} and {other} what another line does not")
+    if not held:
+        raise UserError(
+            f"no trial of '{path}' is about two samples of the data ({lost[0] if lost else 'it is empty'})",
+            hint="a recording is named by the sample's id; codec-bench show DATA shows ids",
+        )
+    if lost:
+        told = f"{len(lost):,} trials of '{path}' are left out, because they name a recording that is not in the data ({lost[0]})"
+        warnings.warn(told, Note, stacklevel=3)
+    for place, sample in enumerate(source.samples):
+        own = [[name, same] for name, same in held.get(sample.id, {}).items()]
+        source.samples[place] = replace(sample, extra={**sample.extra, TRIALS: own})
+    return source
+
+
+def _known(name: str, ids: set[str]) -> str | None:
+    if name in ids:
+        return name
+    stem, _, ending = name.rpartition(".")
+    return stem if f".{ending.lower()}" in SUFFIXES and stem in ids else None
+
+
+def _read(path: Path) -> Iterator[tuple[int, int, str, str]]:
+    """The number of the line, whether one speaker is in both, the enrolment and the test."""
+    try:
+        lines = path.read_text("utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"the trials '{path}' cannot be read: {error}") from error
+    for number, line in enumerate(lines, 1):
+        parts = line.split()
+        if not parts:
+            continue
+        if len(parts) == 3 and parts[0] in _SAME:
+            yield number, _SAME[parts[0]], parts[1], parts[2]
+        elif len(parts) == 3 and parts[2] in _SAME:
+            yield number, _SAME[parts[2]], parts[0], parts[1]
+        else:
+            raise UserError(
+                f"line {number} of the trials '{path}' is '{line[:80]}'; expected '1 ENROLMENT TEST' or '0 ENROLMENT TEST'"
+            )

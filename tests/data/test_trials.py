@@ -1,0 +1,96 @@
+"""Published lists of trials: what of them is read, what is refused, and what a run makes of them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import codec_bench
+from codec_bench.data import Source, open_source, with_trials
+from codec_bench.errors import Note, UserError
+from codec_bench.stats.eer import equal_error_rate
+from codec_bench.stats.sets import pairs_of
+from codec_bench.types import TRIALS, Sample
+
+
+@pytest.fixture
+def listed(tmp_path):
+    def write(text):
+        (tmp_path / "trials.txt").write_text(text, encoding="utf-8")
+        return tmp_path / "trials.txt"
+
+    return write
+
+
+def people():
+    return Source("people", [Sample(id, f"{id}.wav") for id in ("id1/a/1", "id1/a/2", "id2/b/1")])
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["1 id1/a/1.wav id1/a/2.wav\n0 id2/b/1.wav id1/a/2.wav\n\n", "id1/a/1 id1/a/2 target\nid2/b/1 id1/a/2 nontarget"],
+)
+def test_both_forms_are_read_and_belong_to_the_test(listed, form):
+    found = {sample.id: sample.extra[TRIALS] for sample in with_trials(people(), listed(form))}
+    assert found == {"id1/a/1": [], "id1/a/2": [["id1/a/1", 1], ["id2/b/1", 0]], "id2/b/1": []}
+
+
+@pytest.mark.parametrize(
+    "text,message",
+    [
+        ("", "no trial of .* is about two samples of the data .it is empty"),
+        ("1 x.wav id1/a/1.wav\n", "no trial of .* .line 1: x.wav"),
+        ("1 id1/a/1\n", "line 1 of the trials .* is '1 id1/a/1'; expected '1 ENROLMENT TEST'"),
+        ("maybe id1/a/1 id1/a/2\n", "line 1 of the trials"),
+        ("1 id1/a/1 id1/a/2\n0 id1/a/1 id1/a/2\n", "line 2 of the trials .* says of id1/a/1 and id1/a/2 what another line does not"),
+    ],
+)  # fmt: skip
+def test_lists_that_cannot_be_used_are_refused(listed, text, message):
+    with pytest.raises(UserError, match=message):
+        with_trials(people(), listed(text))
+
+
+def test_trials_of_recordings_that_are_not_there_are_counted(listed, tmp_path):
+    with pytest.warns(Note, match=r"2 trials of .* are left out, .* not in the data \(line 2: id9/x/1\)"):
+        with_trials(people(), listed("1 id1/a/1 id1/a/2\n1 id9/x/1 id1/a/2\n0 id1/a/1 id9/x/2\n"))
+    with pytest.raises(UserError, match="cannot be read"):
+        with_trials(people(), tmp_path / "none.txt")
+
+
+def test_the_rate_of_a_run_is_that_of_the_listed_trials(listed, tmp_path):
+    samples = list(open_source("embedded"))[::4]
+    rng = np.random.default_rng(0)
+    lines = []
+    for test in samples:
+        for other in rng.permutation(len(samples))[:5]:
+            if samples[other].id != test.id:
+                lines.append(f"{int(samples[other].speaker == test.speaker)} {samples[other].id}.wav {test.id}.wav")
+    path = listed("\n".join(lines))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Note)
+        run = codec_bench.evaluate(
+            codec="amr-nb-4.75k",
+            data=samples,
+            metrics="asv_eer_listed[ge2e]",
+            trials=path,
+            out=tmp_path / "run",
+            page=False,
+        )
+    numbers = {row.id: number for number, row in enumerate(run.samples())}
+    (system,) = run.systems
+    pairs = {n: p.astype(float) for n, p in pairs_of(run, system, "asv_eer_listed[ge2e]").items()}
+    scores = {0: [], 1: []}
+    for line in lines:
+        same, enrolment, test = line.replace(".wav", "").split()
+        a, b = pairs[numbers[enrolment]][0], pairs[numbers[test]][1]
+        scores[int(same)].append(a @ b / np.sqrt((a @ a) * (b @ b)))
+    found = run.summary()["systems"][system]["metrics"]["asv_eer_listed[ge2e]"]
+    assert found["value"] == pytest.approx(equal_error_rate(np.array(scores[1]), np.array(scores[0])), abs=1e-6)
+    assert found["n"] == 8 and min(map(len, scores.values())) >= 3
+    again = codec_bench.evaluate(
+        codec="amr-nb-4.75k", data=samples, metrics="asv_eer_listed[ge2e]", out=tmp_path / "b", page=False
+    )
+    told = again.summary()["systems"][system]["metrics"]["asv_eer_listed[ge2e]"]
+    assert told["value"] is None and "no trials were listed (--trials)" in str(told)
