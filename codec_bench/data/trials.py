@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-
-from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.data.source import Source
+from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.errors import Note, UserError
 from codec_bench.types import TRIALS
 
