@@ -202,6 +202,7 @@ def _print_stability(found: StabilityTable) -> None:
 def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None, least: float, form: str) -> None:
     from codec_bench.apps.agreement.metric_words import metric_agreement_csv
     from codec_bench.apps.agreement.metrics_api import metric_agreement
+    from codec_bench.apps.agreement.ratings import Problem, in_words
 
     if not runs:
         raise UserError("--agree needs runs", hint="codec-bench metrics --agree RUN")
@@ -209,8 +210,7 @@ def _agreement_of_metrics(runs: list[Path], only: str | None, human: Path | None
     if not _write(found, form, metric_agreement_csv):
         _print_metrics(found)
     if found.problems:
-        told = "; ".join(f"{one['count']:,} {one['what']} (such as {one['examples'][0]})" for one in found.problems)
-        talk(f"ratings that were not used or need a look: {told}")
+        talk(f"ratings that were not used or need a look: {in_words(Problem(**one) for one in found.problems)}")
 
 
 def _print_metrics(found: MetricAgreement) -> None:

@@ -6,7 +6,7 @@ What is computed
     mapped value: rmse = sqrt(sum e^2 / (N - d)), rmse* the same with max(0, |e| - c) for e, and the outlier ratio is the share
     with |e| > c. d is 1 without a mapping, 2 for a line, 4 for a cubic.
     A mapping has the least squares among those that do not fall between the least and the greatest value, with more of the metric
-    as better. Without a mapping there is an error only where the metric's range lies in the votes' scale.
+    as better. Without a mapping there is an error only where the metric's range lies in the votes' scale and is half of it or more.
 
 Intervals
     rmse: from chi-square with N - d degrees of freedom. Outlier ratio: R +- k sqrt(R (1 - R) / N). Pearson: Fisher's z +- k / sqrt(N - 3).
@@ -44,7 +44,9 @@ FEWEST = 4
 NORMAL_FROM = 30
 LEVELS = ("conditions", "files")
 NONE = Coefficient(None)
-OTHER_SCALE = "its range is not within the votes' scale, so there is no error without a mapping"
+OTHER_SCALE = "its scale is not that of the votes, so there is no error without a mapping"
+SCALES = ((1.0, 5.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
+"""Of these the first that holds all votes is taken where nothing says which scale they are on."""
 
 
 class Values(NamedTuple):
@@ -192,7 +194,7 @@ def p1401(
 
     Args:
         metrics: their values. votes: at least one. files, conditions: the name of each file, and that of its condition.
-        scale: the least and the greatest vote; None for 1 to 5 if all votes lie there, or else 0 to 100.
+        scale: the least and the greatest vote; None for the first of `SCALES` in which all votes lie, or else the votes' own ends.
 
     Examples:
         >>> rng = np.random.default_rng(0)
@@ -206,7 +208,8 @@ def p1401(
         ('conditions', 8, True, True)
     """
     if scale is None:
-        scale = (1.0, 5.0) if votes.vote.min() >= 1 and votes.vote.max() <= 5 else (0.0, 100.0)
+        least, most = float(votes.vote.min()), float(votes.vote.max())
+        scale = next((one for one in SCALES if one[0] <= least and most <= one[1]), (least, most))
     pairs = len(metrics) * (len(metrics) - 1) // 2
     fits: list[Fit] = []
     compared: list[Against] = []
@@ -293,7 +296,7 @@ def _mapped(metric: Values, points: Points, mapping: str, level: str, scale: tup
         return Mapped(mapping, note="all values are equal, so there is nothing to map")
     if mapping == "none":
         low, high = metric.range
-        if metric.better is False or low is None or high is None or low < scale[0] or high > scale[1]:
+        if metric.better is False or low is None or high is None or not _is_of(low, high, scale):
             return Mapped(mapping, note=OTHER_SCALE)
     coefficients = mapping_of(points.value, points.mos, mapping)
     predicted = np.polynomial.polynomial.polyval(points.value, coefficients)
@@ -310,6 +313,11 @@ def _mapped(metric: Values, points: Points, mapping: str, level: str, scale: tup
         Coefficient(share, max(0.0, share - reach), min(1.0, share + reach)),
         _pearson(predicted, points.mos),
     )
+
+
+def _is_of(low: float, high: float, scale: tuple[float, float]) -> bool:
+    """Whether a metric's values are votes of this scale: PESQ's from 1 to 4.64 are of 1 to 5, and not of 0 to 100, where they lie too."""
+    return scale[0] <= low and high <= scale[1] and 2 * (high - low) >= scale[1] - scale[0]
 
 
 def _quantile(n: int) -> float:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import csv
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -132,8 +132,19 @@ class Problems:
 
     @property
     def told(self) -> str:
-        """Every problem in one line, each with an example."""
-        return "; ".join(f"{one.count:,} {one.what} (such as {one.examples[0]})" for one in self.all() if one.examples)
+        """Every kind of problem in one line, with an example."""
+        return in_words(self.all())
+
+
+def in_words(problems: Iterable[Problem]) -> str:
+    """Every kind of problem in one line, of all raters together, with an example."""
+    counts: dict[str, int] = {}
+    examples: dict[str, str] = {}
+    for one in problems:
+        counts[one.what] = counts.get(one.what, 0) + one.count
+        if one.examples:
+            examples.setdefault(one.what, one.examples[0])
+    return "; ".join(f"{counts[what]:,} {what} (such as {found})" for what, found in examples.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,25 @@ def test_errors_are_those_of_plain_loops_over_the_votes(found, level, mapping, d
         assert (mine.rmse.low, mine.rmse.high) == pytest.approx((low, high), abs=1e-9)
 
 
+def test_the_figures_are_those_of_nisqas_evaluation_code():
+    """What calc_rmse, calc_rmse_star, fit_first_order and pearsonr of gabrielmittag/NISQA (fe84f0f2) give for these votes; d is ours (1, 2)."""
+    rng = np.random.default_rng(7)
+    quality = rng.uniform(1.3, 4.7, 40)
+    votes = np.clip(np.round(quality[:, None] + rng.normal(0, 0.8, (40, 8))), 1, 5)
+    said = np.clip(0.7 * quality + 1 + rng.normal(0, 0.3, 40), 1, 5)
+    names = [str(n) for n in range(40)]
+    (_, fit) = p1401(
+        [Values("m", said, True, (1, 5))], Votes(np.repeat(np.arange(40), 8), votes.ravel()), names, names
+    ).fits
+    figures = [getattr(fit.of(mapping), name) for mapping in ("none", "first") for name in ("rmse", "rmse_star")]
+    values = [one if isinstance(one, float) else one.value for one in figures]
+    assert values == pytest.approx(
+        [0.4716417921756981, 0.1617576690504883, 0.43777251990943306, 0.15920589134845237], abs=1e-9
+    )
+    assert fit.of("first").coefficients == pytest.approx((-0.42207941734738647, 1.082517093168065), abs=1e-9)
+    assert fit.of("first").pearson.value == pytest.approx(0.8951596636959689, abs=1e-9)
+
+
 def test_mappings_are_the_least_squares_of_numpy_where_these_rise(found):
     metrics, _, _, _, votes = material()
     mos, x = votes.mean(axis=1), metrics[0].values
@@ -180,11 +199,12 @@ def test_with_many_votes_the_errors_are_those_of_the_truth():
     quality = np.linspace(1.5, 4.5, 400)
     votes = Votes(np.repeat(np.arange(400), 500), (quality[:, None] + rng.normal(0, 0.7, (400, 500))).ravel())
     names = [str(n) for n in range(400)]
-    (fit, _) = p1401([Values("m", quality + rng.normal(0, 0.3, 400), True, (1, 5))], votes, names, names).fits
+    scale = (1, 5)  # beyond which a few of these votes, which are no whole numbers, lie
+    (fit, _) = p1401([Values("m", quality + rng.normal(0, 0.3, 400), True, (1, 5))], votes, names, names, scale).fits
     mine = fit.of("none")
     assert mine.rmse.value == pytest.approx(0.3, abs=0.03) and mine.rmse.low < 0.3 < mine.rmse.high
     assert mine.outlier_ratio.value > 0.75
-    exact = p1401([Values("m", quality, True, (1, 5))], votes, names, names).fits[0].of("none")
+    exact = p1401([Values("m", quality, True, (1, 5))], votes, names, names, scale).fits[0].of("none")
     assert exact.outlier_ratio.value == pytest.approx(0.05, abs=0.03) and exact.rmse_star < 0.02
 
 
@@ -285,14 +305,14 @@ def test_table_page_and_export_hold_the_figures(command, run):
 
 def test_ratings_that_match_nothing_are_one_sentence(run, tmp_path):
     folder, _ = run
-    (tmp_path / "other.csv").write_text("id,system,rater,score\ns000,nobody,r1,3\nx,a,r1,3\n")
+    (tmp_path / "other.csv").write_text("id,system,rater,score\ns000,nobody,r1,3\ns000,nobody,r2,3\nx,a,r1,3\n")
     for give in (
         lambda: metric_agreement(runs=folder, human=tmp_path / "other.csv"),
         lambda: agreement(runs=folder, human=tmp_path / "other.csv", metrics="mos"),
     ):
         with pytest.raises(UserError, match="none of the ratings") as caught:
             give()
-        assert "unknown id" in str(caught.value) and "unknown system" in str(caught.value)
+        assert "1 unknown id" in str(caught.value) and "2 unknown system (such as" in str(caught.value)
 
 
 def test_a_metric_of_another_scale_has_errors_after_a_mapping_alone(found):
@@ -305,3 +325,15 @@ def test_a_metric_of_another_scale_has_errors_after_a_mapping_alone(found):
     assert {plot["mapping"] for plot in plots(found)} == {"cubic"}
     table = list(csv.DictReader(io.StringIO(standard_csv(found))))
     assert len(table) == 18 + len(found.compared)
+
+
+@pytest.mark.parametrize(
+    "votes,ends,has_error",
+    [([1, 5], (1, 4.64), True), ([0, 5], (1, 4.64), True), ([0, 9], (1, 4.64), False), ([0, 100], (1, 4.64), False), ([2, 5], (0, 5), False)],
+)  # fmt: skip
+def test_an_error_without_a_mapping_needs_the_scale_of_the_votes(votes, ends, has_error):
+    said = np.repeat(np.linspace(*votes, 8), 4)
+    held = Votes(np.repeat(np.arange(32), 2), np.repeat(said, 2))
+    names = [str(n) for n in range(32)]
+    for fit in p1401([Values("m", np.linspace(*ends, 32), True, ends)], held, names, names).fits:
+        assert (fit.of("none").note is None) is has_error and fit.of("first").note is None
