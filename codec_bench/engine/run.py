@@ -516,7 +516,7 @@ def _notes(outcome: _Outcome) -> tuple[str, ...]:
     if reference is None:
         return (*another, *estimate.notes)
     told = outcome.told.lacks if made else outcome.told.unlike
-    same = made and SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
+    same = SILENT not in estimate.notes and estimate.content_hash == reference.content_hash
     return (
         *((SAME,) if same else another),
         *((told,) if told and SILENT not in estimate.notes else ()),

@@ -269,7 +269,7 @@ class SystemSummary(Told):
         metrics: by name. The metric `bitrate` counts the bits of all channels; `bitrate_bps` is its entry once more.
         silent, partial, unlike: how many estimates are silent, lack more of the reference's sound than `audio.following` lets
             pass, and do not follow it at all. The scores of these are flagged.
-        clipped, same: how many had samples beyond full scale cut, and were made elsewhere and equal their references sample by sample.
+        clipped, same: how many had samples beyond full scale cut, and equal their references sample by sample.
         warned: where data and metrics meet badly; untold where they do not.
         unheard: the share of the questions' sound that the model was not given, because it takes no more; None if all was given, or
             if that is not known.

@@ -104,6 +104,37 @@ def test_two_codecs_with_one_sound_are_told(tmp_path):
     )
 
 
+COPY = """
+import numpy as np
+from codec_bench import Audio, CodecInfo, Codes, CodeStream
+
+
+class Copy:
+    info = CodecInfo("copy", (16000,), frame_rate_hz=16000.0, nominal_bitrate_bps=256000)
+
+    def encode(self, batch):
+        whole = [np.round(audio.samples[:1] * 32768).astype(int) + 32768 for audio in batch]
+        return [Codes((CodeStream(x, 65536, 16000.0),), x.shape[1], 16000) for x in whole]
+
+    def decode(self, codes):
+        return [Audio((c.streams[0].values[:, : c.num_samples] - 32768) / 32768, 16000) for c in codes]
+"""
+
+
+def test_a_codec_that_gives_its_reference_back_is_told(tmp_path):
+    (tmp_path / "own.py").write_text(COPY, "utf-8")
+    run = evaluate(
+        codec=f"unprocessed,{tmp_path / 'own.py'}:Copy,opus-12k", data=list(open_source("embedded"))[:LIMIT], metrics="stoi", out=tmp_path / "run",
+    )  # fmt: skip
+    assert {name: held["same"] for name, held in run.summary()["systems"].items()} == {
+        "unprocessed": 0,
+        "copy": LIMIT,
+        "opus-12k": 0,
+    }
+    (note,) = told(run, "equal their references sample by sample")
+    assert note.startswith("copy: 4 estimates")
+
+
 def test_values_that_no_working_audio_has_are_told(run):
     assert warned(run)["later"] == ["implausible", "implausible"]
     (of_snr,), (of_stoi,) = told(run, "later: si_sdr is below -20"), told(run, "later: stoi is below 0.3")
