@@ -16,7 +16,7 @@ SILENT_DB = 40.0
 EMPTY_DB = 70.0
 """A frequency so much below the strongest one, in every frame that is looked at, holds nothing."""
 _FRAMES, _SIZE = 16, 1024
-_WINDOW = np.hanning(_SIZE).astype(np.float32)
+_WINDOW, _PLACES = np.hanning(_SIZE).astype(np.float32), np.arange(_SIZE)
 _QUIETEST = 2.5 / 32768
 
 
@@ -61,7 +61,8 @@ def _top_hz(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> float:
     order = np.argsort(-levels)[: max(1, levels.size // 2)]
     chosen = order[np.linspace(0, order.size - 1, min(_FRAMES, order.size)).astype(int)]
     starts = np.clip((chosen * hop).astype(int), 0, max(0, signal.size - _SIZE))
-    frames = np.stack([np.resize(signal[at : at + _SIZE], _SIZE) for at in starts])
-    power = np.abs(np.fft.rfft(frames * _WINDOW)) ** 2
-    strongest = power.max(axis=0)
+    whole = signal if signal.size >= _SIZE else np.resize(signal, _SIZE)
+    frames = whole[starts[:, None] + _PLACES]
+    found = np.fft.rfft(frames * _WINDOW)
+    strongest = (found.real**2 + found.imag**2).max(axis=0)
     return float(np.flatnonzero(strongest > strongest.max() / 10 ** (EMPTY_DB / 10))[-1]) * rate_hz / _SIZE
