@@ -35,7 +35,7 @@ from codec_bench.config import read_config
 from codec_bench.config.option import options_of
 from codec_bench.config.request import REQUESTS, Command
 from codec_bench.errors import UserError
-from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
+from codec_bench.metrics.sensitivity import NOTABLE, in_words, shifts_in_spreads
 from codec_bench.models import KINDS, ModelRow, list_models
 from codec_bench.models.endpoints.accounts import PARTS
 from codec_bench.registry import Spec, load_attribute
@@ -368,7 +368,7 @@ def moved() -> str:
     """The largest shifts of the metrics by kind of change, in units of their spread over codecs."""
     known = shifts_in_spreads()
     kinds = list(dict.fromkeys(kind for shifts in known.values() for kind in shifts))
-    cell = lambda shift: f"**{shift:.2g}**" if shift >= NOTABLE else "" if shift < 0.005 else f"{shift:.2f}"  # noqa: E731
+    cell = lambda shift: f"**{in_words(shift)}**" if shift >= NOTABLE else "" if shift < 0.005 else f"{shift:.2f}"  # noqa: E731
     return table(
         ("metric", *kinds), [(code(name), *(cell(shifts[kind]) for kind in kinds)) for name, shifts in known.items()]
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -255,7 +256,7 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
 
 def _hearing(plan: Plan, name: str) -> dict[str, Any]:
     """What `stats.warned` reads of a metric that hears sound: at which rate (0 for the data's own), and by how much
-    each measured kind of change moves it, 0 where that is not notable; None if nothing was measured."""
+    each measured kind of change moves it, 0 where that is not notable or not in spreads; None if nothing was measured."""
     metric = plan.metrics[name]
     rates = [plan.features[one].rate_hz for one in features_read(metric) if one in plan.features]
     if metric.signals:
@@ -263,7 +264,11 @@ def _hearing(plan: Plan, name: str) -> dict[str, Any]:
     if not rates:
         return {}
     shifts = shifts_in_spreads().get(name)
-    notable = None if shifts is None else {kind: shift if shift >= NOTABLE else 0.0 for kind, shift in shifts.items()}
+    notable = (
+        None
+        if shifts is None
+        else {kind: shift if NOTABLE <= shift < math.inf else 0.0 for kind, shift in shifts.items()}
+    )
     return {"hears_hz": NATIVE if NATIVE in rates else max(rates), "moved_by": notable}
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from functools import cache
 from pathlib import Path
 
@@ -16,12 +17,16 @@ NOTABLE = 0.25
 
 @cache
 def shifts_in_spreads() -> dict[str, dict[str, float]]:
-    """By metric and kind of change, the largest of its mean shifts in units of the metric's spread over five codecs."""
+    """By metric and kind of change, the largest of its mean shifts in units of the metric's spread over five codecs.
+
+    Infinite where a metric is moved that says the same of all five, as the share of clipped samples.
+    """
     found: dict[str, dict[str, float]] = {}
     with SENSITIVITY.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             kinds = found.setdefault(row["metric"], {})
-            kinds[row["group"]] = max(float(row["in_spreads"] or 0.0), kinds.get(row["group"], 0.0))
+            alone = math.inf if float(row["mean_shift"] or 0.0) else 0.0
+            kinds[row["group"]] = max(float(row["in_spreads"] or alone), kinds.get(row["group"], 0.0))
     return found
 
 
@@ -31,4 +36,9 @@ def sensitive_to(name: str) -> str | None:
     if kinds is None:
         return None
     notable = sorted((kind for kind, shift in kinds.items() if shift >= NOTABLE), key=lambda kind: -kinds[kind])
-    return ", ".join(f"{kind} ({kinds[kind]:.2g})" for kind in notable) or "none of the changes tried"
+    return ", ".join(f"{kind} ({in_words(kinds[kind])})" for kind in notable) or "none of the changes tried"
+
+
+def in_words(shift: float) -> str:
+    """A shift in spreads as it is shown."""
+    return "the codecs are equal" if math.isinf(shift) else f"{shift:.2g}"
