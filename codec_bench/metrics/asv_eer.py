@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar, Literal
 
 from codec_bench.metrics.base import Inputs
 from codec_bench.metrics.fad import SetDistance
@@ -37,7 +38,7 @@ class AsvEer(SetDistance):
 
     name = "asv_eer"
     range = (0.0, 1.0)
-    aggregate = "eer"
+    aggregate: ClassVar[Literal["eer", "eer-listed"]] = "eer"
     protocol = "asv_eer/all-pairs/2000-items"
     paper = "Wu et al.: Codec-SUPERB: An In-Depth Analysis of Sound Codec Models, Findings of ACL 2024"
     source = "scikit-learn roc_curve where both errors are equal, to 1e-9"
