@@ -4,7 +4,7 @@ Conventions
     The digits are ten sounds: those of the package, in English by a synthetic voice (`codec_bench/data/embedded/README.md` says from where),
     or recordings of one's own. Each loses the silence at its ends (40 dB below its peak) and gets the same root mean square.
     The noise has the digits' mean power spectrum and random phases. Its level is said against that of the digits without the pauses.
-    The first of five triplets stands 5 dB below the noise and the others 8 dB. Microsoft's toolkit for P.808 (github.com/microsoft/P.808)
+    The first of five triplets stands 5 dB below the noise and the others 8 dB. Microsoft's toolkit for P.808
     has the same five, the first at -5 dB and the others at -11 dB, and asks for 3. About -11 dB is where people of normal hearing
     understand half of such triplets (Han et al. 2020: -11.55 dB), and no listener has calibrated these, so they are 3 dB easier.
 """
