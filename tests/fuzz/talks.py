@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import hashlib
+import logging
 import random
 import subprocess
 import sys
@@ -86,6 +87,7 @@ def served() -> str:
     """The address of a scripted server in a thread."""
     from tests.apps.conversation.server import Plan, serving
 
+    logging.getLogger("websockets.server").setLevel(logging.CRITICAL)  # who asks is killed all the time
     told: Queue[str] = Queue()
 
     async def main() -> None:

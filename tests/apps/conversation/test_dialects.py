@@ -69,3 +69,19 @@ def test_the_sessions_of_the_services_that_took_the_protocol_over():
         ["text", "audio"],
     )
     assert "takes no single requests" in model.check(Request("a", wants="audio"))
+
+
+def test_what_a_service_does_wrong_is_said_in_each_dialect(talk):
+    """Of Gemini's and of the stream's: the other session goes on."""
+    turn = {"id": "a", "turns": [{"say": "short.wav", "at_s": 0.5}]}
+    for model, serves in ((GEMINI, server.GeminiTalk), (LIVE, server.LiveTalk), (QWEN, server.BetaTalk)):
+        for plan, said in (
+            (server.Plan(odd="mute"), "did not begin the session within 15 s"),
+            (server.Plan(drops_at_s=1.5), "closed the connection after 1.5"),
+            (server.Plan(odd="odd"), "no 16-bit samples"),
+            (server.Plan(odd="hour"), "more sound came than the 15 s"),
+        ):
+            plans = {"a": plan, "b": server.Plan(speed=1.0)}
+            held, _ = talk.hold([turn, {**turn, "id": "b"}], plans, model=model, talk=serves, longest_s=15)
+            assert held["a"].status == "failed" and said in held["a"].reason, (model, held["a"].reason)
+            assert held["b"].status == "ok", (model, held["b"].reason)
