@@ -78,8 +78,8 @@ def _recovery(section: Mapping[str, Any]) -> Cell:
     found = section["recovery"]
     if found["reason"] is not None:
         return Cell("–", found["reason"])
-    late = f"; {found['unrecovered']} of {found['trials']} not before the end" if found["unrecovered"] else ""
-    return Cell(f"{found['median_ms']:.0f} ({found['longest_ms']:.0f}){late}", flag=bool(found["unrecovered"]))
+    most = f"{'≥ ' if found['unrecovered'] else ''}{found['longest_ms']:.0f}"
+    return Cell(f"{found['median_ms']:.0f} ({most})", flag=bool(found["unrecovered"]))
 
 
 def _heard(section: Mapping[str, Any]) -> Cell:
