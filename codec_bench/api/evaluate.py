@@ -32,10 +32,10 @@ def evaluate(
     out: str | os.PathLike[str] | None = None,
     seed: int = 0,
     limit: int | None = None,
+    trials: str | os.PathLike[str] | None = None,
     shard: str | tuple[int, int] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
-    trials: str | os.PathLike[str] | None = None,
     progress: bool | Progress | None = None,
     running: Running | None = None,
     **how: Any,
@@ -70,7 +70,7 @@ def evaluate(
     running = chosen_running(running, how)
     what: dict[str, Any] = {
         "codec": codec, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit, "options": options,
-        "by": by, "trials": trials, "out": out,
+        "trials": trials, "by": by, "out": out,
     }  # fmt: skip
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
@@ -85,9 +85,9 @@ def prepared(
     preset: str | None = None,
     seed: int = 0,
     limit: int | None = None,
+    trials: str | os.PathLike[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
-    trials: str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
     begun: str | os.PathLike[str] | None = None,
 ) -> Evaluation:

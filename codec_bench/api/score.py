@@ -35,10 +35,10 @@ def score(
     out: str | os.PathLike[str] | None = None,
     seed: int = 0,
     limit: int | None = None,
+    trials: str | os.PathLike[str] | None = None,
     shard: str | tuple[int, int] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
-    trials: str | os.PathLike[str] | None = None,
     progress: bool | Progress | None = None,
     running: Running | None = None,
     allow_same: bool = False,
@@ -73,7 +73,7 @@ def score(
     running = chosen_running(running, how)
     what: dict[str, Any] = {
         "generated": generated, "data": data, "metrics": metrics, "preset": preset, "seed": seed, "limit": limit,
-        "options": options, "by": by, "trials": trials, "allow_same": allow_same, "out": out,
+        "options": options, "trials": trials, "by": by, "allow_same": allow_same, "out": out,
     }  # fmt: skip
     with shown_to_caller(running, progress) as running:
         begun = out if running.on_ray is None else None
@@ -88,9 +88,9 @@ def prepared(
     preset: str | None = None,
     seed: int = 0,
     limit: int | None = None,
+    trials: str | os.PathLike[str] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     by: str | Sequence[str] | None = None,
-    trials: str | os.PathLike[str] | None = None,
     allow_same: bool = False,
     out: str | os.PathLike[str] | None = None,
     begun: str | os.PathLike[str] | None = None,
