@@ -12,7 +12,8 @@ Which file to open
     `codebooks_kept.py`, `speaker_swap.py`   the first codebooks alone, and exchanged global codes.
     `phones.py`      how much codes tell of phones, and `abx.py` the ABX error rates.
     `language.py`    what a language model will make of the codes: `ngrams.py`, `zipf.py` and `token_model.py`, over `token_corpus.py`.
-    `rows.py`        the rows that terminal and page share, made of `cells.py` (`language_rows.py` has those of tokens); `table.py` prints them, and `page/` shows them.
+    `probes.py`      what small classifiers (`classifiers.py`) read from the codes.
+    `rows.py`        the rows that terminal and page share, made of `cells.py` (`language_rows.py` and `probe_rows.py` have those of tokens and probes); `table.py` prints them, and `page/` shows them.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import Any
 
 from codec_bench.apps.profiling.cells import Cell, Section, row_of
 from codec_bench.apps.profiling.language_rows import language_section
+from codec_bench.apps.profiling.probe_rows import probes_section
 from codec_bench.apps.profiling.robust_rows import kept, loss, swap
 from codec_bench.apps.profiling.stability_rows import stability
 from codec_bench.codecs.checks import wrong
@@ -23,7 +24,20 @@ _MIB = 2**20
 def sections(profile: Mapping[str, Any]) -> list[Section]:
     """All sections of a profile that have rows."""
     codecs = profile["codecs"]
-    of_codecs = (_rate, _codebooks, _phones, language_section, _size, _speed, _latency, stability, loss, kept, swap)
+    of_codecs = (
+        _rate,
+        _codebooks,
+        _phones,
+        probes_section,
+        language_section,
+        _size,
+        _speed,
+        _latency,
+        stability,
+        loss,
+        kept,
+        swap,
+    )
     made = [section(profile if section is _speed else codecs) for section in of_codecs]
     empty = lambda row: all(cell.text == "–" for cell in row.cells)  # noqa: E731
     return [

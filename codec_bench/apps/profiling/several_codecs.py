@@ -246,6 +246,7 @@ def _measure(asked: Asked, number: int, name: str) -> dict[str, Any]:
         codec, asked.files, asked.device, asked.settings, steps, options, players=kept, metrics=asked.metrics,
         alignments=None if asked.alignments is None else str(asked.alignments),
         speakers={sample.id: sample.speaker for sample in asked.source if sample.speaker is not None},
+        emotions={sample.id: str(mood) for sample in asked.source if (mood := sample.extra.get("emotion"))},
         texts={sample.id: sample.text for sample in asked.source if sample.text is not None},
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ from codec_bench.apps.profiling import (
     language,
     latency,
     loss,
+    probes,
     speaker_swap,
     speed,
     stability,
@@ -51,6 +52,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "cpu": ("speed_on_cpu",),
     "language": ("language",),
     "transformer": ("transformer",),
+    "probes": ("probes",),
     "probe": ("probe",),
     "sent": ("sent",),
     "elsewhere": ("elsewhere",),
@@ -68,7 +70,7 @@ class Request(steps.Request):
     Args:
         players: files to write the decoded audio of some clips to, by the id of the clip.
         alignments: the file or folder that says when the phones of the clips are said, or None.
-        speakers, texts: of the clips, by their ids, where they are known.
+        speakers, texts, emotions: of the clips, by their ids, where they are known.
         metrics: those that the profile was asked for.
     """
 
@@ -80,6 +82,7 @@ class Request(steps.Request):
     speakers: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     metrics: tuple[str, ...] = ()
+    emotions: Mapping[str, str] = field(default_factory=dict)
 
 
 class Measuring(Checking):
@@ -92,6 +95,7 @@ class Measuring(Checking):
 
         request = self._request
         self._tokens = TokenCorpus()
+        self._alignments = {} if request.alignments is None else read_alignments(Path(request.alignments))
         codec, took = speed.load(
             lambda: load_codec(request.codec, device=request.device, **request.options), request.device
         )
@@ -105,7 +109,6 @@ class Measuring(Checking):
     def _corpus(self) -> dict[str, dict[str, Any]]:
         request = self._request
         self._rate = RateCounter(self._codec.info)
-        self._alignments = {} if request.alignments is None else read_alignments(Path(request.alignments))
         self._of_phones: tuple[PhoneCounter, AbxItems] | None = None
         if self._alignments:
             self._of_phones = PhoneCounter(self._alignments), AbxItems(self._alignments, request.speakers)
@@ -186,6 +189,12 @@ class Measuring(Checking):
                 self._corpus_of_tokens(), spoken, steps=settings.lm_steps, seed=settings.seed, alive=self._announce
             )
         }
+
+    def _probes(self) -> dict[str, dict[str, Any]]:
+        request = self._request
+        labels = probes.Labels(request.speakers, request.emotions, self._alignments)
+        corpus, seed = self._corpus_of_tokens(), request.settings.seed
+        return {"probes": probes.measure(corpus, labels, self._material.read(), seed=seed, alive=self._announce)}
 
     def _corpus_of_tokens(self) -> TokenCorpus:
         """The codes of the corpus.

@@ -4,7 +4,7 @@
     corpus.add("clip", codes)        # of each item
     corpus.streams[0].sequences
 
-Only streams with a frame rate are kept, because codes that are sent once a clip have no order in time. At most `MOST_CODES`
+Streams with a frame rate are sequences; codes that are sent once a clip have no order in time and are kept apart. At most `MOST_CODES`
 codes are kept, from the first clips; `left_out` counts the items beyond.
 """
 
@@ -51,12 +51,13 @@ class TokenCorpus:
     """Keeps the codes of a corpus, item by item.
 
     Attributes:
-        seconds: of each clip that is kept, by its id. items, left_out: how many are kept, and how many are not.
+        once: (codes, cardinality) of what is sent once a clip, by its id. seconds: of each clip that is kept, by its id. items, left_out: how many are kept, and how many are not.
     """
 
     def __init__(self) -> None:
         self._streams: list[TokenStream] = []
         self.seconds: dict[str, float] = {}
+        self.once: dict[str, list[tuple[np.ndarray, int]]] = {}
         self._kept = self.items = self.left_out = 0
 
     def add(self, name: str, codes: Sent) -> None:
@@ -74,6 +75,8 @@ class TokenCorpus:
             self.left_out += 1
             return
         self.items += 1
+        if name not in self.once:  # of the first channel
+            self.once[name] = [(np.asarray(s.values), s.cardinality) for s in codes.streams if not s.frame_rate_hz]
         self.seconds[name] = codes.duration_s
         for held, stream in zip(self._streams, streams, strict=True):
             values = np.asarray(stream.values).astype(np.int32)

@@ -62,6 +62,28 @@ def transformer(kbps):
     }  # fmt: skip
 
 
+def probes(share):
+    read = {
+        name: {"accuracy": share, "ci95": [share - 0.1, share + 0.04], "note": None} for name in ("linear", "hidden")
+    }
+    asked = {
+        "state": "ok",
+        "items": 40,
+        "classes": 4,
+        "folds": 4,
+        "units": 4,
+        "chance": 0.25,
+        "codes": read,
+        "mel": read,
+    }
+    unasked = {"state": "not applicable", "reason": "no clip has both an alignment and a speaker"}
+    return {
+        "state": "ok",
+        "clips": 40,
+        "tasks": {"speaker": asked, "emotion": unasked, "phone": unasked, "pitch": asked},
+    }
+
+
 def codec(rng, kbps, stoi, books=18):
     per_book = [book(rng) for _ in range(books)]
     memory = {"resident_bytes": 2**29, "resident_since_start": False}
@@ -121,7 +143,7 @@ def codec(rng, kbps, stoi, books=18):
         "bit_errors": {
             "state": "ok", "trials": 8, "refused": 0.125, "disturbed_ms": 95.0, "longest_ms": 245.0, "wave_snr_db": 20.6, "distance_db": -30.0,
         },
-        "language": language(kbps, books), "transformer": transformer(kbps),
+        "language": language(kbps, books), "transformer": transformer(kbps), "probes": probes(stoi),
         "findings": {"state": "ok", "findings": [{"check": "clipping", "state": "ok", "found": "none", "value": 0.0}]},
         "quality": {
             "state": "ok", "reason": None, "run": "quality",
@@ -169,7 +191,7 @@ def facts(tmp_path_factory):
     codecs = {f"new@{k}": codec(rng, k, s) for k, s in ((2, 0.7), (4, 0.8), (8, 0.9), (16, 0.95))}
     broken = {
         name: {"state": "not measured", "reason": HOSTILE} for name in
-        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "codebooks_kept", "speaker_swap", "speed_on_cpu", "language", "transformer", "quality")
+        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "codebooks_kept", "speaker_swap", "speed_on_cpu", "language", "transformer", "probes", "quality")
     }  # fmt: skip
     broken["findings"] = {
         "state": "failed", "reason": HOSTILE, "findings": [{"check": "length", "state": "failed", "found": HOSTILE, "value": None}],
@@ -224,6 +246,7 @@ def test_rows_are_numbers_or_dashes_with_reasons(facts):
         and rows["rate by the transformer"].cells[1].text == "2.4"
     )
     assert rows["Zipf exponent"].cells[0].text == "0.67 (0.50–0.84)" and "entropy rate, order 3" not in rows
+    assert rows["speaker, linear"].cells[0].text == "70.0 (60–74); log-mel 70.0; chance 25.0"
     assert "streaming step" not in rows  # no codec has one
     assert any(
         who == "new@2, new@4, new@8, new@16" and why.endswith("no streaming way of coding")
@@ -291,6 +314,7 @@ def test_a_profile_without_curves_or_codebooks_has_a_page(facts, tmp_path):
     assert (
         'id="plots"' not in text
         and 'id="language"' not in text
+        and 'id="probes"' not in text
         and 'id="codebooks"' not in text
         and 'id="numbers"' in text
     )
@@ -318,6 +342,7 @@ def test_it_draws_curves_and_codebooks_and_loads_nothing(opened):
     assert "mel_distance" in browser.find_element("css selector", "#plot-caption").text
     # A line for each of four codecs with and without a repair, of three points each.
     assert count("[data-figure='0'] .join") == 8 and count("[data-figure='0'] .point") == 24
+    assert count("#probes-plot .point") == 2 * (4 + 2)  # two questions; four codecs, log-mel and chance
     assert count("#language-plot .point") == 4 * 4 and count("#language-plot .join") == 4
     assert (
         count("[data-figure='1'] .join") == count("[data-figure='2'] .join") == 4

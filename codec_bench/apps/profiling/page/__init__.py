@@ -4,7 +4,8 @@ Which file to open
     `__init__.py`      what the page shows: the variables of the template, and the data of the scripts.
     `profile.html.j2`, `profile.css`   the sections and their style.
     `figures.py`, `figures.js`   plots of lines over something that was changed.
-    `codebooks.js`     the pictures of codebooks; `language.js` that of what a language model makes of them; `listen.js` the players;
+    `codebooks.js`     the pictures of codebooks; `language.js` that of what a language model makes of them, and `probes.js`
+                       that of what classifiers read; `listen.js` the players;
                        `profile.js` starts all of it.
 
 Conventions
@@ -24,6 +25,7 @@ from typing import Any
 
 from codec_bench.apps.profiling.language_rows import language_lines
 from codec_bench.apps.profiling.page.figures import figures
+from codec_bench.apps.profiling.probe_rows import probe_points
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import SHARED, Layout, moment, render, write_whole
@@ -59,6 +61,7 @@ def collect(
         "codebooks": _codebooks(profile, labels),
         "figures": figures(profile, labels),
         "language": language_lines(profile["codecs"], labels),
+        "probes": probe_points(profile["codecs"], labels),
     }
     heard = [(n, sample, tracks) for n, (sample, tracks) in enumerate(clips) if any(place >= 0 for place, _ in tracks)]
     facts, how = profile["machine"], profile["how"]
@@ -89,6 +92,7 @@ def collect(
         "figures": data["figures"],
         "curves": bool(data["columns"][1:]),
         "language": bool(data["language"]),
+        "probes": bool(data["probes"]["lines"]),
         "books": _book_tables(profile, labels),
         "clips": [(n, sample, _tracks(tracks, labels)) for n, sample, tracks in heard],
         "versions": profile["versions"],
@@ -279,6 +283,7 @@ _LAYOUT = Layout(
         (__package__, "codebooks.js"),
         (__package__, "figures.js"),
         (__package__, "language.js"),
+        (__package__, "probes.js"),
         (__package__, "listen.js"),
         (__package__, "profile.js"),
     ),

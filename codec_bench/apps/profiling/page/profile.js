@@ -8,6 +8,7 @@ startReasons();
 startCodebooks();
 startFigures();
 startLanguage();
+startProbes();
 startListening();
 startFrames();
 document.documentElement.dataset.ready = "true";

@@ -1,0 +1,70 @@
+"""The rows of a profile on what small classifiers read from the codes, and the points of their picture."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from codec_bench.apps.profiling.cells import Cell, Section, row_of
+from codec_bench.apps.profiling.probes import PROBES, TASKS
+
+_READS = {
+    "speaker": "Clips of which the speaker is read right; no clip is in both parts.",
+    "emotion": "Clips of which the emotion is read right, of speakers that the probe has not heard.",
+    "phone": "Frames of which the phone is read right, of speakers that the probe has not heard.",
+    "pitch": "Voiced frames of which the pitch is put into the right fifth, of speakers that the probe has not heard.",
+}
+_NAMES = {"linear": "linear", "hidden": "hidden layer"}
+
+
+def probes_section(codecs: Mapping[str, Any]) -> Section:
+    """The rows of all codecs."""
+    rows = [
+        row_of(codecs, f"{task}, {_NAMES[probe]}", "%", _READS[task], "probes", partial(_cell, task, probe))
+        for task in TASKS
+        for probe in PROBES
+    ]
+    return Section(
+        "Probes",
+        "Accuracy of small classifiers that read the codes, its 95 % interval, the same from the log-mel spectrogram of what was coded, and the "
+        "share of the most frequent class, which is chance. Higher says that more can be read; whether that is wanted depends on the use.",
+        rows,
+    )
+
+
+def _cell(task: str, probe: str, probes: Mapping[str, Any]) -> Cell:
+    found = probes["tasks"][task]
+    if found["state"] != "ok":
+        return Cell("–", found["reason"])
+    one, ends = found["codes"][probe], found["codes"][probe]["ci95"]
+    spread = "" if ends is None else f" ({100 * ends[0]:.0f}–{100 * ends[1]:.0f})"
+    beside = f"log-mel {100 * found['mel'][probe]['accuracy']:.1f}; chance {100 * found['chance']:.1f}"
+    return Cell(f"{100 * one['accuracy']:.1f}{spread}; {beside}")
+
+
+def probe_points(codecs: Mapping[str, Any], labels: Sequence[str]) -> dict[str, Any]:
+    """The linear probes as a picture: the tasks, and lines of `[place of the task, accuracy, low, high]` by codec, then log-mel and chance."""
+    found = [
+        (text, codec["probes"]["tasks"]) for text, codec in zip(labels, codecs.values()) if codec["probes"]["state"] == "ok"
+    ]  # fmt: skip
+    tasks = [task for task in TASKS if any(tasks[task]["state"] == "ok" for _, tasks in found)]
+    lines = [{"codec": text, "points": _points(tasks, of, "codes")} for text, of in found]
+    if lines and tasks:
+        lines.append({"codec": "log-mel", "points": _points(tasks, found[0][1], "mel")})
+        chance = [
+            [place, found[0][1][t]["chance"], None, None]
+            for place, t in enumerate(tasks)
+            if found[0][1][t]["state"] == "ok"
+        ]
+        lines.append({"codec": "chance", "points": chance})
+    return {"tasks": tasks, "lines": lines if tasks else []}
+
+
+def _points(tasks: Sequence[str], of: Mapping[str, Any], source: str) -> list[list[Any]]:
+    made = []
+    for place, task in enumerate(tasks):
+        if of[task]["state"] == "ok":
+            one = of[task][source]["linear"]
+            made.append([place, one["accuracy"], *(one["ci95"] or (None, None))])
+    return made

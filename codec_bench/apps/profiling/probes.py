@@ -1,0 +1,322 @@
+"""What small classifiers read from the codes: the section `probes` of a profile.
+
+    measure(corpus, labels, sounds, seed=0)
+
+What is asked
+    speaker  who speaks in a clip; cross-validated by clip.
+    emotion  which emotion a clip has, where the data have a column `emotion`; cross-validated by speaker.
+    phone    which phone is said in the middle of a frame, where alignments were given; cross-validated by speaker.
+    pitch    in which fifth of all voiced frames the pitch of a frame is (Boersma's method); cross-validated by speaker.
+    By clip and by speaker mean that no clip, or no speaker, is in both parts. There are at most `FOLDS` parts.
+What is read
+    Each codebook has an embedding of its own, learnt by the probe: codes are one-hot, and the one-hot vectors of all codebooks stand side by
+    side. A clip is their mean over its frames; a frame of a slower stream is held until its next. A code that is sent once a clip counts in
+    every frame. Beside it stands the log-mel spectrogram of the sound that was coded: 80 bands in a frame, their mean and spread
+    in a clip. Features are brought to a mean squared length of 1, and spectrograms to mean 0 and spread 1 before.
+What is fitted
+    A linear classifier (ridge regression), and one with a hidden layer over principal components (`classifiers.py`), both with fixed settings.
+    Nothing is chosen by the result.
+The numbers
+    Accuracy is the share that is right; higher says that more can be read from the codes. `chance` is the share of the most frequent class. Each has
+    a 95 % interval over speakers (over clips for `speaker`). At most `MOST_CLIPS` clips and `MOST_FRAMES` frames, drawn by a seed, are taken.
+
+References: G. Alain and Y. Bengio, "Understanding intermediate layers using linear classifier probes", arXiv 1610.01644; P. Mousavi et al.,
+"DASB", arXiv 2406.14294, for probes of codes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.profiling import classifiers
+from codec_bench.apps.profiling.abx import NO_SPEECH
+from codec_bench.apps.profiling.token_corpus import TokenCorpus
+from codec_bench.audio.resample import to_signal
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.data.alignments import Alignment
+from codec_bench.stats.intervals import interval
+from codec_bench.types import Audio
+
+FOLDS = 5
+MOST_CLIPS = 500
+MOST_FRAMES = 1_000
+FEWEST = 10
+"""Frames of a phone."""
+TASKS = ("speaker", "emotion", "phone", "pitch")
+PROBES = {"linear": 0, "hidden": classifiers.HIDDEN}
+_RATE_HZ, _HOP_S, _BANDS, _FIFTHS = 16_000, 0.01, 80, 5
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """What is known of the clips, by their ids; each may be empty."""
+
+    speakers: Mapping[str, str] = field(default_factory=dict)
+    emotions: Mapping[str, str] = field(default_factory=dict)
+    alignments: Mapping[str, Alignment] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clip:
+    """One clip as the probes see it.
+
+    Args:
+        name: its id. codes: the column of each code, int64 `(frames, codebooks)`. mel: float `(frames, bands)` at the middles of these frames.
+        f0_hz: `(frames,)`, 0 where unvoiced. middles_s: of the frames.
+    """
+
+    name: str
+    codes: np.ndarray
+    mel: np.ndarray
+    f0_hz: np.ndarray
+    middles_s: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """The items of a probe: features of codes and of the spectrogram, classes from 0, folds, and the units of the interval."""
+
+    codes: Any
+    mel: np.ndarray
+    classes: np.ndarray
+    folds: np.ndarray
+    units: list[str]
+
+
+def measure(
+    corpus: TokenCorpus,
+    labels: Labels,
+    sounds: Iterable[tuple[str, Audio]],
+    *,
+    seed: int,
+    alive: Callable[[], None] = lambda: None,
+) -> dict[str, Any]:
+    """All probes, as JSON values; a probe without what it needs says so.
+
+    Args:
+        corpus: the codes. labels: what is known of the clips. sounds: the clips that were coded, by their ids.
+        seed: decides the frames and the hidden layer. alive: called at each step.
+
+    Raises:
+        NotApplicable: there are no codes over time.
+    """
+    from threadpoolctl import threadpool_limits
+
+    clips = _clips(corpus, sounds, alive)
+    made: dict[str, Any] = {}
+    for task in TASKS:
+        alive()
+        try:
+            with threadpool_limits(1):  # so that the numbers do not depend on how many there are
+                made[task] = {"state": "ok", **_probed(_TASKS[task](clips, labels, seed), seed, alive)}
+        except NotApplicable as reason:
+            made[task] = {"state": "not applicable", "reason": str(reason)}
+    return {"clips": len(clips), "tasks": made}
+
+
+def _clips(corpus: TokenCorpus, sounds: Iterable[tuple[str, Audio]], alive: Callable[[], None]) -> list[Clip]:
+    """The clips in the order of the hashes of their ids."""
+    frames = _columns(corpus)
+    wanted = set(sorted(frames, key=_key)[:MOST_CLIPS])
+    found = []
+    for name, audio in sounds:
+        if name in wanted:
+            alive()
+            found.append(_heard(name, *frames[name], audio))
+    return sorted(found, key=lambda clip: _key(clip.name))
+
+
+def _key(name: str) -> bytes:
+    return hashlib.sha256(name.encode()).digest()
+
+
+def _columns(corpus: TokenCorpus) -> dict[str, tuple[np.ndarray, float]]:
+    """The column of each code of each clip, `(frames, codebooks)`, with the frame rate.
+
+    Of a clip that was coded channel by channel, the first channel is taken.
+    """
+    streams = corpus.streams
+    rate_hz = max(stream.frame_rate_hz for stream in streams)
+    parts: dict[str, list[np.ndarray]] = {}
+    width = 0
+    for stream in streams:
+        seen = set()
+        for name, values in stream.sequences:
+            if name not in seen and values.shape[1]:
+                seen.add(name)
+                offsets = width + stream.cardinality * np.arange(stream.codebooks)
+                parts.setdefault(name, []).append(_held(values.T + offsets, stream.frame_rate_hz, rate_hz))
+        width += stream.codebooks * stream.cardinality
+    for name, once in corpus.once.items():
+        offset = width
+        for codes, cardinality in once if name in parts else ():
+            columns = offset + cardinality * np.arange(codes.size) + codes.ravel()
+            parts[name].append(np.tile(columns, (len(parts[name][0]), 1)))
+            offset += cardinality * codes.size
+    made = {}
+    for name, held in parts.items():
+        length = min(map(len, held))
+        made[name] = np.concatenate([part[:length] for part in held], axis=1), rate_hz
+    return made
+
+
+def _held(codes: np.ndarray, rate_hz: float, highest_hz: float) -> np.ndarray:
+    """Codes `(frames, codebooks)` at the highest frame rate, each held until the next."""
+    count = round(len(codes) * highest_hz / rate_hz)
+    return codes[np.minimum(len(codes) - 1, (np.arange(count) * rate_hz / highest_hz + 1e-9).astype(int))]
+
+
+def _heard(name: str, codes: np.ndarray, rate_hz: float, audio: Audio) -> Clip:
+    from codec_bench.kernels.pitch.cpu import track
+    from codec_bench.networks.log_mel import log_mels
+
+    signal = to_signal(audio, _RATE_HZ)
+    mel = log_mels([signal], _BANDS)[0].numpy(force=True)
+    f0 = track(signal)
+    middles = (np.arange(len(codes)) + 0.5) / rate_hz
+    at = lambda values: values[np.minimum(len(values) - 1, np.round(middles / _HOP_S).astype(int))]  # noqa: E731
+    return Clip(name, codes, at(mel).astype(np.float64), at(f0) if len(f0) else np.zeros(len(codes)), middles)
+
+
+def _of_clips(clips: list[Clip], classes: list[str], folds: np.ndarray, units: list[str]) -> _Asked:
+    rows = [np.full(clip.codes.size, n) for n, clip in enumerate(clips)]
+    shares = [np.full(clip.codes.size, 1 / len(clip.codes)) for clip in clips]
+    codes = _sparse(
+        np.concatenate(shares), np.concatenate(rows), np.concatenate([c.codes.ravel() for c in clips]), len(clips)
+    )
+    mel = np.stack([np.concatenate([clip.mel.mean(axis=0), clip.mel.std(axis=0)]) for clip in clips])
+    return _Asked(codes, mel, np.unique(classes, return_inverse=True)[1], folds, units)
+
+
+def _of_frames(clips: list[Clip], chosen: list[tuple[int, int]], classes: np.ndarray, labels: Labels) -> _Asked:
+    """Frames as (clip, frame), each of which is an item."""
+    codes = np.stack([clips[clip].codes[frame] for clip, frame in chosen])
+    rows = np.repeat(np.arange(len(chosen)), codes.shape[1])
+    speakers = [labels.speakers[clips[clip].name] for clip, _ in chosen]
+    return _Asked(
+        _sparse(np.ones(codes.size), rows, codes.ravel(), len(chosen)),
+        np.stack([clips[clip].mel[frame] for clip, frame in chosen]), classes, _by_speaker(speakers), speakers,
+    )  # fmt: skip
+
+
+def _sparse(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, items: int) -> Any:
+    """One-hot features of a mean squared length of 1; equal places are added. Columns that never occur are left out."""
+    from scipy.sparse import csr_array
+
+    used, places = np.unique(columns, return_inverse=True)
+    made = csr_array((values, (rows, places)), (items, len(used)))
+    made.sum_duplicates()
+    return made / np.sqrt((made.data**2).sum() / items)
+
+
+def _by_speaker(speakers: list[str]) -> np.ndarray:
+    """The fold of each item: speakers are dealt out in the order of their hashes.
+
+    Raises:
+        NotApplicable: there are fewer than two speakers.
+    """
+    names = sorted(set(speakers), key=_key)
+    if len(names) < 2:
+        raise NotApplicable(
+            f"probes without the same speaker need two speakers, and the data have {len(names)} with a label"
+        )
+    place = {name: number % FOLDS for number, name in enumerate(names)}
+    return np.array([place[name] for name in speakers])
+
+
+def _speaker(clips: list[Clip], labels: Labels, seed: int) -> _Asked:
+    held = [clip for clip in clips if clip.name in labels.speakers]
+    counts: dict[str, int] = {}
+    for clip in held:
+        counts[labels.speakers[clip.name]] = counts.get(labels.speakers[clip.name], 0) + 1
+    held = [clip for clip in held if counts[labels.speakers[clip.name]] > 1]
+    classes = [labels.speakers[clip.name] for clip in held]
+    if len(set(classes)) < 2:
+        raise NotApplicable("two speakers with two clips each are needed, and the data have fewer that are named")
+    seen: dict[str, int] = {}
+    folds = []
+    for name in classes:
+        folds.append(seen.get(name, 0) % FOLDS)
+        seen[name] = seen.get(name, 0) + 1
+    return _of_clips(held, classes, np.array(folds), [clip.name for clip in held])
+
+
+def _emotion(clips: list[Clip], labels: Labels, seed: int) -> _Asked:
+    held = [clip for clip in clips if clip.name in labels.emotions and clip.name in labels.speakers]
+    classes = [labels.emotions[clip.name] for clip in held]
+    if len(set(classes)) < 2:
+        raise NotApplicable("two emotions are needed, and the data name fewer (the column `emotion`)")
+    speakers = [labels.speakers[clip.name] for clip in held]
+    return _of_clips(held, classes, _by_speaker(speakers), speakers)
+
+
+def _phone(clips: list[Clip], labels: Labels, seed: int) -> _Asked:
+    found = []
+    for number, clip in enumerate(clips):
+        alignment = labels.alignments.get(clip.name)
+        if alignment is not None and clip.name in labels.speakers:
+            for frame, place in enumerate(alignment.at(clip.middles_s).tolist()):
+                if place >= 0 and alignment.phones[place].lower() not in NO_SPEECH:
+                    found.append((number, frame, alignment.phones[place]))
+    if not found:
+        raise NotApplicable("no clip has both an alignment and a speaker")
+    found = _drawn(found, seed)
+    names, counts = np.unique([phone for *_, phone in found], return_counts=True)
+    often = set(names[counts >= FEWEST].tolist())
+    found = [one for one in found if one[2] in often]
+    if len(often) < 2:
+        raise NotApplicable(f"two phones with {FEWEST} frames are needed, and the data have fewer")
+    classes = np.unique([phone for *_, phone in found], return_inverse=True)[1]
+    return _of_frames(clips, [(clip, frame) for clip, frame, _ in found], classes, labels)
+
+
+def _pitch(clips: list[Clip], labels: Labels, seed: int) -> _Asked:
+    found = [
+        (number, frame) for number, clip in enumerate(clips) if clip.name in labels.speakers
+        for frame in np.flatnonzero(clip.f0_hz > 0).tolist()
+    ]  # fmt: skip
+    if len(found) < FEWEST * _FIFTHS:
+        raise NotApplicable("there are too few voiced frames of named speakers")
+    found = _drawn(found, seed)
+    f0 = np.array([clips[clip].f0_hz[frame] for clip, frame in found])
+    edges = np.quantile(f0, np.arange(1, _FIFTHS) / _FIFTHS)
+    return _of_frames(clips, found, np.searchsorted(edges, f0), labels)
+
+
+def _drawn(found: list[Any], seed: int) -> list[Any]:
+    if len(found) <= MOST_FRAMES:
+        return found
+    places = np.random.default_rng(seed).choice(len(found), MOST_FRAMES, replace=False)
+    return [found[place] for place in sorted(places.tolist())]
+
+
+_TASKS: Mapping[str, Callable[[list[Clip], Labels, int], _Asked]] = {
+    "speaker": _speaker, "emotion": _emotion, "phone": _phone, "pitch": _pitch,
+}  # fmt: skip
+
+
+def _probed(task: _Asked, seed: int, alive: Callable[[], None]) -> dict[str, Any]:
+    """The accuracies of one task, as JSON values."""
+    counts = np.bincount(task.classes)
+    made: dict[str, Any] = {
+        "items": len(task.classes), "classes": int((counts > 0).sum()), "folds": len(np.unique(task.folds)),
+        "units": len(set(task.units)), "chance": float(counts.max() / len(task.classes)),
+    }  # fmt: skip
+    for name, features in (("codes", task.codes), ("mel", _spread_out(task.mel))):
+        made[name] = {}
+        for probe, hidden in PROBES.items():
+            alive()
+            right = classifiers.right(features, task.classes, task.folds, hidden=hidden, seed=seed)
+            found = interval(right.astype(float), clusters=task.units)
+            made[name][probe] = {"accuracy": float(right.mean()), "ci95": found.ends, "note": found.note}
+    return made
+
+
+def _spread_out(mel: np.ndarray) -> np.ndarray:
+    """Each column with mean 0 and spread 1, and then rows of a mean squared length of 1."""
+    return (mel - mel.mean(axis=0)) / np.maximum(mel.std(axis=0), 1e-9) / np.sqrt(mel.shape[1])

@@ -1,0 +1,126 @@
+"""Probes of codes that are known to tell something, or nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from codec_bench import Audio, Codes, CodeStream
+from codec_bench.apps.profiling.probe_rows import probes_section
+from codec_bench.apps.profiling.probes import TASKS, Labels, measure
+from codec_bench.apps.profiling.token_corpus import TokenCorpus
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.data.alignments import Alignment
+
+RATE, FRAMES, CLIPS, ENTRIES = 50, 40, 6, 16
+SPEAKERS = ("ann", "bob", "cy", "dee")
+PITCHES = {"ann": 110.0, "bob": 116.0, "cy": 122.0, "dee": 128.0}
+TILTS = {"ann": 0.3, "bob": 1.0, "cy": 2.0, "dee": 3.0}
+
+
+def names():
+    return [(f"{speaker}-{n}", speaker, n) for speaker in SPEAKERS for n in range(CLIPS)]
+
+
+def pitch(speaker, clip):
+    return PITCHES[speaker] * 1.15**clip
+
+
+def sounds():
+    """Tones with overtones, by which speakers differ; the pitch is 15 % higher with each clip."""
+    time = np.arange(16_000 * FRAMES // RATE) / 16_000
+    for name, speaker, n in names():
+        overtones = [np.sin(2 * np.pi * k * pitch(speaker, n) * time) / k ** TILTS[speaker] for k in range(1, 6)]
+        wave = sum(overtones) / 5
+        yield name, Audio(wave[None].astype(np.float32), 16_000)
+
+
+def corpus(say):
+    """A corpus whose codes `say(rng, speaker, clip)` gives, `(codebooks, frames)`."""
+    rng, made = np.random.default_rng(0), TokenCorpus()
+    for name, speaker, n in names():
+        stream = CodeStream(say(rng, speaker, n), ENTRIES, float(RATE))
+        made.add(name, Codes((stream,), 16_000 * FRAMES // RATE, 16_000))
+    return made
+
+
+def labels(**more):
+    return Labels(speakers={name: speaker for name, speaker, _ in names()}, **more)
+
+
+def white(rng, speaker, clip):
+    return rng.integers(0, ENTRIES, (2, FRAMES))
+
+
+def voice(rng, speaker, clip):
+    """The second codebook leans to entries of the speaker."""
+    codes = white(rng, speaker, clip)
+    leans = rng.random(FRAMES) < 0.8
+    codes[1, leans] = 3 * SPEAKERS.index(speaker)
+    return codes
+
+
+def test_codes_that_carry_no_speaker_are_at_chance_and_others_above_it():
+    nothing = measure(corpus(white), labels(), sounds(), seed=0)["tasks"]["speaker"]
+    something = measure(corpus(voice), labels(), sounds(), seed=0)["tasks"]["speaker"]
+    assert (nothing["items"], nothing["classes"], nothing["folds"], nothing["units"], nothing["chance"]) == (
+        24,
+        4,
+        5,
+        24,
+        0.25,
+    )
+    for probe in ("linear", "hidden"):
+        low, high = nothing["codes"][probe]["ci95"]
+        assert low <= 0.25 <= high
+        assert something["codes"][probe]["accuracy"] > 0.9 and something["codes"][probe]["ci95"][0] > 0.5
+        assert something["mel"][probe] == nothing["mel"][probe]  # of the sound, whatever the codes say
+
+
+def test_codes_that_are_sent_once_a_clip_are_read():
+    made = corpus(white)
+    for name, speaker, _ in names():
+        made.once[name] = [(np.array([[SPEAKERS.index(speaker)]]), ENTRIES)]
+    found = measure(made, labels(), sounds(), seed=0)["tasks"]["speaker"]
+    assert found["codes"]["linear"]["accuracy"] == 1.0
+
+
+def test_a_phone_is_read_on_speakers_that_were_not_heard():
+    aligned = {name: Alignment.of([(0, 0.4, "A"), (0.4, 0.8, "B")]) for name, *_ in names()}
+    half = np.repeat([0, 1], FRAMES // 2)
+    spoken = lambda rng, speaker, n: np.stack([half, rng.integers(0, ENTRIES, FRAMES)])  # noqa: E731
+    own = lambda rng, speaker, n: (half + 2 * SPEAKERS.index(speaker))[None]  # noqa: E731
+    found = measure(corpus(spoken), labels(alignments=aligned), sounds(), seed=0)["tasks"]["phone"]
+    assert found["codes"]["linear"]["accuracy"] == 1.0 and found["folds"] == 4 and found["units"] == 4
+    assert found["chance"] == pytest.approx(0.5, abs=0.05)
+    # Codes that each speaker has for himself tell the phone only to those who have heard him.
+    alone = measure(corpus(own), labels(alignments=aligned), sounds(), seed=0)["tasks"]["phone"]
+    assert alone["codes"]["linear"]["accuracy"] < 0.7
+
+
+def test_pitch_is_read_from_codes_that_follow_it_and_not_from_white_ones():
+    follows = lambda rng, speaker, n: np.full((1, FRAMES), int(np.log2(pitch(speaker, n) / 100) * 9))  # noqa: E731
+    known = measure(corpus(follows), labels(), sounds(), seed=0)["tasks"]["pitch"]
+    assert known["classes"] == 5 and known["codes"]["linear"]["accuracy"] > 0.5
+    unknown = measure(corpus(white), labels(), sounds(), seed=0)["tasks"]["pitch"]
+    assert unknown["codes"]["linear"]["accuracy"] < 0.35
+
+
+def test_an_emotion_is_read_where_it_is_named():
+    moods = {name: ("glad", "sad")[n % 2] for name, _, n in names()}
+    shown = lambda rng, speaker, n: np.full((1, FRAMES), n % 2)  # noqa: E731
+    found = measure(corpus(shown), labels(emotions=moods), sounds(), seed=0)["tasks"]["emotion"]
+    assert found["codes"]["hidden"]["accuracy"] == 1.0 and found["units"] == 4
+
+
+def test_what_a_probe_lacks_is_said_and_the_others_go_on():
+    alone = Labels(speakers={name: "ann" for name, *_ in names()})
+    found = measure(corpus(white), alone, sounds(), seed=0)
+    assert list(found["tasks"]) == list(TASKS) and all(t["state"] == "not applicable" for t in found["tasks"].values())
+    said = {task: entry["reason"] for task, entry in found["tasks"].items()}
+    assert "two speakers with two clips each are needed" in said["speaker"] and "need two speakers" in said["pitch"]
+    assert "two emotions are needed" in said["emotion"] and "no clip has both" in said["phone"]
+    cells = [row.cells[0] for row in probes_section({"x": {"probes": {"state": "ok", **found}}}).rows]
+    assert len(cells) == 8 and all(cell.text == "–" and cell.reason for cell in cells)
+    with pytest.raises(NotApplicable, match="no codes with a frame rate"):
+        measure(TokenCorpus(), labels(), sounds(), seed=0)
