@@ -98,7 +98,8 @@ def test_one_measurement_that_hangs_or_dies_leaves_the_others(profiled, odd, han
     assert streams["streaming"]["reason"] == "it did not answer for 4 s and was ended"
     assert streams["stability"]["state"] == streams["rate"]["state"] == "ok"
     assert silence["rate"]["state"] == "ok"
-    assert found.faults[odd("DiesOnSilence")] == ["odd input: its process ended (exit code 7)"]
+    # Silence is what stands in the place of lost frames.
+    assert found.faults[odd("DiesOnSilence")] == ["loss, odd input: its process ended (exit code 7)"]
 
 
 def test_a_codec_that_changes_its_codebooks_has_no_rate(profiled, odd):
