@@ -94,6 +94,15 @@ def rare_item(
     return Rare(low, high) if skewed else None
 
 
+def within_bounds(low: float, high: float, rates: np.ndarray, bounds: Bounds | None) -> tuple[float, float]:
+    """An interval's ends, no farther than a mean of such items can be: the declared bounds, or an item, `(items,)`, that is beyond them."""
+    least, most = bounds or (None, None)
+    return (
+        low if least is None else max(low, min(least, float(np.nanmin(rates)))),
+        high if most is None else min(high, max(most, float(np.nanmax(rates)))),
+    )
+
+
 def crowds(rates: np.ndarray) -> bool:
     """Whether half of the values are at the least or the most of them, so that they may be at a bound that nobody declared."""
     low, high, middle = float(np.nanmin(rates)), float(np.nanmax(rates)), float(np.nanmedian(rates))

@@ -48,7 +48,7 @@ from itertools import count
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.bounds import Bounds, check_bounds, crowds, is_rate, rare_item, supposed_bounds
+from codec_bench.stats.bounds import Bounds, check_bounds, crowds, is_rate, rare_item, supposed_bounds, within_bounds
 from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.corpus_ends import corpus_ends
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
@@ -312,6 +312,8 @@ def interval_of(
             low = min(low, rare_end(units, table, value, level, rare.low, rare.lost_low, upper=False))
         high = max(high, rare_end(units, table, value, level, rare.high, rare.lost_high, upper=True))
         low, high, method = max(low, rare.low), min(high, rare.high), "one-unseen"
+    elif fold is ratios:
+        low, high = within_bounds(low, high, ratios(table), bounds)
     # An interval of a thousandth of the value, such as that of a nearly fixed bitrate, is short in any case.
     by_t = made is None and not rare
     lone = by_t and fold is ratios and t * error > 1e-3 * abs(value) and _has_lone_unit(units, value)

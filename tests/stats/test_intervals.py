@@ -296,6 +296,13 @@ def test_scores_at_a_ceiling_allow_for_one_item_below_it():
     assert interval(regular, bounds=(1.0, 5.0)) == interval(regular)
 
 
+def test_no_end_is_beyond_what_a_mean_can_be():
+    values = [3.0, 4.2, 4.6, 4.5]
+    assert interval(values).high > 4.65, "by Student's t"
+    bounded = interval(values, bounds=(1.0, 4.65))
+    assert (bounded.low, bounded.high) == (interval(values).low, 4.65)
+
+
 def test_a_value_beyond_its_bounds_is_named():
     with pytest.raises(UserError, match=r"item 1 is 5.2; expected 1 to 5"):
         interval([3.0, 5.2, 4.0], bounds=(1, 5))

@@ -45,7 +45,7 @@ def measure(
     first = getattr(codec, "first", None)
     if first is None:
         raise NotApplicable("it has no method `first`, which decodes fewer codebooks than it has")
-    scorer = Scorer(tuple(dict.fromkeys((*settings.robust_metrics, *metrics))))
+    scorer = Scorer((*settings.robust_metrics, *metrics))
     points = []
     for kept in sweep(count):
         try:
@@ -69,8 +69,10 @@ def _codebooks(sent: Sent) -> int:
     """How many codebooks its only stream has.
 
     Raises:
-        NotApplicable: it has several streams, or none, or one codebook.
+        NotApplicable: it has several streams, no codes, or one codebook.
     """
+    if not sent.streams:
+        raise NotApplicable("it sends no codes that have codebooks")
     if len(sent.streams) != 1:
         raise NotApplicable(f"it sends {len(sent.streams)} streams of codes; codebooks are kept of one")
     count = int(np.shape(sent.streams[0].values)[0])

@@ -7,19 +7,21 @@ from functools import cached_property
 from typing import Any
 
 from codec_bench.codecs.adapt import sentence
-from codec_bench.types import Audio
+from codec_bench.types import Audio, Score
 
 
 class Scorer:
     """Means of some metrics over a few clips.
 
     Args:
-        metrics: their names. They are loaded when they are first needed.
+        metrics: their names, groups such as `dnsmos` among them. They are loaded when they are first needed.
     """
 
     def __init__(self, metrics: Sequence[str]) -> None:
-        self.metrics = tuple(metrics)
+        from codec_bench.metrics import expand
 
+        self._members = {name: expand([name]) for name in dict.fromkeys(metrics)}
+        self.metrics = tuple(name for members in self._members.values() for name in members)
         self._ready: dict[str, Any] = {}
 
     def _loaded(self, name: str) -> Any:
@@ -44,16 +46,20 @@ class Scorer:
         self, references: Sequence[Audio], estimates: Sequence[Audio], texts: Sequence[str | None] | None = None
     ) -> dict[str, dict[str, Any]]:
         """For each metric its mean `value` over the `n` clips that have one, or the `reason` why none has."""
-        return {name: self._mean(name, references, estimates, texts) for name in self.metrics}
+        found = {}
+        for asked, members in self._members.items():
+            try:
+                scores = self._loaded(asked)(estimate=estimates, reference=references, text=texts)
+            except Exception as error:  # one metric that cannot be computed must not take the others along
+                found |= {name: {"value": None, "n": 0, "reason": sentence(error)} for name in members}
+            else:
+                found |= {name: _mean([one[name] for one in scores]) for name in members}
+        return found
 
-    def _mean(
-        self, name: str, references: Sequence[Audio], estimates: Sequence[Audio], texts: Sequence[str | None] | None
-    ) -> dict[str, Any]:
-        try:
-            scores = [one[name] for one in self._loaded(name)(estimate=estimates, reference=references, text=texts)]
-        except Exception as error:  # one metric that cannot be computed must not take the others along
-            return {"value": None, "n": 0, "reason": sentence(error)}
-        values = [score.value for score in scores if score.value is not None]
-        if not values:
-            return {"value": None, "n": 0, "reason": scores[0].reason}
-        return {"value": sum(values) / len(values), "n": len(values), "reason": None}
+
+def _mean(scores: Sequence[Score]) -> dict[str, Any]:
+    """The mean over the clips that have a value, how many these are, and why if there are none."""
+    values = [score.value for score in scores if score.value is not None]
+    if not values:
+        return {"value": None, "n": 0, "reason": scores[0].reason}
+    return {"value": sum(values) / len(values), "n": len(values), "reason": None}

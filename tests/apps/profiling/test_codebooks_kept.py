@@ -31,6 +31,14 @@ def test_fewer_codebooks_have_the_quality_of_fewer_bits(measured, files):
     assert one == pytest.approx(np.mean(ratios), abs=0.05) and two > one + 30
 
 
+def test_the_metrics_of_a_group_are_scored_each(measured):
+    found = measured(codebooks_kept, "Coarse", robust_metrics=("dnsmos",))
+    of_group = {"dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"}
+    assert set(found["metrics"]) == of_group
+    for point in found["points"]:
+        assert {name: one["n"] for name, one in point["quality"].items()} == dict.fromkeys(of_group, 2)
+
+
 def test_the_sweep_doubles_and_ends_with_all():
     assert codebooks_kept.sweep(8) == [1, 2, 4, 8] and codebooks_kept.sweep(18) == [1, 2, 4, 8, 16, 18]
     assert codebooks_kept.sweep(2) == [1, 2]
