@@ -482,3 +482,17 @@ def test_endpoint(bench, monkeypatch, right):
     monkeypatch.setattr(module, "ask_all", ask_all)
     requests = [SimpleNamespace(id=f"q{n}") for n in range(3)]
     (passes if right else fails)(lambda: asyncio.run(module.ask("http://localhost", requests)))
+
+
+@pytest.mark.parametrize(("held", "taken"), [(2, 1), (1, 1), (2, 0)])
+def test_conversation(bench, monkeypatch, tmp_path, held, taken):
+    """Of two sessions both must be held, and their turns answered."""
+    module = bench("bench_conversation")
+    made = SimpleNamespace(
+        sessions={module.MODEL: [SimpleNamespace(sent_s=[0.0, 0.02], late_s=[0.0, 0.001])] * held},
+        faults={} if held == 2 else {"b": "the connection was closed"},
+        values={module.MODEL: [SimpleNamespace(measure="turn_taken", place=0, value=taken)]},
+    )
+    monkeypatch.setattr(module, "converse", lambda **options: made)
+    right = (held, taken) == (2, 1)
+    (passes if right else fails)(module.held, "ws://localhost", tmp_path, 2, 0)
