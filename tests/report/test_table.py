@@ -192,7 +192,7 @@ def test_an_asterisk_and_its_note_come_together():
     sides = [[ItemParts(f"s{n}", k / 10, (k, 10.0)) for n, k in enumerate(errors)] for errors in ([2, 3] * 6, [1] * 12)]
     found = compare_items(*sides, metric="wer", higher_is_better=False, seed=0, bounds=(0, 1))
     text = render(comparison_table([found], width=140), 140)
-    assert "*" in text and comparison_notes([found])[0].startswith("* p: the interval allows for one rare item")
+    assert "*" in text and comparison_notes([found])[0].startswith("* p: the interval and p allow for rare items")
     unbounded = compare_items(*sides, metric="wer", higher_is_better=False, seed=0, bounds=(0, None))
     assert comparison_notes([unbounded])[0].startswith("no interval: fewer than 3,000 items")
     calm = paired([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [0.2, 0.1, 0.4, 0.3, 0.6, 0.5, 0.7])
