@@ -46,7 +46,7 @@ class Scorer:
         self, references: Sequence[Audio], estimates: Sequence[Audio], texts: Sequence[str | None] | None = None
     ) -> dict[str, dict[str, Any]]:
         """For each metric its mean `value` over the `n` clips that have one, or the `reason` why none has."""
-        found = {}
+        found: dict[str, dict[str, Any]] = {}
         for asked, members in self._members.items():
             try:
                 scores = self._loaded(asked)(estimate=estimates, reference=references, text=texts)

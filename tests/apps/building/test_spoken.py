@@ -52,7 +52,7 @@ def test_what_is_read_back_is_kept_at_one_loudness(speaking, tmp_path):
 def test_every_drop_has_its_reason(speaking, tmp_path):
     row = {"question": "Which?", "choices": ["red", "blue"], "answer": "A", "subject": "colours"}
     bad = {
-        "": "nothing to say", "What is x^2?": "a sign cannot", "Is it a broken line?": "gave an error", "Is it a broken number?": "what is no sound", "Is it hurried?": "too short",
+        "": "nothing to say", "What is x^2?": "a sign cannot", "Is it a broken line?": "gave an error", "Is it a broken number?": "gave an error", "Is it hurried?": "too short",
         "Is it silent?": "silent", "Is it paused?": "long pause", "Is it shouted?": "clipped", "Is it skipped?": "not read back",
         "Is it repeated?": "not read back", "Is it fading?": "not read back", "Is it unheard?": "recogniser gave an error",
         "Is it \U0001f600?": "a sign cannot", "Is 水 it?": "another script", "Is f(x) it?": "a formula",
@@ -292,10 +292,12 @@ def test_voices_of_unlike_rates_are_brought_to_one(speaking, tmp_path):
     assert "the voice 'at 16000' was never usable" in "".join(stated.funnel.never_usable())
 
 
-def test_models_are_closed_if_one_raises_when_its_rate_is_looked_up(speaking, tmp_path):
+def test_an_own_model_that_raises_fails_its_items_and_is_closed(speaking, tmp_path):
     breaking = {"model": f"{HERE / 'scripted.py'}:Breaking", "options": {"log": str(tmp_path / "said.jsonl")}}
-    with pytest.raises(RuntimeError, match="it is broken"):
-        build(speaking("Is it blue?", synthesiser=breaking), out=tmp_path / "set")
+    made = build(speaking("Is it blue?", synthesiser=breaking), out=tmp_path / "set")
+    (line,) = [json.loads(line) for line in (tmp_path / "set" / "dropped.jsonl").read_text().splitlines()]
+    assert made.funnel.kept == 0 and line["reason"] == "the synthesiser gave an error"
+    assert "RuntimeError: it is broken" in json.dumps(line)
     assert sorted(path.name for path in tmp_path.glob("closed *")) == ["closed other", "closed plain"]
 
 
