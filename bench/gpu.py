@@ -102,7 +102,7 @@ def _stages(name: str, limit_s: int, *words: str, needs: tuple[str, ...] = (), c
 
 _HALVED = ("sim-float16", "utmos-float16")
 _ENCODERS = ("sim", "utmos", *_HALVED, "sim-bfloat16", "utmos-bfloat16")
-_WHISPER = ("whisper-encoder", "whisper-decoder")
+_WHISPER = ("whisper-encoder", "whisper-decoder", "whisper-torch-encoder", "whisper-torch-decoder")
 _REST = (
     "dnsmos",
     "log-mel",
@@ -116,13 +116,13 @@ _REST = (
 _CODECS = ("transformers", "speechmos")
 FIRST = (
     _step("look", 20, anywhere=True),
-    Step("tests", 40, (*_TESTS, *_marked()), ("torch", "pytest")),
-    _step("compare", 55, "transformers", cpu=False),
+    Step("tests", 90, (*_TESTS, *_marked()), ("torch", "pytest")),
+    _step("compare", 100, "transformers", cpu=False),
     _step("attention", 40, cpu=False),
-    _step("engine", 45, "av"),
-    _stages("encoders", 60, *_ENCODERS),
-    _stages("whisper", 50, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
-    _stages("stages", 60, *_REST, needs=_CODECS),
+    _step("engine", 60, "av"),
+    _stages("encoders", 80, *_ENCODERS),
+    _stages("whisper", 90, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
+    _stages("stages", 90, *_REST, needs=_CODECS),
     _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "float16",
            "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av"),
            reduced="--utterances 2 --loop 1 --scorers wer,sim,utmos,dnsmos,pesq,stoi", cpu=True),

@@ -14,13 +14,16 @@ floor's part of the time.
 from __future__ import annotations
 
 import argparse
+import atexit
 import json
 import os
+import shutil
 import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -164,36 +167,84 @@ def log_mel(device: str, reduced: bool) -> Stage:
     )  # fmt: skip
 
 
+@cache
+def whisper_folder(reduced: bool) -> Path:
+    """A Whisper in CTranslate2's layout, which is removed when the process ends."""
+    size, kind = (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
+    folder = tempfile.mkdtemp()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return write(Path(folder, "whisper"), size, tokens=STEPS, dtype=kind)
+
+
+def whisper_stage(
+    encode: Callable[[], Any], decode: Callable[[], Any], reduced: bool, part: str, windows: int
+) -> Stage:
+    """The encoder or the decoder of a Whisper over full windows."""
+    size, kind = (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
+    d, bytes_each = size.d_model, 2 if kind == "float16" else 4
+    if part == "encoder":
+        moved = bytes_each * size.layers * 12 * d * d + windows * size.n_mels * 3000 * 4
+        return Stage(encode, None, windows * 30.0, windows, moved, 2.0 * windows * size.encoder_macs, precision=kind)
+    moved = STEPS * bytes_each * (size.step_weights + windows * size.decoder_layers * 2 * 1500 * d)
+    return Stage(decode, None, windows * 30.0, windows, moved, 2.0 * windows * STEPS * size.step_macs, precision=kind)
+
+
+PROMPT = ("<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>")
+
+
 def whisper(device: str, reduced: bool, part: str) -> Stage:
-    """The encoder or the decoder of Whisper-large-v3 in CTranslate2, over full windows."""
+    """Whisper-large-v3 in CTranslate2."""
     import ctranslate2
 
     from codec_bench.features.recognisers.cublas import load_cublas
 
     size, kind = (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
-    windows = 2 if reduced else 64
-    with tempfile.TemporaryDirectory() as folder:
-        place = write(Path(folder, "whisper"), size, tokens=STEPS, dtype=kind, words=1000 if reduced else None)
-        if device != "cpu":
-            load_cublas("Whisper")
-        where, _, index = device.partition(":")
-        net = ctranslate2.models.Whisper(str(place), device=where, device_index=int(index or 0), compute_type=kind)
-        words = json.loads((place / "vocabulary.json").read_text("utf-8"))
+    windows, place = 2 if reduced else 64, whisper_folder(reduced)
+    if device != "cpu":
+        load_cublas("Whisper")
+    where, _, index = device.partition(":")
+    net = ctranslate2.models.Whisper(str(place), device=where, device_index=int(index or 0), compute_type=kind)
+    words = json.loads((place / "vocabulary.json").read_text("utf-8"))
     rng = np.random.default_rng(0)
     mels = ctranslate2.StorageView.from_array(rng.normal(0, 0.5, (windows, size.n_mels, 3000)).astype(np.float32))
-    d, bytes_each = size.d_model, 2 if kind == "float16" else 4
-    if part == "encoder":
-        moved = bytes_each * size.layers * 12 * d * d + windows * size.n_mels * 3000 * 4
-        work = 2.0 * windows * size.encoder_macs
-        return Stage(lambda: net.encode(mels, to_cpu=False), None, windows * 30.0, windows, moved, work, precision=kind)
     encoded = net.encode(mels, to_cpu=False)
-    prompt = [words.index(word) for word in ("<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>")]
+    prompts = [[words.index(word) for word in PROMPT]] * windows
+    return whisper_stage(
+        lambda: net.encode(mels, to_cpu=False),
+        lambda: net.generate(encoded, prompts, beam_size=1, max_length=2 * STEPS, suppress_tokens=[]),
+        reduced, part, windows,
+    )  # fmt: skip
+
+
+def whisper_torch(device: str, reduced: bool, part: str) -> Stage:
+    """The same Whisper in torch, of the same numbers."""
+    from ct2_whisper import write_transformers
+
+    from codec_bench.features.recognisers.whisper_checkpoint import Tokens
+    from codec_bench.features.recognisers.whisper_torch import TorchWhisper
+
+    size, kind = (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
+    windows, place = 2 if reduced else 64, whisper_folder(reduced)
+    folder = place.with_name("transformers")
+    if not folder.exists():
+        write_transformers(place, folder)
+    tokens = Tokens.read(folder, True)
+    net = TorchWhisper("whisper-large-v3", folder, device, kind, tokens)
+    rng = np.random.default_rng(0)
+    mels = torch.from_numpy(rng.normal(0, 0.5, (windows, size.n_mels, 3000)).astype(np.float32)).to(device)
+    prompts = [[tokens.tokenizer.token_to_id(word) for word in PROMPT]] * windows
+    with torch.inference_mode():
+        encoded = net.encode([mels])
+
+    def encode() -> Any:
+        with torch.inference_mode():
+            return net.encode([mels])
 
     def decode() -> Any:
-        return net.generate(encoded, [prompt] * windows, beam_size=1, max_length=2 * STEPS, suppress_tokens=[])
+        with torch.inference_mode():
+            return net.decode(encoded, prompts)
 
-    moved = STEPS * bytes_each * (size.step_weights + windows * size.decoder_layers * 2 * 1500 * d)
-    return Stage(decode, None, windows * 30.0, windows, moved, 2.0 * windows * STEPS * size.step_macs, precision=kind)
+    return whisper_stage(encode, decode, reduced, part, windows)
 
 
 def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
@@ -241,6 +292,8 @@ STAGES: dict[str, Callable[[str, bool], Stage]] = {
     "utmos-bfloat16": lambda device, reduced: utmos(device, reduced, "bfloat16"),
     "whisper-encoder": lambda device, reduced: whisper(device, reduced, "encoder"),
     "whisper-decoder": lambda device, reduced: whisper(device, reduced, "decoder"),
+    "whisper-torch-encoder": lambda device, reduced: whisper_torch(device, reduced, "encoder"),
+    "whisper-torch-decoder": lambda device, reduced: whisper_torch(device, reduced, "decoder"),
     "dnsmos": dnsmos,
     "log-mel": log_mel,
     "mimi-decode": codec_stage("mimi-8cb", "decode"),

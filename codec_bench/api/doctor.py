@@ -41,9 +41,10 @@ def doctor() -> tuple[Finding, ...]:
 
 @cache
 def extras() -> dict[str, tuple[str, ...]]:
-    """The packages of each extra that users install, by the metadata of the installed codec-bench."""
+    """The packages of each extra that users install, by the metadata of the installed codec-bench; none if it is not installed."""
     own: dict[str, list[tuple[str, str]]] = {}
-    for line in requires("codec-bench") or ():
+    installed = package_version("codec-bench") is not None  # else it runs from its folder
+    for line in (requires("codec-bench") if installed else ()) or ():
         found = _REQUIREMENT.match(line)
         extra = _EXTRA.search(found["marker"] or "") if found else None
         if found and extra:

@@ -19,6 +19,37 @@ from typing import Any
 import torch
 
 
+class MimiParts:
+    """The parts of transformers' `MimiModel`, wherever its release keeps them, and both ways through them.
+
+    Older releases of transformers 5 have all parts side by side in the model; newer ones have an encoder and a decoder, each with
+    its own.
+
+    Args:
+        net: transformers' `MimiModel` in eval mode.
+    """
+
+    def __init__(self, net: Any) -> None:
+        encoder, decoder = (half if hasattr(half, part) else net
+                            for half, part in ((net.encoder, "downsample"), (net.decoder, "upsample")))  # fmt: skip
+        self.to_hidden = encoder.encoder if encoder is net else encoder.encoder_seanet
+        self.from_hidden = decoder.decoder if decoder is net else decoder.decoder_seanet
+        self.encoder_transformer, self.downsample = encoder.encoder_transformer, encoder.downsample
+        self.decoder_transformer, self.upsample = decoder.decoder_transformer, decoder.upsample
+
+    def latents(self, waves: torch.Tensor) -> torch.Tensor:
+        """Encodes whole signals: `(batch, 1, samples)` to `(batch, hidden, frames)`."""
+        return self.downsample(_transformed(self.encoder_transformer, self.to_hidden(waves)))
+
+    def waves(self, latents: torch.Tensor) -> torch.Tensor:
+        """Decodes whole signals: `(batch, hidden, frames)` to `(batch, 1, samples)`."""
+        return self.from_hidden(_transformed(self.decoder_transformer, self.upsample(latents)))
+
+
+def _transformed(transformer: Any, hidden: torch.Tensor, **more: Any) -> torch.Tensor:
+    return transformer(hidden.transpose(1, 2), **more).last_hidden_state.transpose(1, 2)
+
+
 class MimiState:
     """The state of one batch of streams. Each call takes a piece of the same length from every stream.
 
@@ -29,24 +60,22 @@ class MimiState:
     def __init__(self, net: Any) -> None:
         from transformers import DynamicCache
 
-        self._net = net
+        self._parts = MimiParts(net)
         self._ends: dict[Any, torch.Tensor] = {}
         self._past = {
             part: DynamicCache(config=part.config)
-            for part in (net.encoder.encoder_transformer, net.decoder.decoder_transformer)
+            for part in (self._parts.encoder_transformer, self._parts.decoder_transformer)
         }
 
     def latents(self, waves: torch.Tensor) -> torch.Tensor:
         """Encodes the next pieces: `(batch, 1, frames * 1920)` to `(batch, hidden, frames)`."""
-        encoder = self._net.encoder
-        hidden = self._layers(encoder.encoder_seanet.layers, waves)
-        return self._convolve(encoder.downsample, self._transform(encoder.encoder_transformer, hidden))
+        hidden = self._layers(self._parts.to_hidden.layers, waves)
+        return self._convolve(self._parts.downsample, self._transform(self._parts.encoder_transformer, hidden))
 
     def waves(self, latents: torch.Tensor) -> torch.Tensor:
         """Decodes the next latents: `(batch, hidden, frames)` to `(batch, 1, frames * 1920)`."""
-        decoder = self._net.decoder
-        hidden = self._transform(decoder.decoder_transformer, self._overlap(decoder.upsample, latents))
-        return self._layers(decoder.decoder_seanet.layers, hidden)
+        hidden = self._transform(self._parts.decoder_transformer, self._overlap(self._parts.upsample, latents))
+        return self._layers(self._parts.from_hidden.layers, hidden)
 
     def _layers(self, layers: Any, hidden: torch.Tensor) -> torch.Tensor:
         for layer in layers:
@@ -91,5 +120,4 @@ class MimiState:
         return whole[..., :-pending]
 
     def _transform(self, transformer: Any, hidden: torch.Tensor) -> torch.Tensor:
-        out = transformer(hidden.transpose(1, 2), past_key_values=self._past[transformer], use_cache=True)
-        return out.last_hidden_state.transpose(1, 2)
+        return _transformed(transformer, hidden, past_key_values=self._past[transformer], use_cache=True)

@@ -118,7 +118,7 @@ class Mimi(NeuralCodec):
 
         latents = self._lookup(values)
         if not self._stream:
-            return self._net.decoder(latents).audio_values
+            return self._parts().waves(latents)
         state = self._state()
         return torch.cat([state.waves(piece) for piece in latents.split(1, dim=-1)], dim=-1)
 
@@ -131,9 +131,14 @@ class Mimi(NeuralCodec):
         import torch
 
         if not self._stream:
-            return self._net.encoder(waves, use_streaming=False).latents
+            return self._parts().latents(waves)
         state = self._state()
         return torch.cat([state.latents(piece) for piece in waves.split(_FRAME, dim=-1)], dim=-1)
+
+    def _parts(self) -> Any:
+        from codec_bench.networks.mimi import MimiParts
+
+        return MimiParts(self._net)
 
     def _state(self) -> Any:
         from codec_bench.networks.mimi import MimiState
@@ -205,14 +210,17 @@ def _random_net(*, reduced: bool) -> Any:
     import torch
     from transformers import MimiConfig, MimiModel
 
+    from codec_bench.networks.mimi import MimiParts
+
     with seeded():
         net = MimiModel(MimiConfig(**{**_FACTS, **(_REDUCED if reduced else {})})).eval()
         fill_with_noise(net)
-        for transformer in (net.encoder.encoder_transformer, net.decoder.decoder_transformer):
+        parts = MimiParts(net)
+        for transformer in (parts.encoder_transformer, parts.decoder_transformer):
             for layer in transformer.layers:  # at the published first value, 0.01, they would have no effect
                 layer.self_attn_layer_scale.scale.fill_(0.3)
                 layer.mlp_layer_scale.scale.fill_(0.3)
-        latents = net.encoder(0.1 * torch.randn(1, 1, 25 * _FRAME)).latents
+        latents = parts.latents(0.1 * torch.randn(1, 1, 25 * _FRAME))
         quantizer = net.quantizer
         for half in (quantizer.semantic_residual_vector_quantizer, quantizer.acoustic_residual_vector_quantizer):
             residual = half.input_proj(latents)
@@ -223,6 +231,5 @@ def _random_net(*, reduced: bool) -> Any:
                 layer.codebook.embed_sum.copy_(0.5 * residual.std() * noise)
                 residual = residual - layer.decode(layer.encode(residual))
                 layer.codebook._embed = None  # what `encode` has kept would stay on this device, and with these words
-        last = net.decoder.decoder_seanet.layers[-1].conv
-        last.weight.mul_(0.3 / net.decoder(latents).audio_values.std())
+        parts.from_hidden.layers[-1].conv.weight.mul_(0.3 / parts.waves(latents).std())
     return net
