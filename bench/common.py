@@ -133,15 +133,20 @@ def git(*words: str) -> str | None:
 
 
 REVISION = "CODEC_BENCH_REVISION"
-"""The variable in which a copy without its repository is told what `git describe --always --dirty --abbrev=10` said there."""
+"""The variable in which a copy is told what `git describe --always --dirty --abbrev=10` said where it was copied from.
+
+What a copy has of its repository, if anything, may be older than its files.
+"""
 
 
 def _start() -> dict[str, str]:
     """What a row says of the moment before its bench began. Rows that were just added, and texts, change no bench."""
-    commit = git("rev-parse", "--short=10", "HEAD")
-    changed = git("status", "--porcelain", "--", ".", ":!bench/data", ":!docs", ":!README.md")
-    if commit is None and (told := os.environ.get(REVISION)):
-        commit, changed = told.removesuffix("-dirty"), told if told.endswith("-dirty") else ""
+    if told := os.environ.get(REVISION):
+        commit: str | None = told.removesuffix("-dirty")
+        changed = told if told.endswith("-dirty") else ""
+    else:
+        commit = git("rev-parse", "--short=10", "HEAD")
+        changed = git("status", "--porcelain", "--", ".", ":!bench/data", ":!docs", ":!README.md")
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "load": f"{os.getloadavg()[0]:.2f}",

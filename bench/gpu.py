@@ -9,7 +9,7 @@
 
 Every step is a process of its own with a time limit of its own, so that one that hangs or breaks costs no other. A step
 whose packages are missing is left out and says so. Without a GPU all steps but the first are left out. The table at the end
-goes to standard output, everything else to standard error. Where the project is a copy without its repository, rows name no
+goes to standard output, everything else to standard error. Where the project is a copy, rows name no
 revision unless CODEC_BENCH_REVISION says it: what `git describe --always --dirty --abbrev=10` prints where the repository is.
 
 With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`), so that a
@@ -116,13 +116,13 @@ _REST = (
 _CODECS = ("transformers", "speechmos")
 FIRST = (
     _step("look", 20, anywhere=True),
-    Step("tests", 90, (*_TESTS, *_marked()), ("torch", "pytest")),
-    _step("compare", 100, "transformers", cpu=False),
-    _step("attention", 40, cpu=False),
-    _step("engine", 60, "av"),
-    _stages("encoders", 80, *_ENCODERS),
+    Step("tests", 70, (*_TESTS, *_marked()), ("torch", "pytest")),
+    _step("compare", 80, "transformers", cpu=False),
+    _step("attention", 25, cpu=False),
+    _step("engine", 40, "av"),
+    _stages("encoders", 50, *_ENCODERS),
     _stages("whisper", 90, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
-    _stages("stages", 90, *_REST, needs=_CODECS),
+    _stages("stages", 60, *_REST, needs=_CODECS),
     _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "float16",
            "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av"),
            reduced="--utterances 2 --loop 1 --scorers wer,sim,utmos,dnsmos,pesq,stoi", cpu=True),
@@ -130,8 +130,8 @@ FIRST = (
 SECOND = (
     _stages("profiles", 50, *_HALVED, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS,
             cpu=True),
-    _stages("compiled", 90, *_HALVED, "--compile", cpu=True),
-    _bench("wavlm_sv", 50, "--full", "--device", "cuda:0", needs=_BASE,
+    _stages("compiled", 70, *_HALVED, "--compile", cpu=True),
+    _bench("wavlm_sv", 100, "--full", "--device", "cuda:0", needs=_BASE,
            reduced="--device cuda:0 --clips 2 --batch-s 10 --repeats 1"),
     _bench("codecs", 150, "--device", "cuda:0", "--full", "--codecs", "encodec-24khz@6", "dac-24khz-8cb", "mimi-8cb", "snac-24khz",
            "bigcodec", "speechtokenizer-4k", "wavtokenizer-large-speech-75token", needs=("transformers", "snac", "av"),

@@ -74,11 +74,17 @@ def test_a_row_says_where_when_and_how_often_it_was_measured(folder):
     ("told", "commit", "tree"),
     [("0123456789", "0123456789", "clean"), ("0123456789-dirty", "0123456789", "changed"), ("", "unknown", "unknown")],
 )
-def test_a_copy_without_its_repository_is_told_its_revision(monkeypatch, told, commit, tree):
+@pytest.mark.parametrize("stale", [False, True])
+def test_a_copy_is_told_its_revision(monkeypatch, told, commit, tree, stale):
+    """A copy may have the repository of another revision, beside whose files its own look changed."""
     monkeypatch.setenv(common.REVISION, told)
-    monkeypatch.setattr(common, "git", lambda *words: "9999999999" if words[0] == "rev-parse" else " M bench/x.py")
-    assert (common._start()["commit"], common._start()["tree"]) == ("9999999999", "changed"), "git is asked first"
-    monkeypatch.setattr(common, "git", lambda *words: None)
+
+    def git(*words):
+        return {"rev-parse": "9999999999"}.get(words[0], " M bench/x.py") if stale else None
+
+    monkeypatch.setattr(common, "git", git)
+    if stale and not told:
+        commit, tree = "9999999999", "changed"
     assert (common._start()["commit"], common._start()["tree"]) == (commit, tree)
 
 
