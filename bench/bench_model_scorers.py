@@ -1,10 +1,11 @@
 """The model-based scorers over a corpus, by the engine and by the per-utterance flow of other toolkits.
 
-    python bench/bench_model_scorers.py [--full] [--utterances N] [--loop N] [--device cuda:0]
-        [--precision float32|float16|bfloat16] [--scorers wer,sim,utmos,dnsmos,pesq,stoi]
+    python bench/bench_model_scorers.py [--full] [--utterances N] [--mean-s 7.42] [--loop N] [--device cuda:0]
+        [--precision float32|float16|bfloat16] [--scorers wer,sim,utmos,dnsmos,pesq,stoi] [--backend ct2|torch]
 
 Scored are WER by Whisper-large-v3, speaker similarity by WavLM-large, UTMOS and DNSMOS, of utterances with the length
-distribution of LibriSpeech's test-clean made from the embedded speech. The checkpoints have random weights: with
+distribution of LibriSpeech's test-clean, or shorter or longer ones by `--mean-s` (Seed-TTS's English set has 1,088 of 4.7 s), made
+from the embedded speech. The checkpoints have random weights: with
 `--full` those of the published architectures; otherwise reduced ones (`reduced_scorers.py`, a
 Whisper of two layers), except DNSMOS, whose networks are the real ones. The random Whisper ends every window after 26
 tokens, as many as LibriSpeech's utterances have on average.
@@ -72,14 +73,18 @@ TOLERANCE = {"wer": 0.0, "sim": 1e-5, "utmos": 2e-5, "dnsmos": 1e-4, "pesq": 1e-
 """Greatest differences in float32; in half precision a loop of one is no reference, and only the times count."""
 
 
-def durations(count: int) -> np.ndarray:
-    """Lengths in seconds: quantiles of a log-normal distribution with test-clean's median and mean, within its extremes."""
+def durations(count: int, mean_s: float = MEAN_S) -> np.ndarray:
+    """Lengths in seconds: quantiles of a log-normal distribution with test-clean's median and mean, within its extremes.
+
+    Another mean makes all of them shorter or longer.
+    """
     sigma = math.sqrt(2 * math.log(MEAN_S / MEDIAN_S))
     quantiles = [NormalDist(math.log(MEDIAN_S), sigma).inv_cdf((n + 0.5) / count) for n in range(count)]
-    return np.random.default_rng(0).permutation(np.clip(np.exp(quantiles), SHORTEST_S, LONGEST_S))
+    lengths_s = np.random.default_rng(0).permutation(np.clip(np.exp(quantiles), SHORTEST_S, LONGEST_S))
+    return lengths_s * (mean_s / MEAN_S)
 
 
-def corpus(folder: Path, count: int) -> tuple[list[dict[str, str]], float]:
+def corpus(folder: Path, count: int, mean_s: float) -> tuple[list[dict[str, str]], float]:
     """Writes references, estimates (with noise) and the manifest; gives its rows and the seconds of audio per side."""
     pieces = [(sample, prepare(Audio.read(sample.audio), RATE_HZ)) for sample in open_source("embedded")]
     by_speaker: dict[str, list[Any]] = defaultdict(list)
@@ -89,7 +94,7 @@ def corpus(folder: Path, count: int) -> tuple[list[dict[str, str]], float]:
     (folder / "generated").mkdir()
     rng = np.random.default_rng(1)
     rows = []
-    lengths = durations(count)
+    lengths = durations(count, mean_s)
     for n, seconds in enumerate(lengths):
         speaker = sorted(by_speaker)[n % len(by_speaker)]
         order = rng.permutation(len(by_speaker[speaker]))
@@ -112,14 +117,18 @@ def corpus(folder: Path, count: int) -> tuple[list[dict[str, str]], float]:
     return rows, float(lengths.sum())
 
 
-def checkpoints(folder: Path, full: bool, scorers: list[str]) -> dict[str, dict[str, str]]:
-    """Writes the stand-in checkpoints; gives the engine's options."""
+def checkpoints(folder: Path, full: bool, scorers: list[str], backend: str) -> dict[str, dict[str, str]]:
+    """Writes the stand-in checkpoints; gives the options of each network, without its precision."""
     options: dict[str, dict[str, str]] = {}
     torch.manual_seed(0)
     if "wer" in scorers:
         dtype = "float16" if full else "float32"
-        place = write(folder / "whisper", WHISPER[full], tokens=TOKENS, dtype=dtype, words=WORDS[full])
+        place = write(folder / "whisper", WHISPER[full], tokens=TOKENS, dtype=dtype, words=WORDS[full or backend == "torch"])
         options["whisper-large-v3"] = {"weights": str(place)}
+        if backend == "torch":
+            from ct2_whisper import write_transformers
+
+            options["whisper-large-v3@torch"] = {"weights": str(write_transformers(place, folder / "transformers"))}
     if full and "sim" in scorers:
         from codec_bench.networks.ecapa import SpeakerNet
 
@@ -134,17 +143,23 @@ def checkpoints(folder: Path, full: bool, scorers: list[str]) -> dict[str, dict[
     return options
 
 
-def asked(full: bool, precision: str, scorers: list[str]) -> dict[str, list[str]]:
+def asked(full: bool, precision: str, scorers: list[str], backend: str) -> dict[str, list[str]]:
     """The metrics' names by scorer."""
-    at = "" if precision == "float32" else f"@{precision}"
+    at = point(precision)
     found = {
-        "wer": [f"wer[whisper-large-v3{at}]"],
+        "wer": [f"wer[whisper-large-v3{point(precision, *(['torch'] if backend == 'torch' else []))}]"],
         "sim": [f"sim{at}" if full else f"{REDUCED}:ReducedSim"],
         "utmos": [f"utmos{at}" if full else f"{REDUCED}:ReducedOpinion"],
         "dnsmos": [f"dnsmos_{part}" for part in ("sig", "bak", "ovrl", "p808")],
         **{scorer: [metric] for scorer, metric in SIGNAL.items()},
     }
     return {scorer: found[scorer] for scorer in scorers}
+
+
+def point(precision: str, *more: str) -> str:
+    """What stands behind the name of a network of that precision."""
+    parts = [*([] if precision == "float32" else [precision]), *more]
+    return f"@{'+'.join(parts)}" if parts else ""
 
 
 class PerUtterance:
@@ -320,21 +335,28 @@ def main() -> None:
         precision="float32",
         scorers=",".join(SCORERS),
         threads=cores(),
+        mean_s=MEAN_S,
+        backend="ct2",
     )
     scorers = [scorer for scorer in (*SCORERS, *SIGNAL) if scorer in options.scorers.split(",")]
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        items, audio_s = corpus(folder, options.utterances)
-        weights = checkpoints(folder, options.full, scorers)
-        metrics = asked(options.full, options.precision, scorers)
-        at = "" if options.precision == "float32" else f"@{options.precision}"
+        items, audio_s = corpus(folder, options.utterances, options.mean_s)
+        weights = checkpoints(folder, options.full, scorers, options.backend)
+        metrics = asked(options.full, options.precision, scorers, options.backend)
+        held = {
+            name + point(options.precision, *more): value
+            for key, value in weights.items()
+            for name, *more in [key.split("@")]
+            if more or f"{name}@{options.backend}" not in weights  # faster-whisper's are for the loop then
+        }
         with watched(options.device) as use:
             start = time.perf_counter()
             run = score(
                 generated=str(folder / "generated"), data=str(folder / "manifest.jsonl"),
                 metrics=[name for names in metrics.values() for name in names], out=folder / "run",
-                options={key + at: value for key, value in weights.items()},
+                options=held,
                 device=options.device, cache=False, page=False, save_audio="none",
             )  # fmt: skip
             engine_s = time.perf_counter() - start
@@ -385,7 +407,10 @@ def report(
 ) -> None:
     """Prints the table and appends the rows."""
     per_second, bytes_per_second = rates(options.device, options.precision)
-    lengths_s, tokens = durations(options.utterances).tolist(), loop.tokens / len(part) * options.utterances
+    lengths_s, tokens = (
+        durations(options.utterances, options.mean_s).tolist(),
+        loop.tokens / len(part) * options.utterances,
+    )
     loop_s = load_s + sum(loop.seconds.values()) * audio_s / heard_s
     loading_s = sum(stage.get("steps", {}).get("load", 0.0) for stage in timings["stages"]) / timings["workers"]
     busy_s, floor_s = stage_seconds(timings, scorers), 0.0
@@ -399,7 +424,12 @@ def report(
             f"{operations / 1e9:.1f} GFLOP, {moved / 1e6:.1f} MB, {apart[scorer]:.1e} apart\n"
         )
     size = "published sizes" if options.full else "reduced sizes (DNSMOS real)"
+    for stage in timings["stages"]:
+        steps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in stage.get("steps", {}).items())
+        sys.stdout.write(f"{stage['stage']:>24}: {stage['busy_s']:.2f} s; {steps}\n")
     case = f"{', '.join(scorers)}; {size}, {options.precision}, {options.device.split(':')[0]}"
+    case += ", Whisper in torch" if options.backend == "torch" else ""
+    case += f", clips of {options.mean_s} s" if options.mean_s != MEAN_S else ""
     part_of = "" if len(part) == options.utterances else f", the loop on {len(part)} and extrapolated"
     note = (
         f"{audio_s:.0f} s of audio, {loop.tokens / heard_s:.1f} tokens/s{part_of}; floor {floor_s:.2f} s; "
