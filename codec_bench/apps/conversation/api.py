@@ -16,12 +16,13 @@ from codec_bench.apps.conversation.full_duplex import script_of
 from codec_bench.apps.conversation.in_process import Cascade, InProcess, Streaming
 from codec_bench.apps.conversation.judged import Question, judge_all, questions, spent, verdicts
 from codec_bench.apps.conversation.kept import folder_of, read_session, write_session
-from codec_bench.apps.conversation.measures import PROTOCOL, Value, measure, turns_of
+from codec_bench.apps.conversation.measures import PROTOCOL, Value, from_people, measure, turns_of
 from codec_bench.apps.conversation.official import WORDS, official, read_chunks, read_words
 from codec_bench.apps.conversation.prices import price_before, priced
 from codec_bench.apps.conversation.script import Conversation, Script, conversations_of, read_script
 from codec_bench.apps.conversation.session import FRAME_S, Session, hold
 from codec_bench.apps.conversation.spoken_questions import asks, by_rule, questions_of
+from codec_bench.apps.conversation.tau_voice import tau_voice
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User, recorded_user
@@ -343,13 +344,15 @@ def _values(
     session: Session, folder: Path, talks: Mapping[str, Conversation], sessions: Mapping[str, Session]
 ) -> Iterator[Value]:
     """Every value of a session; `sessions` are all of its system."""
-    words = read_words(folder)
+    words, talk = read_words(folder), talks.get(session.id)
     yield from measure(session)
+    yield from from_people(session, talk.backchannels if talk is not None else ())
     yield from by_words(session, folder, words)
-    yield from official(session, words, talks.get(session.id))
-    yield from by_rule(session, talks.get(session.id), read_chunks(folder / WORDS))
+    yield from official(session, words, talk)
+    yield from tau_voice(session)
+    yield from by_rule(session, talk, read_chunks(folder / WORDS))
     yield from verdicts(session, folder)
-    yield from voice(session, folder, talks.get(session.id), sessions)
+    yield from voice(session, folder, talk, sessions)
 
 
 def _marked(run: Path, marks: _Marks) -> Conversations:

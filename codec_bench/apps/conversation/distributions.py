@@ -19,7 +19,7 @@ from codec_bench.stats.intervals import interval
 from codec_bench.stats.quantiles import quantile
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
-MEANS = ("share", "count", "1/s", "points", "words/min", "Hz", "dB", "")
+MEANS = ("share", "count", "1/s", "1/turn", "points", "words/min", "Hz", "dB", "")
 """Units of measures whose mean is told; the others have quantiles."""
 
 
@@ -32,30 +32,42 @@ def summarise(sessions: Sequence[Session], values: Sequence[Value]) -> dict[str,
         "usage": _usage(sessions),
         "priced": sum("cost_usd" in session.usage for session in sessions),
         "lateness": _lateness(sessions),
-        "measures": {name: _measure(name, [v for v in values if v.measure == name]) for name in MEASURES},
+        "measures": {name: _measure(name, values) for name in MEASURES},
     }
 
 
 def _measure(name: str, values: Sequence[Value]) -> dict[str, Any]:
-    measure = MEASURES[name]
-    there = [value for value in values if value.value is not None]
+    measure, own = MEASURES[name], [value for value in values if value.measure == name]
+    there = [value for value in own if value.value is not None]
     numbers, clusters = [float(v.value or 0.0) for v in there], [v.session for v in there]
+    over = Counter(v.session for v in values if v.measure == measure.per)
+    if measure.per and not over:
+        there = []  # what it is counted over did not happen
     out: dict[str, Any] = {
         "unit": measure.unit,
         "higher_is_better": measure.higher_is_better,
         "n": len(there),
-        "undefined": len(values) - len(there),
-        "reasons": dict(Counter(value.reason for value in values if value.reason)),
+        "undefined": len(own) - len(there),
+        "reasons": dict(Counter(value.reason for value in own if value.reason)),
     }
     if not there:
         return out
     if measure.unit in MEANS:
+        below = [float(over[session]) for session in clusters] if measure.per else None
         bounds = {"share": (0.0, 1.0), "points": (0.0, 5.0), "dB": (None, None)}.get(measure.unit, (0.0, None))
-        found = interval(numbers, clusters=clusters, bounds=bounds)
+        found = interval(numbers, denominators=below, clusters=clusters, bounds=bounds)
         official = {"trimmed": trimmed_mean(numbers)} if name.rpartition("/")[2] in VOICE else {}
-        return {**out, "value": float(np.mean(numbers)), "ci95": found.ends, "note": found.note, **official}
+        return {
+            **out,
+            "value": sum(numbers) / (sum(below) if below else len(numbers)),
+            "ci95": found.ends,
+            "note": found.note,
+            **official,
+        }
+    # Published figures of others are means.
+    mean = {"mean": float(np.mean(numbers))} if name.startswith("official/") else {}
     quantiles = {label: quantile(numbers, share, clusters=clusters) for label, share in QUANTILES.items()}
-    return {**out, **{label: one.as_dict() for label, one in quantiles.items() if one is not None}}
+    return {**out, **mean, **{label: one.as_dict() for label, one in quantiles.items() if one is not None}}
 
 
 def _lateness(sessions: Sequence[Session]) -> dict[str, Any]:

@@ -10,8 +10,7 @@ Conventions
     counted by `turn_taken`.
 
 Sources: the windows after which a model counts as not having yielded (`YIELDS_WITHIN_S`) or as having given way to a backchannel
-(`STOPS_WITHIN_S`) are those of tau-voice (sierra-research/tau2-bench, `voice_interaction_metrics.py`: `no_yield_window_sec`,
-`backchannel_yield_window_sec`); floor transfer as in Heldner and Edlund 2010, doi:10.1016/j.wocn.2010.08.002.
+(`STOPS_WITHIN_S`) are those of tau-Voice (`tau_voice.py`); floor transfer as in Heldner and Edlund 2010, doi:10.1016/j.wocn.2010.08.002.
 """
 
 from __future__ import annotations
@@ -21,9 +20,12 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from codec_bench.apps.conversation.activity import PROTOCOL as ACTIVITY
 from codec_bench.apps.conversation.activity import Stretch, speech_of_model
 from codec_bench.apps.conversation.playback import Packet
+from codec_bench.apps.conversation.script import NO_ANSWER
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.user import SaidEvent
 
@@ -31,6 +33,7 @@ BACKCHANNEL_S = 1.0
 YIELDS_WITHIN_S, STOPS_WITHIN_S = 2.0, 1.0
 STALL_S = 0.02
 OFFICIAL, OFFICIAL_15 = "official/full-duplex-bench-v1", "official/full-duplex-bench-v1.5"
+OFFICIAL_TAU = "official/tau-voice"
 PROTOCOL = f"conversation/1/{ACTIVITY}"
 
 
@@ -51,14 +54,15 @@ class Measure(NamedTuple):
     """A measure.
 
     Args:
-        what: in words. unit: `s`, `share`, `1/min`, `1/s`, `count`, `×`, `points`, `Hz`, `dB`, or none. higher_is_better: None if neither way is.
-        of: what has a value: an `event`, a `pause`, an `answer` or a `session`.
+        what: in words. unit: `s`, `share`, `1/min`, `1/s`, `1/turn`, `count`, `×`, `points`, `Hz`, `dB`, or none. higher_is_better: None if neither way is.
+        of: what has a value: an `event`, a `pause`, an `answer` or a `session`. per: the measure whose values are what this one is counted over.
     """
 
     what: str
     unit: str
     higher_is_better: bool | None
     of: str
+    per: str = ""
 
 
 MEASURES = {
@@ -71,11 +75,12 @@ MEASURES = {
     "floor_transfer_s": Measure("from the end of the user's speech to the answer; negative where both speak", "s", None, "event"),
     "yielded": Measure(f"share of interruptions after which the model was silent within {YIELDS_WITHIN_S:g} s", "share", True, "event"),
     "yield_latency_s": Measure("from the beginning of an interruption to the end of what the model was saying", "s", False, "event"),
-    "kept_talking": Measure(f"share of the user's backchannels through which the model went on for {STOPS_WITHIN_S:g} s", "share", True, "event"),
+    "kept_talking": Measure(f"share of the user's backchannels, and of what was not for the model, through which it went on for {STOPS_WITHIN_S:g} s", "share", True, "event"),
     "false_turn": Measure("share of the pauses inside the user's turns that the model took for their end", "share", False, "pause"),
     "silence_kept": Measure("share of sessions in which nobody spoke to the model and it said nothing", "share", True, "session"),
     "overlap": Measure("share of the time with speech in which both speak", "share", None, "session"),
     "backchannels_per_min": Measure("the model's backchannels in a minute of the user's turns", "1/min", None, "session"),
+    "backchannel_divergence": Measure("Jensen-Shannon divergence between when the model and when people gave backchannels, from 0 to 1", "", False, "session"),
     "real_time_factor": Measure("time that an answer took to come over the length of its sound", "×", False, "answer"),
     "stalls": Measure("how often the sound of an answer ran out before more of it came", "count", False, "answer"),
     "stall_s": Measure("for how long the sound of an answer ran out", "s", False, "answer"),
@@ -89,6 +94,14 @@ MEASURES = {
     f"{OFFICIAL}/backchannel_divergence": Measure("Jensen-Shannon distance between when the model and when people gave backchannels, 1 without any", "", False, "session"),
     f"{OFFICIAL_15}/stop_latency_s": Measure("for how long the model still speaks while the user does", "s", False, "event"),
     f"{OFFICIAL_15}/response_latency_s": Measure("from the end of the user's speech to the beginning of the model's", "s", False, "event"),
+    f"{OFFICIAL_TAU}/response_latency_s": Measure("L_R: from the end of the user's turn to the model's speech, in ticks of 0.2 s", "s", False, "event"),
+    f"{OFFICIAL_TAU}/yield_latency_s": Measure("L_Y: from the beginning of an interruption to the model's silence, in ticks of 0.2 s", "s", False, "event"),
+    f"{OFFICIAL_TAU}/response_rate": Measure("R_R: share of the user's turns after which the model spoke before the user did again", "share", True, "event"),
+    f"{OFFICIAL_TAU}/yield_rate": Measure("R_Y: share of interruptions after which the model stopped before 2 s were over", "share", True, "event"),
+    f"{OFFICIAL_TAU}/agent_interruptions": Measure("I_A: how often the model began while the user spoke, over the turns of R_R", "1/turn", False, "session", f"{OFFICIAL_TAU}/response_rate"),
+    f"{OFFICIAL_TAU}/selectivity_backchannel": Measure("S_BC: share of the user's backchannels for which the model did not stop", "share", True, "event"),
+    f"{OFFICIAL_TAU}/selectivity_vocal_tic": Measure("S_VT: share of the user's vocal tics that the model did not answer or stop for", "share", True, "event"),
+    f"{OFFICIAL_TAU}/selectivity_non_directed": Measure("S_ND: share of what the user said to others that the model did not answer or stop for", "share", True, "event"),
     f"{OFFICIAL}/rating": Measure("how well an answer fits the interruption, from 0 to 5, by a judge", "points", True, "event"),
     **{f"{OFFICIAL_15}/{name}": Measure(f"share of events after which the model {name.replace('_', ' ')}, by a judge", "share", None, "event") for name in BEHAVIOURS},
     **{f"{OFFICIAL_15}/{part}/{name}": Measure(f"{name} of the model's speech {when}", unit, None, "session") for part, when in PARTS.items() for name, unit in VOICE.items()},
@@ -128,6 +141,24 @@ def measure(session: Session) -> list[Value]:
     return list(_Marks(session).values())
 
 
+def from_people(session: Session, people: Sequence[float]) -> Iterator[Value]:
+    """How far the model's backchannels are from people's, whose spread over evenly long parts of the session is given.
+
+    Each backchannel counts where its middle lies. The divergence is in bits: 0 for the same spread, 1 where they share no part.
+    """
+    if session.status != "ok" or not sum(people):
+        return
+    middles = [(begin + end) / 2 / session.duration_s for begin, end in turns_of(session)[1]]
+    counts, _ = np.histogram(middles, len(people), (0, 1))
+    if not middles:
+        yield Value(session.id, 0, "backchannel_divergence", None, 0.0, "the model gave no backchannel")
+        return
+    own, theirs = counts / counts.sum(), np.asarray(people) / sum(people)
+    both = (own + theirs) / 2
+    parts = [np.sum(one[one > 0] * np.log2(one[one > 0] / both[one > 0])) / 2 for one in (own, theirs)]
+    yield Value(session.id, 0, "backchannel_divergence", float(sum(parts)), 0.0)
+
+
 def turns_of(session: Session) -> tuple[list[Stretch], list[Stretch]]:
     """The model's turns and its backchannels."""
     floors = [(e.speech[0][0], e.speech[-1][1]) for e in session.events if e.speech and e.kind == "turn"]
@@ -154,7 +185,7 @@ class _Marks:
         pauses = 0
         for order, (number, event) in enumerate(self.said):
             until_s = self.said[order + 1][1].speech[0][0] if order + 1 < len(self.said) else self.session.duration_s
-            if event.kind == "backchannel":
+            if event.kind in NO_ANSWER:
                 yield self._kept_talking(number, event)
             else:
                 if event.kind == "interruption":

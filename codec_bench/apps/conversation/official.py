@@ -20,7 +20,7 @@ from pathlib import Path
 
 from codec_bench.apps.conversation.full_duplex import Word, backchannels, divergence, speech_by_silero, timing
 from codec_bench.apps.conversation.measures import OFFICIAL, OFFICIAL_15, Value
-from codec_bench.apps.conversation.script import Conversation
+from codec_bench.apps.conversation.script import NO_ANSWER, Conversation
 from codec_bench.apps.conversation.session import Session
 from codec_bench.errors import UserError
 
@@ -100,7 +100,7 @@ def _backchannels(session: Session, words: Sequence[Word], people: Sequence[floa
 
 
 def _by_words(session: Session, words: Sequence[Word], recorded: bool) -> Iterator[Value]:
-    said = [(n, event) for n, event in enumerate(session.events) if event.speech and event.kind != "backchannel"]
+    said = [(n, event) for n, event in enumerate(session.events) if event.speech and event.kind not in NO_ANSWER]
     begins = [event.speech[0][0] for event in session.events if event.speech]
     for number, event in said:
         begin_s, end_s = event.speech[0][0], event.speech[-1][1]

@@ -22,7 +22,10 @@ from codec_bench.config import fit, load_yaml
 from codec_bench.errors import UserError
 
 EMBEDDED = "embedded"
-Kind = Literal["turn", "interruption", "backchannel"]
+Kind = Literal["turn", "interruption", "backchannel", "vocal_tic", "non_directed"]
+ASIDES = ("vocal_tic", "non_directed")
+NO_ANSWER = ("backchannel", *ASIDES)
+"""The kinds that expect no answer."""
 Seconds = Annotated[float, Field(ge=0, le=600)]
 
 
@@ -61,7 +64,8 @@ class Event(Strict):
 
     Args:
         kind: `turn`, which expects an answer; `interruption`, said into an answer, which expects that the model stops and answers;
-            `backchannel`, said into an answer, which expects that the model goes on.
+            `backchannel`, said into an answer, which expects that the model goes on; `vocal_tic`, such as a cough, and `non_directed`, said to
+            somebody else, which expect that the model goes on or stays silent.
         say: the sounds and pauses in their order.
         at_s: when it begins, from the beginning of the session. after_answer_s: how long after the end of the answer to what was
             said before. into_answer_s: how long after that answer has begun. Exactly one of the three.

@@ -15,6 +15,7 @@ import numpy as np
 
 from codec_bench.apps.conversation.measures import Value, turns_of
 from codec_bench.apps.conversation.official import INPUT, WORDS, Word
+from codec_bench.apps.conversation.script import NO_ANSWER
 from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import resample
 from codec_bench.engine.device import resolve_devices
@@ -92,7 +93,7 @@ def by_words(session: Session, folder: Path, words: Sequence[Word] | None) -> It
     said = [(number, event) for number, event in enumerate(session.events) if event.speech]
     turns, _ = turns_of(session)
     for order, (number, event) in enumerate(said):
-        if event.kind == "backchannel":
+        if event.kind in NO_ANSWER:
             continue
         end_s = event.speech[-1][1]
         until_s = said[order + 1][1].speech[0][0] if order + 1 < len(said) else session.duration_s

@@ -12,13 +12,15 @@ import numpy as np
 
 from codec_bench.apps.conversation.activity import Stretch, levels_dbfs, speech_of_user, user_threshold_dbfs
 from codec_bench.apps.conversation.playback import Playback
-from codec_bench.apps.conversation.script import Conversation, Event, Script, random_of
+from codec_bench.apps.conversation.script import ASIDES, NO_ANSWER, Conversation, Event, Script, random_of
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import to_signal
 from codec_bench.errors import AudioError, UserError
 
 LEAST_LEFT_S = 0.3
 """How long ago the model may have spoken last for the user still to speak into its answer."""
+ASIDE_S = 2.5
+"""How long a session lasts at least after a vocal tic or speech to others: so long the model may still take it for a turn (`tau_voice.py`)."""
 
 
 @dataclass(slots=True)
@@ -225,8 +227,11 @@ class ScriptedUser:
         if self._next < len(self.events) or now_s < self._sound_end_s():
             return False
         end_s = self._last_end_s()
-        if self.events[self._playing].kind != "backchannel" and heard.spoke_after_s(end_s) is None:
+        kind = self.events[self._playing].kind
+        if kind not in NO_ANSWER and heard.spoke_after_s(end_s) is None:
             return now_s - end_s >= self.script.patience_s
+        if kind in ASIDES and now_s - end_s < ASIDE_S:
+            return False
         quiet_s = max(heard.quiet_since_s(), end_s)
         return now_s - quiet_s >= self.script.ends_s
 

@@ -30,6 +30,7 @@ def cell(entry: Mapping[str, Any]) -> str:
         text = _with_ends(entry, 2)
     else:
         text = " / ".join(_with_ends(entry[label], 3) for label in QUANTILES)
+        text += f", mean {entry['mean']:.3f}" if "mean" in entry else ""
     return f"{text} (n={entry['n']})"
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import random
 
+from codec_bench.apps.conversation.script import NO_ANSWER
+
 from .server import FRAME_S, PACKET_S, Plan
 
 TAIL_S = 0.2  # of silence behind each sound
@@ -96,10 +98,10 @@ def stubborn(draw, name):
 
 
 def listening(draw, name):
-    """It goes on through a short backchannel, or stops for it."""
+    """It goes on through a short backchannel or a cough, or stops for it."""
     stops = draw.random() < 0.5
     plan = Plan(answer_s=4.0, deaf_s=0.0 if stops else 0.5, yields_after_s=0.1)
-    sign = {"kind": "backchannel", "say": "hm.wav", "into_answer_s": draw.uniform(0.5, 1.5)}
+    sign = {"kind": draw.choice(NO_ANSWER), "say": "hm.wav", "into_answer_s": draw.uniform(0.5, 1.5)}
     return {"turns": [turn("short"), sign]}, plan, {"kept_talking": [0 if stops else 1], "turn_taken": [1]}
 
 

@@ -78,7 +78,7 @@ def test_a_folder_is_a_script(layout):
     talks = {talk.id: talk for talk in script_of(layout).conversations}
     assert len(talks) == 12
     assert [one.kind for one in talks["v1_5-user_interruption-1"].said] == ["turn", "interruption"]
-    assert [one.kind for one in talks["v1_5-talking_to_other-1"].said] == ["turn", "backchannel"]
+    assert [one.kind for one in talks["v1_5-talking_to_other-1"].said] == ["turn", "non_directed"]
     assert talks["v1_0-candor_pause_handling-1"].said[0].pauses == ((0.9, 1.3),)
     assert talks["v1_0-icc_backchannel-1"].backchannels == (0.1, 0.4, 0.4, 0.1)
     assert talks["v1_0-candor_turn_taking-1"].said[0].end_s == 2.0
@@ -102,6 +102,7 @@ def test_it_runs(layout, service, tmp_path):
     assert {v.value for v in values if v.measure == f"{OFFICIAL}/backchannel_divergence"} == {
         1.0
     }  # no speech, no backchannel
+    assert [v.session for v in values if v.measure == "backchannel_divergence"] == ["v1_0-icc_backchannel-1"]
     assert not [v for v in values if v.measure == f"{OFFICIAL_15}/stop_latency_s"]
     assert (tmp_path / "run" / "sessions" / MODEL / "v1_0-icc_backchannel-1" / "output.json").exists()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.apps.conversation.measures import MEASURES, measure, turns_of
+from codec_bench.apps.conversation.measures import MEASURES, from_people, measure, turns_of
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.user import SaidEvent
 
@@ -13,12 +13,8 @@ from .planted import session
 from .server import FRAME_S, RATE_HZ, tone
 
 SHARES = ("overlap", "real_time_factor")
-BY_WORDS = {
-    "first_word_latency_s",
-    "words_lost",
-    "answer_matches",
-    "answer_right",
-}  # test_transcripts.py; the server says no words
+ELSEWHERE = {"first_word_latency_s", "words_lost", "answer_matches", "answer_right", "backchannel_divergence"}
+"""By words, which the server does not say (test_transcripts.py), or with what people did, below."""
 
 
 def check_values(about, values, expected):
@@ -47,7 +43,7 @@ def check(talk, count):
         assert found.status == "ok", (one["id"], found.reason)
         check_values(one["id"], measure(found), expected)
         seen |= set(expected)
-    assert seen == {name for name in MEASURES if not name.startswith("official/")} - BY_WORDS
+    assert seen == {name for name in MEASURES if not name.startswith("official/")} - ELSEWHERE
 
 
 def test_planted_values_are_found(talk):
@@ -113,3 +109,15 @@ def test_a_session_that_is_not_whole_has_no_values():
     session = written([], [event("turn", (1.0, 2.0))])
     session.status, session.reason = "refused", "slower than real time"
     assert measure(session) == []
+
+
+def test_backchannels_where_people_give_them_and_where_they_do_not():
+    """Four parts of 2.5 s: the divergence of two spreads without a common part is 1 bit, and 0 of the same."""
+    nods = [(1.0, 1.3), (6.0, 6.3)]
+    session = written(nods, [event("turn", (0.5, 9.5))])
+    found = [next(iter(from_people(session, people))).value for people in ([1, 0, 1, 0], [0, 2, 0, 2], [0, 0, 1, 0])]
+    # Half of one spread lies where all of the other does: 1/2 log2(1/(3/4)) + 1/4 (log2((1/2)/(3/4)) + log2 2).
+    assert found == pytest.approx([0.0, 1.0, 0.5 * np.log2(4 / 3) + 0.25 * (np.log2(2 / 3) + 1)], abs=1e-9)
+    none = next(iter(from_people(written([], [event("turn", (0.5, 9.5))]), [1, 0])))
+    assert none.value is None and none.reason == "the model gave no backchannel"
+    assert list(from_people(session, ())) == []
