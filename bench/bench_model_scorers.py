@@ -123,7 +123,9 @@ def checkpoints(folder: Path, full: bool, scorers: list[str], backend: str) -> d
     torch.manual_seed(0)
     if "wer" in scorers:
         dtype = "float16" if full else "float32"
-        place = write(folder / "whisper", WHISPER[full], tokens=TOKENS, dtype=dtype, words=WORDS[full or backend == "torch"])
+        place = write(
+            folder / "whisper", WHISPER[full], tokens=TOKENS, dtype=dtype, words=WORDS[full or backend == "torch"]
+        )
         options["whisper-large-v3"] = {"weights": str(place)}
         if backend == "torch":
             from ct2_whisper import write_transformers
