@@ -116,13 +116,13 @@ _REST = (
 _CODECS = ("transformers", "speechmos")
 FIRST = (
     _step("look", 20, anywhere=True),
-    Step("tests", 70, (*_TESTS, *_marked()), ("torch", "pytest")),
-    _step("compare", 80, "transformers", cpu=False),
+    Step("tests", 110, (*_TESTS, *_marked()), ("torch", "pytest")),
+    _step("compare", 60, "transformers", cpu=False),
     _step("attention", 25, cpu=False),
     _step("engine", 40, "av"),
-    _stages("encoders", 50, *_ENCODERS),
-    _stages("whisper", 90, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
-    _stages("stages", 60, *_REST, needs=_CODECS),
+    _stages("encoders", 45, *_ENCODERS),
+    _stages("whisper", 80, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
+    _stages("stages", 55, *_REST, needs=_CODECS),
     _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "float16",
            "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av"),
            reduced="--utterances 2 --loop 1 --scorers wer,sim,utmos,dnsmos,pesq,stoi", cpu=True),
