@@ -5,7 +5,8 @@
 
 The baseline is ours, one by one. Batches are formed as the engine forms them: sorted by length, up to the codec's own budget
 of padded seconds. The codes of every variant must be equal (at least 99.99 %; one near tie is let pass) and its waves agree
-within 1e-4, or the bench stops. Two floors: as many seconds without a single one of padding, in batches of the same budget; and
+within 1e-4, or the codec has no rows and the bench fails. transformers computes in float32, as ours does; on a GPU it is
+also timed as it comes, with convolutions in TF32, and the frames that have other codes then are counted. Two floors: as many seconds without a single one of padding, in batches of the same budget; and
 the products and convolutions of one utterance at the rate of torch's float32 matrix product. Weights are noise.
 """
 
@@ -18,12 +19,24 @@ from typing import Any
 
 import numpy as np
 import torch
-from common import append_rows, asked, codes_and_waves, cores, product_rate, race, waited
+from common import (
+    AS_IT_COMES,
+    append_rows,
+    as_it_comes,
+    asked,
+    codes_and_waves,
+    cores,
+    frames_apart,
+    product_rate,
+    race,
+    waited,
+)
 from torch.utils.flop_counter import FlopCounterMode
 
 from codec_bench import Audio, Codes
 from codec_bench.audio.resample import mono, resample
 from codec_bench.codecs import load_codec
+from codec_bench.networks.precision import computing
 
 NAMES = ("encodec-24khz@6", "dac-24khz-8cb", "mimi-8cb")
 PEERS = ("encodec", "dac", "mimi")
@@ -74,7 +87,6 @@ def as_arrays(codes: Sequence[Codes], audio: Sequence[Audio]) -> tuple[list[list
     return [[stream.values for stream in item.streams] for item in codes], [item.samples for item in audio]
 
 
-@torch.no_grad()
 def transformers(codec: Any, items: Sequence[Audio]) -> tuple[list[list[np.ndarray]], list[np.ndarray]]:
     """transformers' own class, one by one: codes `(codebooks, frames)` and waves."""
     net, family = codec._net, type(codec._net).__name__
@@ -125,6 +137,10 @@ def measure(name: str, options: argparse.Namespace, rate: float) -> list[dict[st
         # DAC's decoder may make 8 samples fewer.
         said["transformers one by one"] = codes_and_waves(*transformers(codec, items), base, fewer_samples=8)
         calls["transformers one by one"] = partial(transformers, codec, items)
+        if device.type == "cuda":
+            calls[AS_IT_COMES] = as_it_comes(calls["transformers one by one"])
+            flips, total = frames_apart(calls[AS_IT_COMES]()[0], base[0])
+            said[AS_IT_COMES] = f"{flips} of {total} frames have other codes than in float32 ({flips / total:.2%})"
         with FlopCounterMode(display=False) as counter:
             transformers(codec, items[:1])
         work = counter.get_total_flops() / items[0].duration_s * seconds
@@ -140,8 +156,17 @@ def main() -> None:
     """Runs the bench and appends its rows."""
     options = asked(__doc__, codecs=NAMES, utterances=16, full=False, repeats=3, threads=cores(), device="cpu")
     rate = product_rate(torch.device(options.device))
-    rows = [row for name in options.codecs for row in measure(name, options, rate)]
-    append_rows("codecs", rows, packages=("codec-bench", "torch", "transformers", "numpy"))
+    wrong = []
+    for name in options.codecs:
+        try:
+            with computing(options.device, "float32"):
+                rows = measure(name, options, rate)
+        except SystemExit as error:  # the next codec may be right
+            wrong.append(f"{name}: {error}")
+            continue
+        append_rows("codecs", rows, packages=("codec-bench", "torch", "transformers", "numpy"))
+    if wrong:
+        raise SystemExit("\n".join(wrong))
 
 
 if __name__ == "__main__":

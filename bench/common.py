@@ -108,19 +108,30 @@ def codes_and_waves(
             item with equal codes differ by more than 1e-4, or are no numbers, or no item has equal codes. Frames are counted,
             because a code that is as near as another changes what all later codebooks of its frame are given.
     """
-    flips = total = 0
+    flips, total = frames_apart(codes, base[0])
     pairs = []
     for streams, wave, expected, reference in zip(codes, waves, *base, strict=True):
-        if [a.shape for a in streams] != [b.shape for b in expected]:
-            raise SystemExit(f"codes of shapes {[a.shape for a in streams]}, {[b.shape for b in expected]} one by one")
-        different = sum(int((a != b).any(axis=0).sum()) for a, b in zip(streams, expected, strict=True))
-        flips, total = flips + different, total + sum(b.shape[-1] for b in expected)
-        if not different:
+        if not frames_apart([streams], [expected])[0]:
             kept = wave.shape[1] if 0 <= reference.shape[1] - wave.shape[1] <= fewer_samples else reference.shape[1]
             pairs.append((reference[:, :kept], wave))
     if flips > max(1, 1e-4 * total):
         raise SystemExit(f"{flips} of {total} frames have another code")
     return f"{flips} of {total} frames have another code; waves within {worst(pairs, 1e-4, 'waves'):.1e}"
+
+
+def frames_apart(codes: Sequence[Sequence[np.ndarray]], expected: Sequence[Sequence[np.ndarray]]) -> tuple[int, int]:
+    """How many frames have another code than expected, and how many there are; for each item its streams.
+
+    Raises:
+        SystemExit: there are other shapes than expected.
+    """
+    flips = total = 0
+    for streams, right in zip(codes, expected, strict=True):
+        if [a.shape for a in streams] != [b.shape for b in right]:
+            raise SystemExit(f"codes of shapes {[a.shape for a in streams]}, {[b.shape for b in right]} expected")
+        flips += sum(int((a != b).any(axis=0).sum()) for a, b in zip(streams, right, strict=True))
+        total += sum(b.shape[-1] for b in right)
+    return flips, total
 
 
 def git(*words: str) -> str | None:
@@ -280,6 +291,26 @@ def waited(call: Callable[[], object], device: torch.device) -> Callable[[], obj
         return result
 
     return both
+
+
+AS_IT_COMES = "transformers as it comes (TF32)"
+"""The variant of a reference on a GPU with torch's own setting, by which convolutions are in TF32."""
+
+
+def as_it_comes(call: Callable[[], Any]) -> Callable[[], Any]:
+    """The call with torch's own setting of convolutions, also where they are computed in true float32."""
+    import torch
+
+    convolutions: Any = torch.backends.cudnn.conv
+
+    def inside() -> Any:
+        before, convolutions.fp32_precision = convolutions.fp32_precision, "tf32"
+        try:
+            return call()
+        finally:
+            convolutions.fp32_precision = before
+
+    return inside
 
 
 def cores() -> int:

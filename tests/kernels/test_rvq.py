@@ -12,6 +12,7 @@ from transformers.models.mimi.modeling_mimi import MimiSplitResidualVectorQuanti
 from transformers.models.xcodec.modeling_xcodec import XcodecResidualVectorQuantization
 
 from codec_bench.kernels.rvq import dispatch, plain, ref
+from codec_bench.networks.precision import computing
 
 FLIPS = 1e-4  # of the frames, where two codewords are equally near
 NEAR = 1e-5  # of the distance
@@ -271,14 +272,17 @@ def test_on_a_gpu(make, items):
     ours = dispatch.adopt(quantizer)
     hidden = {encodec: 128, dac: 1024, mimi: 512}[make]
     latents = noise(items, hidden, 700).cuda()
-    if make is dac:
-        theirs, distances = quantizer(latents)[1], factorised_distances(latents, ours)
-    elif make is mimi:
-        theirs = quantizer.encode(latents, 8).transpose(0, 1).contiguous()[:, 1:]
-        distances = euclidean_distances(ours.parts[1].project @ latents, ours.parts[1].embed)
-    else:
-        theirs, distances = quantizer.encode(latents, 6.0).transpose(0, 1), euclidean_distances(latents, ours.embed)
-    codes, ran = dispatch.search(latents, ours, None if make is dac else 8)
+    with computing(
+        "cuda", "float32"
+    ):  # torch's convolutions are in TF32 on a GPU, with which the reference has other codes
+        if make is dac:
+            theirs, distances = quantizer(latents)[1], factorised_distances(latents, ours)
+        elif make is mimi:
+            theirs = quantizer.encode(latents, 8).transpose(0, 1).contiguous()[:, 1:]
+            distances = euclidean_distances(ours.parts[1].project @ latents, ours.parts[1].embed)
+        else:
+            theirs, distances = quantizer.encode(latents, 6.0).transpose(0, 1), euclidean_distances(latents, ours.embed)
+        codes, ran = dispatch.search(latents, ours, None if make is dac else 8)
     assert ran == "triton"
     assert_same_codes(codes[:, 1:] if make is mimi else codes, theirs, distances)
     found = dispatch.lookup(codes, ours)

@@ -320,7 +320,8 @@ def _load(model: str, weights: str | None, device: str) -> tuple[Any, str]:
         found = find(f"encodec-{model}", weights)
         net = load_pretrained(EncodecModel, str(found.folder), {**_MODELS[model], "codebook_size": _CARDINALITY})
         used = found.used
-    net = net.eval().to(device)
+    # Weights with a gradient are what torch's counter of operations stumbles over: it wants to follow them, here without one.
+    net = net.eval().requires_grad_(False).to(device)
     sizes_on_host(net)
     return net, used
 

@@ -15,6 +15,7 @@ _WHISPERS = {
 @pytest.fixture(scope="session")
 def whispers(tmp_path_factory):
     """A converted checkpoint of each kind. An end is so likely that most transcripts, but not all, reach one."""
+    pytest.importorskip("ctranslate2", reason="CTranslate2 is not installed")
     root = tmp_path_factory.mktemp("whisper")
     return {
         name: tiny_whisper.write_converted(root / name, seed=seed, end=55.0, **options)
