@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 Spoken = TypeVar("Spoken")
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
+_LARGEST = 1e100
+"""The squares of smaller values can be summed, which a mean and its interval need."""
 SPOKEN = "text_norm"
 """The column of a manifest, and the key of `Sample.extra`, that holds a transcript with its numbers written out."""
 WORDS, ESTIMATE_WORDS = "words", "estimate_words"
@@ -427,7 +429,7 @@ class Score:
         cls, value: float, protocol: str, *, numerator: float | None = None, denominator: float | None = None,
         detail: Mapping[str, Any] | None = None,
     ) -> Score:  # fmt: skip
-        """A score with a value. A value that is not finite gives a `failed` score, so that no average includes it.
+        """A score with a value. A value that is not finite, or too large to be averaged, gives a `failed` score, so that no average includes it.
 
         Args:
             value: the number.
@@ -439,8 +441,9 @@ class Score:
             ValueError: a numerator was given without a denominator.
         """
         value = float(value)
-        if not math.isfinite(value):
-            return cls.failed(f"the metric returned {value}", protocol)
+        if not all(abs(part) < _LARGEST for part in (value, numerator or 0.0, denominator or 0.0)):
+            parts = "" if numerator is None else f" from {numerator} over {denominator}"
+            return cls.failed(f"the metric returned {value}{parts}, which no average can hold", protocol)
         if numerator is None:
             return cls(value, "ok", None, protocol, detail=detail or {})
         if denominator is None:

@@ -28,7 +28,8 @@ class Pair:
 
     `unlike` says in what the benchmark was asked in another way in the run of B, such as `other prompt`. `suspect` says what the
     checks of A or B found. Where they found something, neither of the two is the better one; `barred` of a comparison says so. `judges` says by metric
-    who marked the answers, and how that judge did in its test.
+    who marked the answers, and how that judge did in its test. `other_sounds` says under how many ids the run of B heard another
+    sound than that of A, and of how many.
     """
 
     a: str
@@ -37,6 +38,7 @@ class Pair:
     unlike: tuple[str, ...] = ()
     suspect: Mapping[str, str] = field(default_factory=dict)
     judges: Mapping[str, str] = field(default_factory=dict)
+    other_sounds: tuple[int, int] = (0, 0)
 
     def as_dict(self) -> dict[str, Any]:
         """As JSON values; the test of a comparison stands among its other fields. `wins`, `losses` and `ties` are None where `barred` is not."""
@@ -44,7 +46,7 @@ class Pair:
         uncounted = dict.fromkeys(("wins", "losses", "ties"))
         found = [{**one, **one.pop("test"), **(uncounted if one["barred"] else {})} for one in compared]
         told = {"unlike": list(self.unlike), "suspect": dict(self.suspect), "judges": dict(self.judges)}
-        return {"a": self.a, "b": self.b, "comparisons": found, **told}
+        return {"a": self.a, "b": self.b, "comparisons": found, **told, "other_sounds": list(self.other_sounds)}
 
 
 def compare(
@@ -88,11 +90,20 @@ def compare(
         for compared in (_metrics(*first[:2], *second[:2], metrics, seed),)
     ]
     unlike = tuple(identity_of(opened[0]).differences(identity_of(opened[-1]), rows=False)) if len(opened) == 2 else ()
+    heard = opened[0].other_sounds(opened[-1])
     metric_names = {comparison.metric for _, _, comparisons, _ in found for comparison in comparisons}
     judges = {name: told for name in sorted(metric_names) if (told := _judged(opened, name))}
     adjusted = iter(holm([comparison.test.p for _, _, comparisons, _ in found for comparison in comparisons]))
     return [
-        Pair(a, b, [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons], unlike, suspect, judges)
+        Pair(
+            a,
+            b,
+            [replace(comparison, p_holm=next(adjusted)) for comparison in comparisons],
+            unlike,
+            suspect,
+            judges,
+            heard,
+        )
         for a, b, comparisons, suspect in found
     ]
 

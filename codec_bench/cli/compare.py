@@ -71,6 +71,11 @@ def _print_pairs(pairs: Sequence[Pair]) -> None:
             out.print(Text(plain(f"{of}: neither is the better one. {why}", most=2_000)))
         for note in (*comparison_notes(pair.comparisons), *(f"{name}: {told}" for name, told in pair.judges.items())):
             out.print(Text(plain(note, most=2_000)))
+        if pair.other_sounds[0]:
+            other, both = pair.other_sounds
+            out.print(
+                f"Other sounds: under {other:,} of {both:,} ids B was given another sound than A, so that a difference may be that of the sounds."
+            )
         if pair.unlike:
             out.print(f"The benchmark was not asked in the same way: B has {' and '.join(pair.unlike)}.")
     if tests > 1:

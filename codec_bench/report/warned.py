@@ -31,6 +31,11 @@ def _sentence(one: Warned) -> str:
         return (
             f"in {many} the sound equals that of {one.other} sample by sample, as if files of one folder had two names"
         )
+    if one.kind == "shared":
+        return (
+            f"{many} have the sound of another item, sample by sample (different sounds: {one.figures['sounds']:g}); where the speaker is "
+            "unknown, intervals and tests count each sound as one unit"
+        )
     if one.kind == "implausible":
         (metric,), figures = one.moved, one.figures
         return (

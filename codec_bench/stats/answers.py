@@ -151,8 +151,8 @@ def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, 
 def _alias(meta: Mapping[str, Any], served: Sequence[Served]) -> str:
     """The name of the model if it is the only thing that its service, such as a proxy, says of it; else `UNTOLD`."""
     server = ((meta.get("service") or [{}])[-1]).get("server") or {}
-    known = any(one.revision is not None for one in served)
-    return str(server["alias"]) if "alias" in server and not known else UNTOLD
+    alias = server.get("alias", UNTOLD)
+    return UNTOLD if any(one.revision is not None or one.model not in (None, alias) for one in served) else alias
 
 
 def _asked_for(run: Run) -> str | None:

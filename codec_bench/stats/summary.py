@@ -37,7 +37,7 @@ from codec_bench.stats.summary_types import (
 )
 from codec_bench.stats.told import UNTOLD
 from codec_bench.stats.verdict import verdict
-from codec_bench.stats.warned import Warned, implausible
+from codec_bench.stats.warned import Warned, implausible, shared
 from codec_bench.store.controls import control_of
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run
@@ -66,7 +66,8 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     subsets = subsets_of(run, by)
     systems = [_of_system(recorded, name, subsets) for name in recorded.systems]
     entries: dict[str, dict[str, MetricSummary]] = {system.name: {} for system in systems}
-    doubtful: dict[str, list[Warned]] = {system.name: [] for system in systems}
+    repeated = shared(*run.shared_sounds())
+    doubtful: dict[str, list[Warned]] = {system.name: [*repeated] for system in systems}
     for metric in recorded.metrics:
         for name, entry in _metric(recorded, metric, systems, reasons, {*recorded.suspects, *suspects}, doubtful):
             entries[name][metric] = entry

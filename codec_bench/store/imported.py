@@ -5,7 +5,8 @@ Conventions
     `imported/`, so that an old number is never taken for one of this package's.
     A file that holds one number for a whole set gives one item, which has the set's name; how many items the number rests on
     stands in its detail.
-    Nothing is scaled. What is no finite number is a failure of its item, with the text that stands there.
+    Nothing is scaled. What is no finite number, or an error rate, error or distance below 0, is a failure of its item, with the text
+    that stands there.
     VERSA counts insertions, deletions, replacements and hits of each item; they become one error rate, whose value is that of
     the corpus, and which is declared as one. So is AudioBench's error rate by item, and what an Inspect log holds as counts and
     their base. Other metrics are means over the items of which nothing more is known: neither what a
@@ -430,6 +431,8 @@ def _number(value: Any) -> float | None:
 def _score(value: Any, protocol: str, there: bool) -> Score:
     number = _number(value)
     if number is not None and math.isfinite(number):
+        if number < 0 and _LOWER.search(name := protocol.removeprefix(MARK).partition("/")[2]):
+            return Score.failed(f"the file holds {number:g}, and no {name} is below 0", protocol)
         return Score.ok(number, protocol)
     return Score.failed(
         f"the file holds {json.dumps(value, default=str)[:80]}" if there else "the file holds no value", protocol

@@ -34,7 +34,7 @@ from codec_bench.store.tables import (
     row_checksum,
 )
 
-SCHEMA = 1
+SCHEMA = 2
 DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")

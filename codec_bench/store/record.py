@@ -24,6 +24,8 @@ from codec_bench.store.integrity import DATABASE
 from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.rows import NUMBERS, TABLE_COLUMNS, Cells, ItemRow, SampleRow, ScoreRow, TableRow
 
+_SHARED = "SELECT sound FROM samples WHERE sound IS NOT NULL GROUP BY sound HAVING COUNT(*) > 1"
+
 
 class Run:
     """A run folder, opened for reading.
@@ -275,11 +277,26 @@ class Run:
     @property
     def _unit(self) -> tuple[str, str]:
         """The SQL expression of the independent unit of a sample `p`, and the join that it needs."""
-        drawn = "LEFT JOIN questions q ON q.number = p.number"
-        return ("COALESCE(p.speaker, q.draw_of)", drawn) if self.has_questions else ("p.speaker", "")
+        if self.has_questions:
+            return "COALESCE(p.speaker, q.draw_of)", "LEFT JOIN questions q ON q.number = p.number"
+        return f"COALESCE(p.speaker, CASE WHEN p.sound IN ({_SHARED}) THEN p.sound END)", ""
+
+    def shared_sounds(self) -> tuple[int, int, int]:
+        """How many samples have the sound of another sample, how many sounds these are, and how many samples there are."""
+        of = f"FROM samples WHERE sound IN ({_SHARED})"
+        asked = f"SELECT COUNT(*), COUNT(DISTINCT sound), (SELECT COUNT(*) FROM samples) {of}"
+        ((samples, sounds, every),) = self._rows(asked)
+        return samples, sounds, every
+
+    def other_sounds(self, other: Run) -> tuple[int, int]:
+        """Under how many ids another run heard another sound, and of how many ids both runs know the sound."""
+        asked = "SELECT id, sound FROM samples WHERE sound IS NOT NULL"
+        held = dict(self._rows(asked))
+        both = [held[id] != sound for id, sound in other._rows(asked) if id in held]
+        return sum(both), len(both)
 
     def units(self) -> dict[str, str | None]:
-        """By sample id the speaker, or else the question that several answers were drawn to; None if it has neither."""
+        """By sample id the speaker, or else the question that several answers were drawn to, or the sound if other samples have it; or None."""
         unit, join = self._unit
         return dict(self._rows(f"SELECT p.id, {unit} FROM samples p {join}"))
 

@@ -67,6 +67,7 @@ class ItemRecord:
         audio: path of the kept estimate, relative to the run folder, or None.
         notes: remarks that are not failures, such as "3 samples beyond full scale were cut".
         duration_s, sample_rate_hz, channels: of the reference audio, or None if it could not be read.
+        sound: a hash of the reference's samples; None if there is no reference.
     """
 
     system: str
@@ -80,6 +81,7 @@ class ItemRecord:
     duration_s: float | None = None
     sample_rate_hz: int | None = None
     channels: int | None = None
+    sound: str | None = None
 
 
 class Results(Protocol):

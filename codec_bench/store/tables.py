@@ -54,7 +54,7 @@ CREATE TABLE metrics (
     number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, facts TEXT NOT NULL, checksum INTEGER);
 CREATE TABLE samples (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, audio TEXT, text TEXT, speaker TEXT, language TEXT,
-    duration_s REAL, sample_rate_hz INTEGER, channels INTEGER, notes TEXT, checksum INTEGER);
+    duration_s REAL, sample_rate_hz INTEGER, channels INTEGER, sound TEXT, checksum INTEGER);
 CREATE TABLE extras (number INTEGER PRIMARY KEY, columns TEXT NOT NULL, checksum INTEGER);
 CREATE TABLE items (
     system INTEGER NOT NULL, sample INTEGER NOT NULL, status TEXT NOT NULL, reason TEXT, bits REAL, notes TEXT,

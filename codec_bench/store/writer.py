@@ -215,11 +215,11 @@ class RunWriter:
             items.append((self._systems[r.system], number, r.status, storable(r.reason), r.bits, notes, r.audio))
             scores += [self._score_row(r.system, name, number, s) for name, s in r.scores.items()]
             if r.duration_s is not None:
-                samples.append((number, r.duration_s, r.sample_rate_hz, r.channels))
+                samples.append((number, r.duration_s, r.sample_rate_hz, r.channels, r.sound))
         with self._transaction() as rows:
             rows.insert("items", _ITEMS, items)
             rows.insert("scores", SCORES, scores)
-            rows.change("samples", ("duration_s", "sample_rate_hz", "channels"), samples)
+            rows.change("samples", ("duration_s", "sample_rate_hz", "channels", "sound"), samples)
 
     def _score_row(self, system: str, metric: str, sample: int, s: Score) -> tuple[Any, ...]:
         detail = json_text(dict(s.detail)) if s.detail else None

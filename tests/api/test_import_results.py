@@ -53,6 +53,19 @@ def test_versa(tmp_path, form):
     assert list(run.systems) == ["codec_a"] and (run.folder / "report.html").is_file()
 
 
+@pytest.mark.parametrize(("name", "value", "said"), [
+    ("wer", -0.3, "the file holds -0.3, and no wer is below 0"), ("other_cer/strict", -1, "no other_cer/strict is below 0"),
+    ("si_snr", -0.3, None), ("utmos", 1e308, "which no average can hold"), ("utmos", 10**400, "the file holds 1000"),
+])  # fmt: skip
+def test_a_number_that_no_such_metric_has_is_a_failure(tmp_path, name, value, said):
+    lines = [json.dumps({"key": key, name: of}) for key, of in (("a", value), ("b", value), ("c", 1.0))]
+    run = import_results(written(tmp_path / "x.txt", lines), toolkit="versa", out=tmp_path / "run")
+    (entry,) = metrics(run).values()
+    reasons = {score.reason for score in run.scores(without_value=True)}
+    assert entry["failed"] == (0 if said is None else 2)
+    assert reasons == set() if said is None else said in reasons.pop()
+
+
 def test_ultraeval(tmp_path):
     step = lambda kind, item, data: json.dumps({"type": kind, "id": item, "data": data})  # noqa: E731
     lines = [

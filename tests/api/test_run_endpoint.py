@@ -550,11 +550,12 @@ def test_a_dry_run_shows_requests_and_asks_nothing(ask, server, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("fingerprint", "root", "said"), [(None, None, True), ("fp_1", None, False), (None, "/ckpt", False)]
+    ("named", "fingerprint", "root", "said"),
+    [("m", None, None, True), ("m", "fp_1", None, False), ("m", None, "/ckpt", False), ("n-2", None, None, False)],
 )
-def test_a_name_that_a_proxy_gave_is_said_to_be_one(ask, server, fingerprint, root, said):
+def test_a_name_that_a_proxy_gave_is_said_to_be_one(ask, server, named, fingerprint, root, said):
     served, _ = server
-    served.model, reply, get = "m", served.reply, served.get
+    served.model, reply, get = named, served.reply, served.get
     served.reply = lambda body: (200, {**reply(body)[1], "system_fingerprint": fingerprint})
     listed = {"id": "m", "owned_by": "openai", **({"root": root} if root else {})}
     served.get = lambda path: {"data": [listed]} if path == "/v1/models" else get(path)

@@ -33,6 +33,7 @@ from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
 from codec_bench.report.opened import open_run
 from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
+from codec_bench.stats.identity import hashed
 from codec_bench.stats.intervals import Interval
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import SystemSummary
@@ -246,7 +247,15 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
     meta, taken = run.meta, False
     data = meta.get("data") or {}
     name = numbers.plain(Path(str(data.get("name") or (meta.get("benchmark") or {}).get("name") or "data")).name)
-    print_ = str(data.get("fingerprint") or run.folder)
+    print_, title = (
+        str(data.get("fingerprint") or run.folder),
+        f"{name}, {data.get('samples') or run.counts()['samples']:,} samples",
+    )
+    if sounds := run.query("SELECT id, sound FROM samples WHERE sound IS NOT NULL ORDER BY id"):
+        # The fingerprint is of names and sizes, and files may have got another content under theirs.
+        files, print_ = f"{print_} ", f"{print_} {hashed(sounds)}"
+        kin = {known: shown for known, shown, *_ in found if known.startswith(files)}
+        title = kin.get(print_, f"{title} (other sounds)" if kin else title)
     for system, held in summarise(run).systems.items():
         costs = _costs(run, system, held)
         if system == numbers.UNPROCESSED or not (costs or run.systems[system].get("imported")):
@@ -254,7 +263,7 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
         for metric, entry in held.metrics.items():
             if metric == "bitrate" or entry.value is None:
                 continue
-            key = (print_, f"{name}, {data.get('samples', entry.n):,} samples", metric, entry.protocol)
+            key = (print_, title, metric, entry.protocol)
             table = found.setdefault(key, _Gathered(run.metrics[metric]))
             point = CodecPoint(
                 system, numbers.family(system), str(run.folder), costs, entry.value,

@@ -111,11 +111,12 @@ def data_sets(runs: Sequence[Run]) -> list[str]:
     """What each run's data are called where the runs have different data; empty for all if they have the same.
 
     Runs of benchmarks have the same if everything of their benchmark's identity is, whatever it is called. The name says in what
-    one is another than the first of its name, such as `mine (other prompt)`, and how many of its questions it holds.
+    one is another than the first of its name, such as `mine (other prompt)`, and how many of its questions it holds. Files may have got
+    another content under their names: runs that heard other sounds under the same ids have other data.
     """
     if len(runs) == 1:
         return [""]
-    held: list[tuple[tuple[bool, Any], Identity, str]] = []
+    held: list[tuple[tuple[bool, Any], Identity, Run, str]] = []
     identities = [identity_of(run) for run in runs]
     labels = [""] * len(runs)
     for n in sorted(range(len(runs)), key=lambda n: bool(identities[n].control)):  # a control is named beside a result
@@ -123,19 +124,23 @@ def data_sets(runs: Sequence[Run]) -> list[str]:
         data, asked = run.meta.get("data") or {}, has_answers(run)
         benchmark = (run.meta.get("benchmark") or {}).get("name")
         key = (asked, benchmark if asked else data.get("fingerprint"))
-        kin = [(other, label) for known, other, label in held if known == key]
-        label = next((label for other, label in kin if not identity.differences(other)), None)
+        kin = [(other, heard, label) for known, other, heard, label in held if known == key]
+        same = (
+            label for other, heard, label in kin if not identity.differences(other) and not run.other_sounds(heard)[0]
+        )
+        label = next(same, None)
         if label is None:
             label = numbers.plain(str(benchmark)) if asked else f"{_named(data)}, {data.get('samples', 0):,} samples"
             taken = rows_taken(run) if asked else UNTOLD
             part = [numbers.rows_text(taken)] if taken and taken.why else []
             first = kin[0][0] if kin else Identity(control="")
-            marks = [*(identity.differences(first, rows=not part) if asked else []), *part]
-            label = others = f"{label} ({', '.join(marks)})" if marks else label
+            others = identity.differences(first, rows=not part) if asked else ["other sounds"] if kin else []
+            marks = [*others, *part]
+            label = marked = f"{label} ({', '.join(marks)})" if marks else label
             count = 1
-            while label in [name for _, _, name in held]:
-                label, count = f"{others} ({count + 1})", count + 1
-            held.append((key, identity, label))
+            while label in [name for *_, name in held]:
+                label, count = f"{marked} ({count + 1})", count + 1
+            held.append((key, identity, run, label))
         labels[n] = label
     return labels if len(held) > 1 else ["" for _ in runs]
 

@@ -1,0 +1,108 @@
+"""One sound under two ids, and two sounds under one id: both are seen in the record, whatever the files are called."""
+
+from __future__ import annotations
+
+import json
+import os
+from functools import partial
+
+import numpy as np
+import pytest
+import soundfile
+
+from codec_bench import compare, merge
+from codec_bench.apps.leaderboards.codecs import codec_board
+from codec_bench.report.page.columns import data_sets
+from codec_bench.report.warned import warned_notes
+from codec_bench.stats.summary import summarise
+
+RATE_HZ = 8000
+
+
+@pytest.fixture
+def sounds(rng):
+    """Six sounds of half a second that can be written to files without a loss."""
+    return [np.round(rng.uniform(-0.5, 0.5, RATE_HZ // 2) * 2**15) / 2**15 for _ in range(6)]
+
+
+def written(folder, sounds, ending="wav", speakers=None):
+    """A manifest of sounds, each in a file of its own."""
+    folder.mkdir()
+    rows = []
+    for n, samples in enumerate(sounds):
+        soundfile.write(folder / f"s{n}.{ending}", samples, RATE_HZ, subtype="PCM_16")
+        rows.append({"id": f"s{n}", "audio": f"s{n}.{ending}", **({"speaker": speakers[n]} if speakers else {})})
+    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return folder / "rows.jsonl"
+
+
+@pytest.fixture
+def run_it(run_it):
+    return partial(run_it, check=False)
+
+
+def entry(run):
+    return summarise(run).systems["g711-ulaw"].metrics["snr"]
+
+
+def told_of(run):
+    return warned_notes(summarise(run).systems)
+
+
+@pytest.mark.parametrize("ending", ["wav", "flac"])
+def test_copies_of_a_sound_make_no_interval_shorter(run_it, tmp_path, sounds, ending):
+    """Where the speaker is not known, thirty rows of six sounds say what the six say."""
+    once = run_it(codec="g711-ulaw", data=str(written(tmp_path / "once", sounds)), metrics="snr", out="a")
+    data = str(written(tmp_path / "often", sounds * 5, ending))
+    often = run_it(codec="g711-ulaw", data=data, metrics="snr", out="b", workers=2)
+    one, five = entry(once), entry(often)
+    assert (one.units, five.units, five.n) == (6, 6, 30)
+    assert five.value == pytest.approx(one.value) and five.ci95 == pytest.approx(one.ci95)
+    told = "all 30 items have the sound of another item, sample by sample (different sounds: 6)"
+    assert any(told in note for note in told_of(often))
+    assert not any("of another item" in note for note in told_of(once))
+
+
+def test_known_speakers_stay_the_units(run_it, tmp_path, sounds):
+    data = written(tmp_path / "often", [*sounds, sounds[0]], speakers=[*"aabbccd"])
+    run = run_it(codec="g711-ulaw", data=str(data), metrics="snr")
+    assert entry(run).units == 4
+    assert any("2 of 7 items have the sound of another item" in note for note in told_of(run))
+
+
+def test_a_copy_is_seen_across_shards(run_it, tmp_path, sounds):
+    """What each shard heard is in its record, so that the merged run knows the copies."""
+    asked = {"codec": "g711-ulaw", "data": str(written(tmp_path / "often", sounds * 2)), "metrics": "snr"}
+    shards = [run_it(**asked, out=f"shard{k}", shard=f"{k}/2").folder for k in (1, 2)]
+    merged, whole = merge(parts=shards, out=tmp_path / "merged"), run_it(**asked, out="whole")
+    assert (entry(merged).units, entry(merged).n) == (entry(whole).units, entry(whole).n) == (6, 12)
+    assert entry(merged).ci95 == pytest.approx(entry(whole).ci95)
+
+
+def test_other_sounds_under_the_same_names_and_sizes_are_other_data(run_it, tmp_path, sounds):
+    """Half as loud, in files of the same names, sizes and times: no table, board or comparison takes them for the same data."""
+    asked = {"codec": ["g711-ulaw", "g722"], "metrics": "snr"}
+    data = written(tmp_path / "data", sounds)
+    first, same = (run_it(**asked, data=str(data), out=out) for out in ("a", "same"))
+    for file in data.parent.glob("*.wav"):
+        held, (samples, rate_hz) = file.stat(), soundfile.read(file)
+        soundfile.write(file, samples / 2, rate_hz, subtype="PCM_16")
+        os.utime(file, ns=(held.st_atime_ns, held.st_mtime_ns))
+    other = run_it(**asked, data=str(data), out="b")
+    assert first.meta["data"]["fingerprint"] == other.meta["data"]["fingerprint"]
+    one, two, three = data_sets([first, same, other])
+    assert one == two != three and three.endswith("(other sounds)")
+    assert data_sets([first, same]) == ["", ""]
+    own = [table for table in codec_board([first.folder, other.folder, same.folder]).tables if table.points[0].run]
+    assert [(table.data.endswith("(other sounds)"), len(table.points)) for table in own] == [(False, 2), (True, 2)]
+    assert {pair.other_sounds for pair in compare(runs=[first, other])} == {(6, 6)}
+    assert {pair.other_sounds for pair in compare(runs=[first, same])} == {(0, 6)}
+
+
+def test_compare_says_that_the_sounds_were_others(run_it, tmp_path, sounds, command):
+    runs = [
+        run_it(codec="g711-ulaw", data=str(written(tmp_path / name, of)), metrics="snr", out=f"run-{name}")
+        for name, of in (("a", sounds), ("b", [*sounds[1:], sounds[0]]))
+    ]
+    code, out, _ = command("compare", *(str(run.folder) for run in runs))
+    assert code == 0 and "under 6 of 6 ids B was given another sound than A" in " ".join(out.split())
