@@ -11,6 +11,7 @@ Which file to open
     `results.html.j2`     the tables of systems and metrics, which `summary.js` sorts; `spent.html.j2` where the time went.
     `plots.js`            the plots, with `plane.js`, `scales.js`, `labels.js` and `marks.js`.
     `samples.js`          the table of samples; `detail.js` one sample, with `player.js`, `spectrogram.js` and `exchange.js`.
+    `players.js`          several players on one page, for the pages of applications.
     `markup.py`           how the page is put together; `parts.html.j2` and `tables.css` are what all pages share.
 """
 

@@ -12,7 +12,9 @@ import yaml
 
 from codec_bench import converse
 from codec_bench.apps.conversation.kept import read_session
+from codec_bench.apps.conversation.user import Sounds
 from codec_bench.apps.conversation.words import sentences
+from codec_bench.data import open_source
 from codec_bench.errors import UserError
 
 from .conftest import MODEL
@@ -86,6 +88,25 @@ def test_noise_lies_under_the_user_at_its_snr(script, service, tmp_path):
     noise = session.user.astype(float) - session.clean
     speech = session.clean[round(0.3 * RATE_HZ) : round(0.9 * RATE_HZ)].astype(float)
     assert 10 * np.log10(np.mean(speech**2) / np.mean(noise**2)) == pytest.approx(20, abs=0.2)
+
+
+def test_somebody_speaks_behind_the_user(service, tmp_path):
+    """A recorded voice in place of noise: it is repeated for the whole session, at its SNR, and the user's own track is without it."""
+    talk = {"id": "a", "turns": [{"say": "awb_01", "at_s": 0.3}], "background": {"sound": "slt_01", "snr_db": 10}}
+    path = tmp_path / "script.yaml"
+    path.write_text(yaml.safe_dump({"version": 1, "title": "t", "ends_s": 0.5, "conversations": [talk]}))
+    options, _ = service({"": Plan(deaf_s=9.0, barges_at_s=1.0, answer_after_s=None, yields_after_s=None)})
+    (held,) = converse(model=MODEL, scripts=path, out=tmp_path / "a", options={MODEL: options}, page=False).sessions[
+        MODEL
+    ]
+    behind = held.user.astype(float) - held.clean
+    spoken = Sounds(open_source("embedded"), tmp_path, RATE_HZ).get("slt_01")
+    one, again = behind[: spoken.size], behind[spoken.size : 2 * spoken.size]
+    assert np.corrcoef(one, spoken)[0, 1] > 0.9999 and np.abs(one[: again.size] - again).max() <= 1
+    own = held.clean[np.abs(held.clean) > 0].astype(float)
+    assert 10 * np.log10(np.mean(own**2) / np.mean(behind**2)) == pytest.approx(
+        10, abs=1.5
+    )  # pauses are none of its power
 
 
 def test_the_embedded_scripts(service, tmp_path, command):

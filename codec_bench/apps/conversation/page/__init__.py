@@ -1,4 +1,4 @@
-"""The page of conversations: the table, a strip of values for each latency, and sessions with both tracks to look at and listen to.
+"""The page of conversations: the table, a strip of values for each measure that is no share, and sessions with both tracks to look at and listen to.
 
 Conventions
     The file can be opened from disk and loads nothing, as a run's page. The two tracks of a session are the two channels of one sound, so
@@ -33,7 +33,7 @@ _COLUMNS = 500
 _LAYOUT = Layout(
     (__package__, "conversation.html.j2"),
     ((SHARED, "style.css"), (SHARED, "tables.css"), (__package__, "conversation.css")),
-    ((SHARED, "data.js"), (SHARED, "elements.js"), (SHARED, "frames.js"), (SHARED, "player.js"), (__package__, "conversation.js")),
+    ((SHARED, "data.js"), (SHARED, "elements.js"), (SHARED, "frames.js"), (SHARED, "player.js"), (SHARED, "players.js"), (__package__, "conversation.js")),
 )  # fmt: skip
 
 
@@ -132,15 +132,15 @@ def _wave(samples: np.ndarray, middle: int) -> str:
 
 
 def _strips(values: Mapping[str, Sequence[Value]]) -> list[dict[str, Any]]:
-    """The values in seconds of each measure, one strip for each system, all on one scale for a measure."""
+    """The values of each measure, one strip for each system, all on one scale for a measure. Shares of 0 and 1 stand in the table."""
     out = []
     for name, measure in MEASURES.items():
         found = {system: sorted(v.value for v in held if v.measure == name and v.value is not None) for system, held in values.items()}  # fmt: skip
         every = [value for held in found.values() for value in held]
-        if measure.unit != "s" or not every or max(every) == min(every):
+        if len(set(every) - {0.0, 1.0}) < 2:
             continue
         low, high = min(0.0, *every), max(every)
         place = [(system, [round(20 + 960 * (v - low) / (high - low), 1) for v in held], len(held)) for system, held in found.items()]  # fmt: skip
-        ends = [(20, f"{low:.2f} s"), (980, f"{high:.2f} s")]
+        ends = [(20, f"{low:.2f} {measure.unit}"), (980, f"{high:.2f} {measure.unit}")]
         out.append({"name": shown(name).replace("_", " "), "what": measure.what, "systems": place, "ends": ends})  # fmt: skip
     return out

@@ -280,6 +280,7 @@ _LAYOUT = Layout(
         (SHARED, "plane.js"),
         (SHARED, "plots.js"),
         (SHARED, "player.js"),
+        (SHARED, "players.js"),
         (__package__, "codebooks.js"),
         (__package__, "figures.js"),
         (__package__, "language.js"),
