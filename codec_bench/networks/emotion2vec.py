@@ -19,7 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from codec_bench.networks.half import Conv1d, LayerNorm, Linear
+from codec_bench.networks.grouped import GroupedConv
+from codec_bench.networks.half import LayerNorm, Linear
 from codec_bench.networks.ragged import each, inside, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import standardised
@@ -161,9 +162,8 @@ class AudioEncoder(nn.Module):
         blocks = nn.ModuleList(Block(config) for _ in range(config.before))
         self.context_encoder = nn.ModuleDict({"blocks": blocks, "norm": LayerNorm(config.width)})
 
-    def _positional(self) -> Conv1d:
-        width, kernel = self.config.width, self.config.kernel
-        return Conv1d(width, width, kernel, padding=kernel // 2, groups=self.config.groups)
+    def _positional(self) -> GroupedConv:
+        return GroupedConv(self.config.width, self.config.kernel, self.config.groups)
 
     def forward(self, waves: Tensor, lengths: Sequence[int], counts: Sequence[int]) -> tuple[Tensor, DistanceBias]:
         """The learnt vectors and the frames `(batch, extra + frames, width)`, and the bias of their attention.
@@ -186,7 +186,7 @@ class AudioEncoder(nn.Module):
         """What the positional convolutions make of frames that are zero beyond each item's end."""
         for layer in self.relative_positional_encoder.values():
             assert isinstance(layer, nn.ModuleDict)
-            x = layer["0"](x.transpose(1, 2)).transpose(1, 2).float()
+            x = layer["0"](x).float()
             x = F.gelu(F.layer_norm(x, x.shape[-1:])).masked_fill(~own, 0.0)
         return x
 

@@ -10,7 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from codec_bench.networks.half import LayerNorm, Linear, Reducible
+from codec_bench.networks.grouped import GroupedConv
+from codec_bench.networks.half import LayerNorm, Linear
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import Folding
 
@@ -18,7 +19,7 @@ BIAS_ENTRIES = 1 << 28
 """Entries of the attention bias at a time (1 GiB in float32): bounds the memory of long signals."""
 
 
-class PositionalConv(Folding, Reducible):
+class PositionalConv(GroupedConv):
     """The weight-normalised grouped convolution that encodes positions, with "same" padding.
 
     Args:
@@ -26,11 +27,10 @@ class PositionalConv(Folding, Reducible):
     """
 
     def __init__(self, config: EncoderConfig) -> None:
-        super().__init__()
-        self.groups = config.conv_pos_groups
+        super().__init__(config.width, config.conv_pos, config.conv_pos_groups)
         self.weight_g = nn.Parameter(torch.ones(1, 1, config.conv_pos))
-        self.weight_v = nn.Parameter(torch.empty(config.width, config.width // self.groups, config.conv_pos))
-        self.bias = nn.Parameter(torch.zeros(config.width))
+        self.weight_v = self.weight
+        del self.weight
         self._dtype = torch.float32
         nn.init.normal_(self.weight_v, std=math.sqrt(4 / (config.conv_pos * config.width)))
 
@@ -38,7 +38,7 @@ class PositionalConv(Folding, Reducible):
         """The weights are made in float32 and rounded once."""
         self._dtype, self._folded = dtype, None
 
-    def fold(self) -> tuple[Tensor, Tensor]:
+    def taps(self) -> tuple[Tensor, Tensor]:
         """The weights, made from a direction and a length per tap, and the bias."""
         lengths = torch.linalg.vector_norm(self.weight_v, dim=(0, 1), keepdim=True)
         weight = self.weight_v * (self.weight_g / lengths)
@@ -46,10 +46,7 @@ class PositionalConv(Folding, Reducible):
 
     def forward(self, frames: Tensor) -> Tensor:
         """`(batch, frames, width)`, zero beyond each item's end, to the same shape."""
-        weight, bias = self.folded()
-        kernel = weight.shape[-1]
-        out = F.conv1d(frames.to(weight.dtype).transpose(1, 2), weight, bias, padding=kernel // 2, groups=self.groups)
-        return F.gelu(out[..., : frames.shape[1]]).transpose(1, 2)
+        return F.gelu(super().forward(frames))
 
 
 class Attention(Folding):
