@@ -133,18 +133,21 @@ class Speaker(_Stand):
     """As WavLM-large for speaker similarity."""
 
     name, protocol, batch_s = "speaker", "speaker/simulated", 120.0
+    mib_per_s = 1024 * COSTS["float32"]["Speaker"].gib
 
 
 class Naturalness(_Stand):
     """As UTMOS."""
 
     name, protocol, batch_s = "naturalness", "naturalness/simulated", 240.0
+    mib_per_s = 1024 * COSTS["float32"]["Naturalness"].gib
 
 
 class Quality(_Stand):
     """As DNSMOS."""
 
     name, protocol, batch_s = "quality", "quality/simulated", 120.0
+    mib_per_s = 1024 * COSTS["float32"]["Quality"].gib
 
 
 class _OfFeature(Metric):
@@ -223,6 +226,10 @@ class VirtualPool(Pool):
     def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
         """No codec is simulated."""
         return {}
+
+    def memory_bytes(self) -> int:
+        """Of the device that is not there."""
+        return round(DEVICE_GIB * 2**30)
 
     @property
     def loading(self) -> list[str]:

@@ -9,17 +9,29 @@ from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
 
 
-def cuda_count() -> int:
-    """How many CUDA devices this process may use, CUDA_VISIBLE_DEVICES considered; 0 without a driver."""
+def _driver() -> ctypes.CDLL | None:
     for name in ("libcuda.so.1", "libcuda.dylib"):
         try:
             driver = ctypes.CDLL(name)
         except OSError:
             continue
-        count = ctypes.c_int(0)
-        if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0:
-            return count.value
-    return 0
+        if driver.cuInit(0) == 0:
+            return driver
+    return None
+
+
+def cuda_count() -> int:
+    """How many CUDA devices this process may use, CUDA_VISIBLE_DEVICES considered; 0 without a driver."""
+    driver, count = _driver(), ctypes.c_int(0)
+    return count.value if driver is not None and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
+
+
+def memory_bytes(device: str) -> int:
+    """All of the memory of `cuda:N`; 0 where the driver does not say. How much is free, only a process that uses it is told."""
+    driver, place, found = _driver(), ctypes.c_int(0), ctypes.c_size_t(0)
+    if driver is None or driver.cuDeviceGet(ctypes.byref(place), int(device.partition(":")[2])) != 0:
+        return 0
+    return found.value if driver.cuDeviceTotalMem_v2(ctypes.byref(found), place) == 0 else 0
 
 
 def cpu_workers(devices: Sequence[str]) -> int:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
+from codec_bench.audio.budget import FILLED
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.checks import LIMIT_S, check_key
-from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, Plan
+from codec_bench.engine.plan import FEATURE_METRICS, SIGNAL_METRICS, FeaturePlan, Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.reading import READ_AT_ONCE, READING
 from codec_bench.engine.stage import CheckStage, CodecStage, StageSpec
 from codec_bench.engine.systems import System, named
 from codec_bench.errors import UserError, describe
 
+FIRST_S = 600.0
+"""Padded seconds of a first batch on a GPU with much memory, at most: the launches of its kernels then take a small part of its time."""
 CPU_BUDGET_S = 600.0
 """Seconds of a batch of a stage of the CPU, at most; what a batch may cost bounds it first."""
 
@@ -61,7 +65,8 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
             _add_check(dispatcher, stage, loaded["where"], here)
         systems.append(system)
     for feature in plan.features.values():
-        dispatcher.add(feature.stage, feature.where, feature.batch_s, feature.where == "device")
+        first_s = first_batch_s(feature, pool.memory_bytes())
+        dispatcher.add(feature.stage, feature.where, first_s, feature.where == "device")
     for spec in metrics:
         dispatcher.add(spec, "cpu", CPU_BUDGET_S, False)
     plan = replace(plan, systems=named(systems, facts))
@@ -72,6 +77,20 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
             dispatcher.stages[check_key(system.stage.key)].name = check_key(system.name)
             by_system[system.name] = facts[system.stage.key]
     return plan, by_system
+
+
+def first_batch_s(feature: FeaturePlan, memory: int) -> float:
+    """Padded seconds of a feature's first batch: what it declares, doubled or halved to what a GPU has the memory for.
+
+    The shapes of the ladder are then those that it would have come to by doubling later.
+
+    Args:
+        memory: bytes of a GPU that a worker has; 0 where that is not known.
+    """
+    if not memory or not feature.mib_per_s or feature.where != "device":
+        return feature.batch_s
+    fits_s = FILLED * memory / (feature.mib_per_s * 2**20)
+    return feature.batch_s * 2.0 ** math.floor(math.log2(min(FIRST_S, fits_s) / feature.batch_s))
 
 
 def _add_check(dispatcher: Dispatcher, stage: StageSpec, where: str, here: CodecStage | None) -> None:

@@ -37,6 +37,7 @@ class FeaturePlan:
     Args:
         stage: how it is built. rate_hz: of the signals that it reads. where: `device` or `cpu`.
         batch_s: padded seconds of a batch. cache_id: its part of the cache key; None if its results are not cached.
+        mib_per_s: of a GPU's memory for a padded second, or None.
         reads_language: whether it is told the language of a sample. kind: what its model is called in messages.
     """
 
@@ -46,6 +47,7 @@ class FeaturePlan:
     where: str
     batch_s: float
     cache_id: str | None
+    mib_per_s: float | None = None
     reads_language: bool = False
     kind: str = "model"
 
@@ -247,6 +249,7 @@ def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> Featur
         where=feature.where,
         batch_s=feature.batch_s,
         cache_id=cache_id,
+        mib_per_s=feature.mib_per_s,
         reads_language=feature.reads_language,
         kind=_KINDS.get(".".join(type(feature).__module__.split(".")[-2:-1]), "model"),
     )

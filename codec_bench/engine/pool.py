@@ -20,6 +20,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from time import monotonic
 from typing import IO, Any
 
+from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.stage import StageSpec
 from codec_bench.environment import cpu_count
 from codec_bench.errors import UserError
@@ -265,6 +266,10 @@ class Pool:
     def device(self, where: str) -> str:
         """The device of a stage of this kind: the first GPU for `device` if there is one, otherwise the CPU."""
         return self._gpus[0] if where == "device" and self._gpus else "cpu"
+
+    def memory_bytes(self) -> int:
+        """The memory of a GPU that each worker of one has, at least; 0 where there is none, or nothing is known."""
+        return min((memory_bytes(gpu) // self._gpus.count(gpu) for gpu in self._gpus), default=0)
 
     def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
         """Gives a worker a batch."""

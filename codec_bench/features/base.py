@@ -32,6 +32,8 @@ class Feature(ABC):
         rate_hz: rate of the signals that it reads.
         where: `device` (the GPU if there is one, else the CPU workers) or `cpu` (always the CPU workers).
         batch_s: padded seconds of audio in a batch, at first. It is halved when the memory is full.
+        mib_per_s: MiB of a GPU's memory that a padded second takes at most, in float32. If it is known, the first batch on a GPU is
+            as large as fills half of the memory, up to 600 s.
         cached: whether results go to the feature cache.
         languages: base codes (`en`, `zh`) of the languages that it supports; empty if the language does not matter.
         reads_language: whether `compute` takes `languages`, one base code or None per signal.
@@ -50,6 +52,7 @@ class Feature(ABC):
     rate_hz: ClassVar[int]
     where: Literal["device", "cpu"] = "device"
     batch_s: ClassVar[float] = 60.0
+    mib_per_s: ClassVar[float | None] = None
     cached: ClassVar[bool] = True
     languages: tuple[str, ...] = ()
     reads_language: ClassVar[bool] = False

@@ -100,6 +100,7 @@ class Dnsmos(PreparedFeature):
     rate_hz = RATE_HZ
     where: Literal["device", "cpu"] = "device"
     batch_s = 120.0
+    mib_per_s = 13.0
 
     def __init__(
         self, device: str = "cpu", weights: str | None = None, variant: str | None = None, point: str | None = None

@@ -41,6 +41,7 @@ class Utmos(Encoded):
 
     name = "utmos"
     batch_s = 240.0
+    mib_per_s = 15.0
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         super().__init__(device, weights, parse_precision("utmos", point, BY_WEIGHTS))

@@ -39,6 +39,7 @@ def batches():
         patch.setattr(Arena, "view", lambda _, region: longest[: math.prod(region.shape)].reshape(region.shape))
         patch.setattr(device_sim.VirtualPool, "_outcome", noted)
         patch.setattr("codec_bench.engine.batch.GPU_BATCH_S", 0.0)  # they are not doubled, and so are more
+        patch.setattr(device_sim.VirtualPool, "memory_bytes", lambda _: 0)  # nor larger from the first one on
         device_sim.simulate(device_sim.Run(700, "half"))
     assert len(made) >= BATCHES and sum(map(len, made)) == 1400
     return made[:BATCHES]
