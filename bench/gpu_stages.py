@@ -37,6 +37,8 @@ from whisper_folder import SIZES, write
 
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
+from codec_bench.engine.device import memory_bytes
+from codec_bench.engine.loading import first_batch_s
 from codec_bench.memory import own_device
 
 RATE_HZ = 16_000
@@ -67,6 +69,11 @@ class Stage:
     net: Any = None
     precision: str = "float32"
     note: str = field(default="")
+
+
+def first_s(feature: Any, device: str) -> float:
+    """Padded seconds of the first batch of a class of features in a run on this device."""
+    return first_batch_s(feature, memory_bytes(device) if device != "cpu" else 0)
 
 
 def noise(batch_s: float, rate_hz: int = RATE_HZ) -> list[np.ndarray]:
@@ -129,22 +136,23 @@ def speaker(device: str, reduced: bool, precision: str = "float32") -> Stage:
     """The similarity's embedding."""
     kind = reduced_scorers.ReducedSpeaker if reduced else FullSpeaker
     point = None if precision == "float32" else precision
-    return of_feature(kind(device, None, point), noise(1.5 if reduced else kind.batch_s), precision)
+    return of_feature(kind(device, None, point), noise(1.5 if reduced else first_s(kind, device)), precision)
 
 
 def utmos(device: str, reduced: bool, precision: str = "float32") -> Stage:
     """The predicted opinion score."""
     kind = reduced_scorers.ReducedUtmos if reduced else FullUtmos
     point = None if precision == "float32" else precision
-    return of_feature(kind(device, None, point), noise(1.5 if reduced else kind.batch_s), precision)
+    return of_feature(kind(device, None, point), noise(1.5 if reduced else first_s(kind, device)), precision)
 
 
 def dnsmos(device: str, reduced: bool) -> Stage:
     """Both networks of DNSMOS in torch."""
     from codec_bench.features import load_feature
+    from codec_bench.features.dnsmos import Dnsmos
 
     feature = load_feature("dnsmos@torch", device=device)
-    signals = [signal[: 9 * RATE_HZ + 160] for signal in noise(1 if reduced else 120)]
+    signals = [signal[: 9 * RATE_HZ + 160] for signal in noise(1 if reduced else first_s(Dnsmos, device))]
     feature.load()
     alone = None if reduced else lambda: [feature.compute([signal])[0] for signal in signals]
     moved = float(sum(signal.nbytes for signal in signals))

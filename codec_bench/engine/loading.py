@@ -15,6 +15,7 @@ from codec_bench.engine.reading import READ_AT_ONCE, READING
 from codec_bench.engine.stage import CheckStage, CodecStage, StageSpec
 from codec_bench.engine.systems import System, named
 from codec_bench.errors import UserError, describe
+from codec_bench.features.base import Feature
 
 FIRST_S = 600.0
 """Padded seconds of a first batch on a GPU with much memory, at most: the launches of its kernels then take a small part of its time."""
@@ -79,7 +80,7 @@ def load_stages(plan: Plan, pool: Pool, dispatcher: Dispatcher) -> tuple[Plan, d
     return plan, by_system
 
 
-def first_batch_s(feature: FeaturePlan, memory: int) -> float:
+def first_batch_s(feature: FeaturePlan | type[Feature], memory: int) -> float:
     """Padded seconds of a feature's first batch: what it declares, doubled or halved to what a GPU has the memory for.
 
     The shapes of the ladder are then those that it would have come to by doubling later.
