@@ -1,7 +1,7 @@
 """A convolution over frames in groups of channels, as products of matrices.
 
-Libraries compute wide kernels in groups slowly: cuDNN takes 44 ms of an H200 for the positional convolution of wav2vec 2.0 over
-12,000 frames in half precision (128 taps, 16 groups of 48 channels), which are 0.15 ms of its tensor cores.
+Libraries compute wide kernels in groups slowly: cuDNN takes 17 ms of an H200 for the positional convolution of wav2vec 2.0 over 14,700
+frames in half precision (128 taps, 16 groups of 48 channels), which are 0.3 ms of a large product.
 
 `BLOCK` frames of a group's result are one row. They follow from `BLOCK + kernel - 1` frames of its input, which are one run of memory
 once the groups lie one after the other. So the result is one product for each group, of these windows with a matrix that holds the
@@ -12,9 +12,10 @@ kernel `BLOCK` times, each time a frame lower, and zeros. In bytes and operation
     4       33 times       1.02         4.1 times (77 MB in float32 for wav2vec 2.0 base, 137 MB for WavLM-large)
     8       17 times       1.05         8.4 times
 
-With 4, the copy of the 12,000 frames is 0.6 GB in half precision, written and read once: 0.3 ms at 4 TB/s, and twice as much in float32,
-where the product takes 2.3 ms at 50 TFLOP/s. A single product of 1 GiB of windows is made at a time. On a core, 370 frames of 768 channels
-take 25 ms with 4, 30 ms with 8 and 48 ms by torch's convolution (1,024 channels: 45, 53 and 76 ms), so a CPU goes the same way.
+With 1, the copy and a product that is 48 wide take 4.8 ms there. With 4, the copy of the 14,700 frames is 0.75 GB in half precision,
+written and read once: 0.4 ms at 4 TB/s (estimate), and twice as much in float32, where the product takes 2.7 ms at 45 TFLOP/s. Windows of
+1 GiB at most are multiplied at a time. On a core, 370 frames of 768 channels take 25 ms with 4, 30 ms with 8 and 48 ms by torch's
+convolution (1,024 channels: 45, 53 and 76 ms), so a CPU goes the same way.
 """
 
 from __future__ import annotations
@@ -66,10 +67,13 @@ class GroupedConv(Folding, Reducible):
         behind = count * BLOCK - length + self.kernel - 1 - before
         padded = F.pad(frames.to(blocks.dtype), (0, 0, before, behind)).unflatten(2, (self.groups, -1))
         runs = padded.permute(2, 0, 1, 3).flatten(2)
-        windows = runs.unfold(2, blocks.shape[1], BLOCK * padded.shape[3])
+        # 16 bytes at a time where a frame has a multiple of them: a GPU computes an address for every number that it copies.
+        wide = torch.complex128 if padded.shape[3] * padded.itemsize % 16 == 0 else padded.dtype
+        each = wide.itemsize // padded.itemsize
+        windows = runs.view(wide).unfold(2, blocks.shape[1] // each, BLOCK * padded.shape[3] // each)
         at_once = max(1, ENTRIES // (len(frames) * blocks[..., 0].numel()))
         parts = [
-            torch.baddbmm(bias, part.flatten(1, 2), blocks).unflatten(1, part.shape[1:3])
+            torch.baddbmm(bias, part.flatten(1, 2).view(padded.dtype), blocks).unflatten(1, part.shape[1:3])
             for part in windows.split(at_once, 2)
         ]
         rows = parts[0] if len(parts) == 1 else torch.cat(parts, 2)

@@ -36,10 +36,11 @@ def test_it_equals_the_convolution_at_every_length(kernel, length):
     compare(torch.randn(5, length, WIDTH), GroupedConv(WIDTH, kernel, GROUPS), 1e-6)
 
 
-def test_it_equals_the_convolution_in_half_precision():
-    net = GroupedConv(WIDTH, 128, GROUPS)
+@pytest.mark.parametrize("width", [WIDTH, 2 * WIDTH])
+def test_it_equals_the_convolution_in_half_precision(width):
+    net = GroupedConv(width, 128, GROUPS)
     net.reduce(torch.float16)
-    compare(torch.randn(2, 50, WIDTH), net, 1e-3)
+    compare(torch.randn(2, 50, width), net, 1e-3)
 
 
 def test_the_memory_of_windows_is_bounded_and_the_parts_are_the_whole(monkeypatch):
