@@ -217,6 +217,7 @@ class _Line:
         self.start_s: float | None = None
         self._ids: set[str] = set()
         self._done: set[str] = set()
+        self._answer = ""
         self._up, self._down = (
             Way(script.network, random_of(script.seed, held.id, way), act) if script.network else None
             for way, act in (("up", socket.send), ("down", self._take))
@@ -275,12 +276,17 @@ class _Line:
             raise _Over(f"more sound came than the {self.playback.most_s:g} s of the longest session hold") from None
 
     def _check(self, heard: Heard) -> None:
-        """Raises `_Over` for a message that came twice, or after the end of its answer."""
+        """Raises `_Over` for a message that came twice, or for sound that came after the end of its answer or behind a later one."""
         if heard.id and heard.id in self._ids:
             raise _Over(f"the message '{clean(heard.id)}' came twice")
         self._ids.add(heard.id)
         if heard.sound and heard.answer and heard.answer in self._done:
-            raise _Over(f"sound of the answer '{clean(heard.answer)}' came after the service had ended that answer")
+            raise _Over(
+                f"sound of the answer '{clean(heard.answer)}' came after the service had ended it or begun another"
+            )
+        if heard.sound and heard.answer != self._answer:
+            self._done |= {self._answer} - {""}
+            self._answer = heard.answer
 
 
 async def _converse(line: _Line, user: User, longest_s: float) -> None:

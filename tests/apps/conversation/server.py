@@ -208,7 +208,8 @@ class Talk:
                 self.log.answers.append(self.now())
                 self.ended_s = self.now() + sound.size / RATE_HZ
             data = base64.b64encode(sound[at : at + size].tobytes()[self.plan.odd == "odd" :]).decode()
-            about = {"response_id": name, "item_id": f"item_{name}", "content_index": 0, "output_index": 0}
+            mixed = f"-{number % 2}" if self.plan.odd == "mixed" else ""
+            about = {"response_id": f"{name}{mixed}", "item_id": f"item_{name}", "content_index": 0, "output_index": 0}
             await self.send("response.output_audio.delta", delta=data, **about)
             sent_s += packet_s
 
