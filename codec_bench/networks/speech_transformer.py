@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.grouped import GroupedConv
-from codec_bench.networks.half import LayerNorm, Linear
+from codec_bench.networks.half import LayerNorm, Linear, Reducible
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import Folding
 
@@ -49,7 +49,7 @@ class PositionalConv(GroupedConv):
         return F.gelu(super().forward(frames))
 
 
-class Attention(Folding):
+class Attention(Folding, Reducible):
     """Self-attention. WavLM's position bias, if there is one, depends on distance and head and has a gate per frame.
 
     Args:
@@ -69,30 +69,35 @@ class Attention(Folding):
             if holds_bias:
                 self.relative_attention_bias = nn.Embedding(config.relative_buckets, self.heads)
 
-    def fold(self) -> tuple[Tensor, Tensor]:
-        """The weights and biases of the two gates, each of which is the sum of four outputs of `grep_linear`."""
-        weight, bias = self.grep_linear.weight, self.grep_linear.bias
-        return weight.view(2, 4, -1).sum(1), bias.view(2, 4).sum(1)
+    def reduce(self, dtype: torch.dtype) -> None:
+        """The projections are brought to half precision by themselves; what gates the bias stays in float32."""
+        self._folded = None
+
+    def fold(self) -> tuple[Tensor, ...]:
+        """Weights and biases of the three projections as one, of which theirs become parts, so that memory holds them once.
+
+        Then those of the two gates, each of which is the sum of four outputs of `grep_linear`.
+        """
+        parts = (self.q_proj, self.k_proj, self.v_proj)
+        weight, bias = (torch.cat([getattr(part, name) for part in parts]) for name in ("weight", "bias"))
+        for part, own_weight, own_bias in zip(parts, weight.chunk(3), bias.chunk(3), strict=True):
+            part.weight, part.bias = nn.Parameter(own_weight, False), nn.Parameter(own_bias, False)
+        if not self.relative:
+            return weight, bias
+        gates = self.grep_linear
+        return weight, bias, gates.weight.view(2, 4, -1).sum(1), gates.bias.view(2, 4).sum(1)
 
     def forward(self, frames: Tensor, bias: AttentionBias) -> Tensor:
         """`(batch, frames, width)` to the same shape."""
-        batch, length, width = frames.shape
-        given = frames.to(self.q_proj.weight.dtype)
-        q, k, v = (
-            project(given).view(batch, length, self.heads, -1).transpose(1, 2)
-            for project in (self.q_proj, self.k_proj, self.v_proj)
-        )
-        gate = self._gate(frames).to(q.dtype) if self.relative else None
-        parts = [
-            F.scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=bias.rows(rows, gate, q.dtype))
-            for rows in bias.blocks
-        ]
-        out = parts[0] if len(parts) == 1 else torch.cat(parts, 2)
-        return self.out_proj(out.transpose(1, 2).reshape(batch, length, width))
+        weight, offset, *gates = self.folded()
+        projected = F.linear(frames.to(weight.dtype), weight, offset)
+        q, k, v = projected.unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        gate = self._gate(frames, *gates) if self.relative else None
+        out = bias.attended(q, k, v, gate)
+        return self.out_proj(out.transpose(1, 2).flatten(2))
 
-    def _gate(self, frames: Tensor) -> Tensor:
+    def _gate(self, frames: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
         """The factors by which each frame multiplies the position bias, `(batch, heads, frames, 1)`."""
-        weight, offset = self.folded()
         gates = torch.sigmoid(F.linear(frames.unflatten(-1, (self.heads, -1)), weight, offset)).transpose(1, 2)
         update, reset = gates.chunk(2, dim=-1)
         return update * (reset * self.grep_a - 1.0) + 2.0
@@ -109,18 +114,29 @@ class AttentionBias:
     def __init__(self, counts: Tensor, length: int, heads: int, by_distance: Tensor | None) -> None:
         beyond = torch.arange(length, device=counts.device) >= counts[:, None]
         self._mask = torch.zeros(beyond.shape, device=counts.device).masked_fill_(beyond, -torch.inf)[:, None, None]
-        self._by_distance, self._length = by_distance, length
+        self.counts, self.by_distance, self._length = counts, by_distance, length
         per_row = len(counts) * heads * length if by_distance is not None else 1
         block = max(1, BIAS_ENTRIES // per_row)
         self.blocks = [slice(start, min(start + block, length)) for start in range(0, length, block)]
+        self._masks: dict[torch.dtype, Tensor] = {}
         self._kept: dict[torch.dtype, Tensor] = {}
+
+    def attended(self, q: Tensor, k: Tensor, v: Tensor, gate: Tensor | None) -> Tensor:
+        """Torch's attention with this bias, `(batch, heads, length, width of a head)`."""
+        gate = None if gate is None else gate.to(q.dtype)
+        parts = [
+            F.scaled_dot_product_attention(q[:, :, rows], k, v, attn_mask=self.rows(rows, gate, q.dtype))
+            for rows in self.blocks
+        ]
+        return parts[0] if len(parts) == 1 else torch.cat(parts, 2)
 
     def rows(self, rows: slice, gate: Tensor | None, dtype: torch.dtype) -> Tensor:
         """The bias of these querying frames, broadcastable to `(batch, heads, rows, length)`."""
-        mask = self._mask.to(dtype)
+        if dtype not in self._masks:
+            self._masks[dtype] = self._mask.to(dtype)
         if gate is None:
-            return mask
-        return torch.addcmul(mask, gate[:, :, rows], self._positions(rows, dtype))
+            return self._masks[dtype]
+        return torch.addcmul(self._masks[dtype], gate[:, :, rows], self._positions(rows, dtype))
 
     def _positions(self, rows: slice, dtype: torch.dtype) -> Tensor:
         """The position bias of these querying frames before the gate, `(heads, rows, length)`."""
@@ -128,8 +144,8 @@ class AttentionBias:
             return self._kept[dtype]
         last = self._length - 1
         # Row i holds distances -i to length - 1 - i, so the rows are windows of the table, from its last to its first.
-        assert self._by_distance is not None, "only an attention with a position bias gates it"
-        windows = self._by_distance.to(dtype).unfold(1, self._length, 1)
+        assert self.by_distance is not None, "only an attention with a position bias gates it"
+        windows = self.by_distance.to(dtype).unfold(1, self._length, 1)
         positions = windows[:, last - rows.stop + 1 : last - rows.start + 1].flip(1)
         if len(self.blocks) == 1:  # the same for every layer
             self._kept[dtype] = positions
