@@ -44,16 +44,33 @@ MISSING, LACKING, NOT_FOLLOWING, UNTOLD = "partial", "lacking", "unlike", "untol
 """In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
 
 
+def loudest_levels(audio: Audio) -> np.ndarray:
+    """The level of each whole frame in the channel that is loudest there, in dB of full scale, float `(frames,)`.
+
+    A constant part is left out, and what lies beyond full scale is brought to it. A sound below a frame is one frame, and one without
+    samples has none.
+    """
+    rate, shortest = audio.sample_rate_hz, round(FRAME_S * audio.sample_rate_hz)
+    if not audio.samples.size:
+        return np.zeros(0)
+    found = []
+    for one in audio.samples:
+        peak = max(float(one.max()), -float(one.min()))
+        if peak > 1.0:
+            one = one / peak  # the squares of huge samples are no numbers
+        turning = one - one.mean()
+        found.append(levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate))
+    return np.max(found, axis=0) if len(found) > 1 else found[0]
+
+
 def is_silent(audio: Audio) -> bool:
     """Whether no frame of any channel is louder than `SILENT_DBFS`, without a constant part. A sound below a frame is one frame."""
-    rate = audio.sample_rate_hz
-    shortest = round(FRAME_S * rate)
-    for one in (channel for channel in audio.samples if channel.size):
-        one = one / max(1.0, float(one.max()), -float(one.min()))  # the squares of huge samples are no numbers
-        turning = one - one.mean(dtype=np.float64).astype(np.float32)
-        if levels_db(turning if one.size >= shortest else np.resize(turning, shortest), rate).max() > SILENT_DBFS:
-            return False
-    return True
+    return all_silent(loudest_levels(audio))
+
+
+def all_silent(levels: np.ndarray) -> bool:
+    """Whether a sound with such levels is silent, as `is_silent` says."""
+    return not levels.size or float(levels.max()) <= SILENT_DBFS
 
 
 def lacks_speech(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
@@ -149,6 +166,7 @@ def levels_db(signal: np.ndarray, rate_hz: int) -> np.ndarray:
     """The level of each whole frame, without a constant part of the signal."""
     frame = round(FRAME_S * rate_hz)
     frames = signal[: signal.size // frame * frame].reshape(-1, frame)
-    mean = float(signal.mean()) if signal.size else 0.0
-    power = np.einsum("ij,ij->i", frames, frames) / frame - mean * (2 * frames.mean(axis=1) - mean)
+    means = np.einsum("ij->i", frames) / frame  # three times as fast as `mean(axis=1)`; every file is looked at
+    mean = float(means.mean()) if means.size else 0.0
+    power = np.einsum("ij,ij->i", frames, frames) / frame - mean * (2 * means - mean)
     return 10 * np.log10(np.maximum(power, 1e-12))

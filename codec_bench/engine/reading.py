@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.content import content_of
+from codec_bench.audio.following import loudest_levels
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import mono, resampled_length, to_signal
 from codec_bench.decoding.remote import shown
@@ -174,10 +175,14 @@ class ReadStage:
         return total
 
 
-def content_notes(audio: Audio) -> tuple[str, ...]:
-    """What is worth knowing of a recording before it is measured: much silence around it, and a band that is mostly empty."""
+def content_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
+    """What is worth knowing of a recording before it is measured: much silence around it, and a band that is mostly empty.
+
+    Args:
+        levels: of its frames, by `loudest_levels`.
+    """
     rate_hz = audio.sample_rate_hz
-    found = content_of(mono(audio.samples), rate_hz)
+    found = content_of(mono(audio.samples), rate_hz, levels)
     if found is None:
         return ()
     around = found.around_s >= max(MUCH_SILENCE_S, found.sound_s)
@@ -208,6 +213,7 @@ def _hear(wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Ro
     try:
         audio = Audio.read(wanted.path)
         needed = {rate or native_hz or audio.sample_rate_hz for rate in rates}
+        levels = loudest_levels(audio)
         heard = Heard(
             rates={rate: room.put(to_signal(audio, rate)) for rate in sorted(needed)},
             audio=room.put(audio.samples) if with_audio else None,
@@ -215,7 +221,7 @@ def _hear(wanted: Wanted, rates: Iterable[int], native_hz: int | None, room: _Ro
             num_samples=audio.num_samples,
             channels=audio.channels,
             content_hash=content_hash(audio.samples, audio.sample_rate_hz),
-            notes=(*signal_notes(audio), *content_notes(audio)),
+            notes=(*signal_notes(audio, levels), *content_notes(audio, levels)),
         )
         if wanted.keep is not None:
             keep_audio(wanted.keep, audio)

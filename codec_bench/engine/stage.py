@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from codec_bench.audio.encode import write_flac
-from codec_bench.audio.following import is_silent
+from codec_bench.audio.following import all_silent, loudest_levels
 from codec_bench.audio.hash import content_hash
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
@@ -196,7 +196,7 @@ class CodecStage:
         if work.keep is not None:
             keep_audio(work.keep, estimate)
         hashed = content_hash(estimate.samples, estimate.sample_rate_hz)
-        return CodecResult(coded.bits, coded.no_bits, hashed, signal_notes(estimate))
+        return CodecResult(coded.bits, coded.no_bits, hashed, signal_notes(estimate, loudest_levels(estimate)))
 
 
 class CheckStage:
@@ -371,9 +371,9 @@ def keep_audio(path: str, audio: Audio) -> None:
     os.replace(temporary, target)
 
 
-def signal_notes(audio: Audio) -> tuple[str, ...]:
-    """A note if samples lie beyond full scale, since most metrics get them cut, and one if all are silent."""
-    if is_silent(audio):
+def signal_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
+    """A note if samples lie beyond full scale, since most metrics get them cut, and one if all are silent by `loudest_levels`."""
+    if all_silent(levels):
         return (SILENT,)
     beyond = int(np.count_nonzero(np.abs(audio.samples) > 1.0))
     return (f"{beyond} {CUT}",) if beyond else ()

@@ -7,9 +7,18 @@ import pytest
 
 from codec_bench import Audio
 from codec_bench.audio.content import content_of
+from codec_bench.audio.following import loudest_levels
 from codec_bench.audio.resample import mono, to_rate
 from codec_bench.data import open_source
 from codec_bench.engine.reading import content_notes
+
+
+def content(audio):
+    return content_of(mono(audio.samples), audio.sample_rate_hz, loudest_levels(audio))
+
+
+def notes_of(audio):
+    return content_notes(audio, loudest_levels(audio))
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +38,9 @@ def with_silence(audio, before_s, after_s, level=0.0):
 @pytest.mark.parametrize("level", [0.0, 0.0005], ids=["zeros", "quiet noise"])
 def test_silence_around_is_found_to_a_frame(clips, level):
     for clip in clips[-4:]:
-        own = content_of(mono(clip.samples), clip.sample_rate_hz)
+        own = content(clip)
         longer = with_silence(clip, 2, 5, level)
-        found = content_of(mono(longer.samples), longer.sample_rate_hz)
+        found = content(longer)
         assert found.around_s == pytest.approx(own.around_s + 7, abs=0.05)
         assert found.sound_s == pytest.approx(own.sound_s, abs=0.05)
 
@@ -41,19 +50,22 @@ def test_the_band_of_a_recording_is_found_in_a_file_of_a_higher_rate(clips, held
     for clip in clips[:4]:
         sound = to_rate(to_rate(clip, held_hz), stored_hz)
         stored = Audio(np.round(sound.samples * 32768) / 32768, stored_hz)  # 16 bits: noise up to the top
-        found = content_of(mono(stored.samples), stored_hz)
+        found = content(stored)
         assert 0.85 * held_hz / 2 < found.top_hz < 1.02 * held_hz / 2
-        (note,) = content_notes(stored)
+        (note,) = notes_of(stored)
         assert note.startswith("it holds nothing above") and note.endswith(f"at a rate of {stored_hz / 1000:g} kHz")
 
 
 def test_speech_as_it_is_has_no_notes(clips):
-    assert [content_notes(clip) for clip in clips] == [()] * len(clips)
+    assert [notes_of(clip) for clip in clips] == [()] * len(clips)
 
 
 def test_what_has_no_content_has_none():
-    assert content_of(np.zeros(16_000, np.float32), 16_000) is None
-    assert content_of(np.ones(300, np.float32), 16_000) is None
-    assert content_of(np.full(16_000, 0.3, np.float32), 16_000) is None
-    short = content_of(np.random.default_rng(0).standard_normal(900).astype(np.float32), 8_000)
+    assert content(Audio(np.zeros(16_000, np.float32), 16_000)) is None
+    assert content(Audio(np.ones(300, np.float32), 16_000)) is None
+    for constant in (0.3, 1.0, 1e30):
+        assert content(Audio(np.full(16_000, constant, np.float32), 16_000)) is None
+    turning = np.random.default_rng(0).standard_normal(16_000).astype(np.float32) / 8
+    assert notes_of(Audio(np.stack([turning, -turning]), 16_000)) == (), "two channels that cancel each other"
+    short = content(Audio(np.random.default_rng(0).standard_normal(900).astype(np.float32), 8_000))
     assert short.top_hz > 3_000
