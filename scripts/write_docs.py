@@ -17,6 +17,7 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,7 +36,7 @@ from codec_bench.config import read_config
 from codec_bench.config.option import options_of
 from codec_bench.config.request import REQUESTS, Command
 from codec_bench.errors import UserError
-from codec_bench.metrics.sensitivity import NOTABLE, in_words, shifts_in_spreads
+from codec_bench.metrics.sensitivity import MEASURE, NOTABLE, in_words, shifts_in_spreads
 from codec_bench.models import KINDS, ModelRow, list_models
 from codec_bench.models.endpoints.accounts import PARTS
 from codec_bench.registry import Spec, load_attribute
@@ -374,6 +375,27 @@ def moved() -> str:
     )
 
 
+def not_moved() -> str:
+    """The metrics that score clips by a model and have no row of `moved`, those of one model together, with the command that measures them."""
+    known = shifts_in_spreads()
+    groups: dict[str, str] = {}
+    shared: dict[tuple[str, ...], list[str]] = {}
+    for row in own("metrics"):
+        if row["kind"] == "group":
+            groups[row["measures"]] = row["name"]
+        elif row["name"] not in known:
+            with suppress(UserError):  # it has no form without brackets
+                made = metrics.build_metric(row["name"])
+                if made.estimate_features and made.aggregate in ("mean", "ratio"):
+                    shared.setdefault(made.estimate_features, []).append(row["name"])
+    asked = {",".join(sorted(members.split(", "))): name for members, name in groups.items()}
+    rows = []
+    for names in shared.values():
+        joined = ",".join(sorted(names))
+        rows.append((code(*names), code(MEASURE.format(asked.get(joined, joined)))))
+    return table(("not measured: no weights at hand", "the command that measures them"), rows)
+
+
 def metrics_page() -> str:
     """The table of metrics and the table of features."""
     kinds = {
@@ -432,6 +454,12 @@ def metrics_page() -> str:
         "How far a metric moves when nothing that a listener would mind has changed, in units of its spread over five codecs: 1 means that the\n"
         "change moves it as far as these codecs typically differ. [Stability](../stability.md) says how it is measured.\n\n"
         + moved()
+        + "\nThe weights of these metrics could not be had where the table was made. Made-up weights would say nothing of the metric, so there are no\n"
+        "rows for them. Each command needs the weights alone (`codec-bench weights fetch NAME`) and takes the embedded clips. Add `--data FOLDER` for\n"
+        "`emotion_accuracy`, which needs clips whose ids name an emotion, and for `watermark_kept` and `watermark_bits`, which need clips that carry a\n"
+        "mark. Error rates are measured with the recogniser in brackets (`\"wer[whisper-small]\"`). Statistics of sets have no value for a clip, and\n"
+        "`bitrate` hears no sound.\n\n"
+        + not_moved()
         + "\n## Groups\n\nA group asks for several metrics at once.\n\n"
         + table(("name", "metrics"), groups)
         + "\n## Features\n\n"

@@ -154,7 +154,7 @@ def _data_facts(name: str) -> dict[str, Any]:
 def _metric_facts(name: str) -> dict[str, Any]:
     from codec_bench import metrics
     from codec_bench.metrics.costs import cost_of
-    from codec_bench.metrics.sensitivity import sensitive_to
+    from codec_bench.metrics.sensitivity import MEASURE, sensitive_to
 
     try:
         made = metrics.build_metric(name)
@@ -166,10 +166,13 @@ def _metric_facts(name: str) -> dict[str, Any]:
             "hint": error.hint,
             "what": (kind.__doc__ or "").strip(),
         }
+    moved = sensitive_to(name)
+    if moved is None and made.aggregate in ("mean", "ratio") and made.estimate_features:
+        moved = f"not measured; where the weights are at hand: {MEASURE.format(name)}"
     return {
         "metric": made.name, "protocol": made.protocol, "kind": made.kind, "better": BETTER[made.higher_is_better],
         "unit": made.unit or "none", "range": list(made.range), "aggregate": made.aggregate, "rate_hz": made.rate_hz,
         "features": [*made.estimate_features], "paper": made.paper, "agrees with": made.source,
         "licence of the weights": ", ".join(metrics.licences_of(name)), COST: cost_of(name),
-        "moved by (in spreads over five codecs)": sensitive_to(name), "what": (type(made).__doc__ or "").strip(),
+        "moved by (in spreads over five codecs)": moved, "what": (type(made).__doc__ or "").strip(),
     }  # fmt: skip

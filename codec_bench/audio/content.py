@@ -16,7 +16,7 @@ SILENT_DB = 40.0
 """Frames so much below the loudest frame are silent."""
 EMPTY_DB = 70.0
 """A frequency so much below the strongest one, in every frame that is looked at, holds nothing."""
-_FRAMES, _SIZE = 12, 1024
+_FRAMES, _SIZE = 10, 1024
 _WINDOW = np.hanning(_SIZE).astype(np.float32)
 
 

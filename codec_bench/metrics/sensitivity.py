@@ -1,6 +1,7 @@
 """What moves each metric though a listener would not mind, as `codec-bench metrics --stability --format csv` measured it.
 
-`sensitivity.csv` beside this module is that command's output over embedded speech. A metric whose weights were not at hand is not in it.
+`sensitivity.csv` beside this module is that command's output over embedded speech, with published weights alone: made-up ones would say
+nothing of a metric. A metric whose weights were not at hand is not in it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 SENSITIVITY = Path(__file__).with_suffix(".csv")
 NOTABLE = 0.25
 """A shift from this share of the spread over five codecs on is worth a word: it can turn the ranking of two of them."""
+MEASURE = "codec-bench metrics --stability --metrics {}"
+"""The command that measures a metric whose weights are at hand."""
 
 
 @cache

@@ -7,14 +7,16 @@ import io
 
 import numpy as np
 import pytest
+import tiny_speech
 
 from codec_bench import Audio, metric_stability
+from codec_bench.api.show import show
 from codec_bench.apps.agreement import stability
 from codec_bench.apps.agreement.metric_words import stability_rows
 from codec_bench.apps.agreement.stability import CHANGES, SYSTEMS, StabilityTable, _row
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
-from codec_bench.metrics.sensitivity import NOTABLE, sensitive_to, shifts_in_spreads
+from codec_bench.metrics.sensitivity import MEASURE, NOTABLE, sensitive_to, shifts_in_spreads
 from codec_bench.types import Score
 
 CHANGE = CHANGES[0]
@@ -108,6 +110,25 @@ def test_show_says_what_was_measured():
     assert known["snr"]["polarity"] > 1 and "polarity" in str(sensitive_to("snr"))
     assert known["stoi"]["polarity"] < NOTABLE and "polarity" not in str(sensitive_to("stoi"))
     assert sensitive_to("utmos") is None
+    moved = "moved by (in spreads over five codecs)"
+    assert MEASURE.format("utmos") in show("utmos")[moved] and "polarity" in show("snr")[moved]
+    assert show("fad")[moved] is None, "it has no value for one clip"
+
+
+def test_a_metric_is_measured_with_weights_that_are_at_hand(command, tmp_path, monkeypatch):
+    """Stand-in weights are found as published ones are."""
+    (tmp_path / "nisqa").mkdir()
+    tiny_speech.write_nisqa(tmp_path / "nisqa", "nisqa")
+    monkeypatch.setattr(stability, "CHANGES", [change for change in CHANGES if change.group == "6 dB"])
+    asked = [*MEASURE.format("nisqa").split()[1:], "--limit", "2", "--format", "csv"]
+    code, _, told = command(*asked)
+    assert code == 2 and "codec-bench weights fetch nisqa" in told
+    monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(tmp_path))
+    code, out, _ = command(*asked)
+    table = list(csv.DictReader(io.StringIO(out)))
+    assert code == 0 and len({row["metric"] for row in table}) == 5 and len(table) == 10
+    assert all(int(row["n"]) == 2 * len(SYSTEMS) for row in table)
+    assert any(float(row["mean_shift"]) for row in table), "the level is no matter to the network"
 
 
 def test_a_metric_that_others_bring_with_them_has_its_rows_once(monkeypatch):
