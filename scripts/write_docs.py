@@ -457,7 +457,7 @@ def metrics_page() -> str:
         + "\nThe weights of these metrics could not be had where the table was made. Made-up weights would say nothing of the metric, so there are no\n"
         "rows for them. Each command needs the weights alone (`codec-bench weights fetch NAME`) and takes the embedded clips. Add `--data FOLDER` for\n"
         "`emotion_accuracy`, which needs clips whose ids name an emotion, and for `watermark_kept` and `watermark_bits`, which need clips that carry a\n"
-        "mark. Error rates are measured with the recogniser in brackets (`\"wer[whisper-small]\"`). Statistics of sets have no value for a clip, and\n"
+        'mark. Error rates are measured with the recogniser in brackets (`"wer[whisper-small]"`). Statistics of sets have no value for a clip, and\n'
         "`bitrate` hears no sound.\n\n"
         + not_moved()
         + "\n## Groups\n\nA group asks for several metrics at once.\n\n"

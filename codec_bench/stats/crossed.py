@@ -66,7 +66,7 @@ def crossed_spread(values: Sequence[float], people: Sequence[Hashable], sounds: 
     fewest = min(sizes)
     for size, name in zip(sizes, ("raters", "speakers or items")):
         if size < FEWEST_UNITS:
-            note = f"there are {size} {name}; an interval over raters and items needs at least {FEWEST_UNITS}"
+            note = f"there are {size} {name}; an interval over raters and items needs at least {FEWEST_UNITS}, and the value holds for these alone"
             return Spread(mean, None, 0.0, fewest, note)
     if np.ptp(numbers) == 0:
         return Spread(mean, None, 0.0, fewest, EQUAL)

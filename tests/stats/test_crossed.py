@@ -66,7 +66,11 @@ def test_it_holds_where_people_and_sounds_both_matter(people, sounds, spreads):
 
 def test_it_is_said_why_there_is_none():
     few = crossed_interval([1.0, 2.0, 3.0, 4.0], ["a", "a", "b", "b"], ["x", "y", "x", "y"])
-    assert few.ends is None and few.note == "there are 2 raters; an interval over raters and items needs at least 3"
+    assert (
+        few.ends is None
+        and few.note
+        == "there are 2 raters; an interval over raters and items needs at least 3, and the value holds for these alone"
+    )
     board = [(-1.0) ** (r + s) for r in range(4) for s in range(4)]  # every sum by rater and by sound is 0
     where = [r for r in range(4) for _ in range(4)], [*range(4)] * 4
     for shift in (0.0, 0.3):
