@@ -299,12 +299,13 @@ def study_table() -> str:
         + "between sounds, and of the rest; two systems do not differ. The last rows are answers on the scales of kinds of tests; in ABX people guess:\n\n"
         + table(
             [
-                *("what is drawn", "intervals that hold the truth", "p below 0.05"),
+                *("what is drawn", "tests", "intervals that hold the truth", "p below 0.05"),
                 *("over raters alone: intervals", "over raters alone: p below 0.05"),
             ],
             [
                 [
                     case.removeprefix(both).removeprefix(scales),
+                    f"{int(rows[case, ours, 'intervals']['n']):,}",
                     *(ordinary(case, what, of) for of in (ours, "over raters alone") for what in ("intervals", alarm)),
                 ]
                 for case in crossed
