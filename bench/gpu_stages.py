@@ -20,6 +20,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -335,8 +336,8 @@ def numbers(result: Any) -> list[np.ndarray]:
     return [np.asarray(result, np.float64)] if isinstance(result, (np.ndarray, float, int)) else []
 
 
-def compiled(stage: Stage, reduced: bool) -> Callable[[], Any]:
-    """The stage with its network compiled by torch; the first calls have compiled it.
+def compiled(stage: Stage, reduced: bool) -> tuple[Callable[[], Any], float]:
+    """The stage with its network compiled by torch, and the seconds of the first calls, which have compiled it.
 
     A reduced size is only traced, because compiling for a CPU takes minutes.
     """
@@ -350,9 +351,10 @@ def compiled(stage: Stage, reduced: bool) -> Callable[[], Any]:
         finally:
             stage.net._net = plain
 
+    begun = time.perf_counter()
     for _ in range(2):
         call()
-    return call
+    return call, time.perf_counter() - begun
 
 
 def profile(name: str, stage: Stage, device: str, folder: Path) -> Path:
@@ -380,7 +382,8 @@ def measure(name: str, stage: Stage, options: argparse.Namespace) -> list[dict[s
     if stage.alone is not None:
         calls["one by one"] = stage.alone
     if options.compile and stage.net is not None:
-        calls["batch, compiled"] = compiled(stage, options.reduced)
+        calls["batch, compiled"], seconds = compiled(stage, options.reduced)
+        said += f"; compiled in {seconds:.0f} s"
     times = interleaved({key: waited(call, device) for key, call in calls.items()}, repeats=options.repeats)
     times["floor"] = np.array([floor])
     base = np.median(times.get("one by one", times["batch"]))

@@ -19,17 +19,17 @@ import sys
 import time
 from pathlib import Path
 
-from common import ROOT
-from rows import QUIET_LOAD
+from common import ROOT, cores
+from rows import QUIET_SHARE
 from table import CLAIMS, claims, standing
 
 BENCH = Path(__file__).parent
 
 
 def wanted(every: bool) -> list[str]:
-    """The commands to run, in the order of claims.yaml."""
+    """The commands to run, in the order of claims.yaml; those of a GPU are for `make gpu`."""
     missing = {claim.command for claim in claims().values() if (found := standing(claim)) is None or not found.quiet}
-    return [name for name in CLAIMS["commands"] if every or name in missing]
+    return [name for name, told in CLAIMS["commands"].items() if not told.get("gpu") and (every or name in missing)]
 
 
 def words_of(name: str) -> list[str]:
@@ -44,7 +44,7 @@ def waited(patience_min: float) -> bool:
     It waits for four fifths of the limit, because starting a bench is itself a load before the bench has read it.
     """
     end = time.monotonic() + 60 * patience_min
-    while os.getloadavg()[0] > 0.8 * QUIET_LOAD:
+    while os.getloadavg()[0] > 0.8 * QUIET_SHARE * cores():
         if time.monotonic() > end:
             return False
         time.sleep(5)
@@ -54,7 +54,7 @@ def waited(patience_min: float) -> bool:
 def measure(name: str, patience_min: float) -> str:
     """Runs one command; says what became of it."""
     if not waited(patience_min):
-        return f"left out: the load stays above {0.8 * QUIET_LOAD:.1f}"
+        return f"left out: the load stays above {0.8 * QUIET_SHARE * cores():.1f}"
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     environment = {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # every process would compile what it imports, for seconds

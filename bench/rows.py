@@ -8,8 +8,8 @@ from functools import cache
 import common
 from common import digest, git, read_rows
 
-QUIET_LOAD = 0.5
-"""The load average over one minute before a bench begins, up to which a machine is quiet."""
+QUIET_SHARE = 0.25
+"""The load average over one minute before a bench begins, up to which a machine is quiet: of each core."""
 NOT_QUIET = "not measured on a quiet machine yet"
 Row = dict[str, str]
 
@@ -22,7 +22,7 @@ def rows_of(stem: str) -> list[Row]:
 
 def quiet(row: Row) -> bool:
     """Whether a row counts as measured on a quiet machine: little load before the bench began, and a clean tree."""
-    return row["tree"] == "clean" and float(row["load"]) <= QUIET_LOAD
+    return row["tree"] == "clean" and float(row["load"]) <= QUIET_SHARE * int(row["cores"])
 
 
 def stems() -> list[str]:

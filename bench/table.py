@@ -22,13 +22,13 @@ import common
 import yaml
 from blocks import cost_table, drift_table
 from common import ROOT
-from rows import NOT_QUIET, QUIET_LOAD, Row, damaged, quiet, rows_of
+from rows import NOT_QUIET, QUIET_SHARE, Row, damaged, quiet, rows_of
 
 from codec_bench.metrics.costs import COSTS, FIELDS
 
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
 OF_ONE_BENCH = {"drift": drift_table}
-SECTIONS = ("metrics", "networks", "codecs", "models", "scheduler", "scale")
+SECTIONS = ("metrics", "networks", "codecs", "gpu", "models", "scheduler", "scale")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
 UNBOUND = re.compile(
@@ -58,7 +58,13 @@ class Claim:
     @property
     def stem(self) -> str:
         """The bench that measures it, and the file of its rows."""
-        return CLAIMS["commands"][self.command]["run"].split()[0].removeprefix("bench_").removesuffix(".py")
+        told = CLAIMS["commands"][self.command]
+        return told.get("rows") or told["run"].split()[0].removeprefix("bench_").removesuffix(".py")
+
+    @property
+    def gpu(self) -> bool:
+        """Whether rows of a machine with a GPU stand for it, and no others."""
+        return bool(CLAIMS["commands"][self.command].get("gpu"))
 
 
 @cache
@@ -98,10 +104,12 @@ class Found:
 
     def _numbers(self) -> tuple[str, str, str]:
         claim, row, base = self.claim, self.row, self.base
-        if claim.value == "note":
-            match = re.search(claim.reads, row["note"])
+        if claim.value in ("note", "agreement"):
+            match = re.search(claim.reads, row[claim.value])
             if match is None:
-                raise SystemExit(f"claims.yaml, {claim.name}: {claim.reads!r} is not in the note {row['note']!r}")
+                raise SystemExit(
+                    f"claims.yaml, {claim.name}: {claim.reads!r} is not in the {claim.value} {row[claim.value]!r}"
+                )
             return match[1], "", ""
         p20, p50, p80 = (float(row[name] or row["p50"]) for name in ("p20", "p50", "p80"))
         if base is not None:
@@ -114,6 +122,8 @@ class Found:
             return f"{100 * p50:.1f}", f"{100 * p20:.1f}", f"{100 * p80:.1f}"
         elif claim.value == "given":
             numbers = p50, p20, p80
+        elif claim.value == "ms":
+            numbers = 1e3 * p50, 1e3 * p20, 1e3 * p80
         else:
             numbers = tuple(seconds * claim.per / float(row["n"]) for seconds in (p50, p20, p80))
         digits = 2 if claim.value == "recorded" else None
@@ -122,10 +132,11 @@ class Found:
     def where(self) -> str:
         """The machine and the day, and the reason where it was not quiet."""
         row = self.row
-        said = f"{re.sub(r'[(]R[)]| Processor', '', row['machine']).strip()}, {row['cores']} cores, {row['date'][:10]}"
+        gpu = f"{row['gpu']}, " if self.claim.gpu else ""
+        said = f"{gpu}{re.sub(r'[(]R[)]| Processor', '', row['machine']).strip()}, {row['cores']} cores, {row['date'][:10]}"
         if self.quiet:
             return said
-        why = f"load {row['load']}" if float(row["load"]) > QUIET_LOAD else f"tree {row['tree']}"
+        why = f"tree {row['tree']}" if row["tree"] != "clean" else f"load {row['load']}"
         return f"{said}; {NOT_QUIET} ({why})"
 
 
@@ -147,7 +158,7 @@ def standing(claim: Claim) -> Found | None:
     rows = rows_of(claim.stem)
     found = []
     for place, row in enumerate(rows):
-        named = row["case"] == claim.case and row["variant"] == claim.variant
+        named = row["case"] == claim.case and row["variant"] == claim.variant and claim.gpu == (row["gpu"] != "none")
         if not named or claim.unit not in ("", row["unit"]) or not all(part in row["note"] for part in claim.note):
             continue
         if claim.against is None:
@@ -214,7 +225,7 @@ def data_page() -> str:
         "`python bench/table.py --check` finds a row that was changed by hand, and git one that was removed.",
         "",
         "The newest complete rows of a quiet machine stand for a claim. Quiet means: the load average over one minute was at most",
-        f"{QUIET_LOAD} before the bench began, and the tree was as committed (but for rows that were just added, and texts). Complete",
+        f"{QUIET_SHARE} of each core before the bench began, and the tree was as committed (but for rows that were just added, and texts). Complete",
         "means: the row and the one that it is compared with are from the same run, and both have a median and a spread. Where there",
         f"are no such rows, the newest complete ones stand in, and the text says “{NOT_QUIET}”.",
         "",

@@ -129,6 +129,22 @@ def test_sides_of_two_runs_are_no_ratio(folder):
     assert table.standing(table.claims()["mine"]).value() == "3.0x"
 
 
+def test_rows_of_a_gpu_stand_for_its_own_claims_alone(folder, monkeypatch):
+    measured(6.0, 2.0)
+    on_cpu = common.machine()
+    monkeypatch.setattr(common, "machine", lambda: {**on_cpu, "gpu": "NVIDIA H200", "cores": "16"})
+    measured(8.0, 1.0, date="2026-11-02T10:00:00Z", load="3.9")
+    assert table.standing(table.claims()["mine"]).value() == "3.0x"
+    monkeypatch.setitem(table.CLAIMS["commands"], "on a GPU", {"run": "bench_x.py", "rows": "stoi", "gpu": True})
+
+    def found(**how):
+        return table.standing(table.Claim("a", "on a GPU", "speech", "ours", "what", "", **how))
+
+    assert found(against="theirs").value() == "8.0x"
+    assert found(value="ms", says="{} ms").value() == "1000 ms" and found(value="ms").quiet
+    assert found(value="ms").where().startswith("NVIDIA H200, ")
+
+
 def test_a_share_and_a_rate_are_said_as_the_bench_wrote_them(folder):
     shared = {"case": "3000", "variant": "half", "n": 3000}
     busy = {**shared, "unit": "busy share", "p50": "0.97406"}
