@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import reduced_scorers
@@ -41,6 +42,7 @@ from codec_bench.codecs import load_codec
 from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.loading import first_batch_s
 from codec_bench.memory import own_device
+from codec_bench.networks import convolutions
 
 RATE_HZ = 16_000
 STEPS = 27
@@ -78,13 +80,21 @@ def first_s(feature: Any, device: str) -> float:
 
 
 def noise(batch_s: float, rate_hz: int = RATE_HZ) -> list[np.ndarray]:
-    """Clips of noise in LibriSpeech's lengths, as many as `batch_s` seconds hold when they are padded to the longest."""
+    """Clips of noise as a batch of a run has them, as many as `batch_s` seconds hold when they are padded to the longest.
+
+    A run sorts by length, so these are neighbours around the median of LibriSpeech's. A batch of less than a minute has
+    sixteen unequal ones.
+    """
     rng = np.random.default_rng(0)
-    lengths_s = np.sort(durations(200)[:16])
-    count = max(2, int(batch_s / lengths_s[-1]))
-    lengths_s = (
-        np.resize(lengths_s, count) if batch_s > 60 else lengths_s[:count] / lengths_s[count - 1] * batch_s / count
-    )
+    if batch_s > 60:
+        lengths_s = np.sort(durations(2000))
+        middle = len(lengths_s) // 2
+        count = min(middle, max(2, int(batch_s / lengths_s[middle])))
+        lengths_s = lengths_s[middle - count // 2 :][:count]
+    else:
+        lengths_s = np.sort(durations(200)[:16])
+        count = max(2, int(batch_s / lengths_s[-1]))
+        lengths_s = lengths_s[:count] / lengths_s[count - 1] * batch_s / count
     return [rng.normal(0, 0.1, max(720, round(s * rate_hz))).astype(np.float32) for s in lengths_s]
 
 
@@ -318,7 +328,8 @@ def floor_s(stage: Stage, per_second: float, bytes_per_second: float) -> tuple[f
     """The least seconds that a stage can take here, and which bound it is."""
     flops = stage.flops
     if flops is None:
-        with FlopCounterMode(display=False) as counter:
+        # Triton's launches are not counted, so torch convolves.
+        with mock.patch.object(convolutions, "FRAMES", sys.maxsize), FlopCounterMode(display=False) as counter:
             stage.batch()
         flops = float(counter.get_total_flops())
     products_s, moved_s = flops / per_second, stage.moved / bytes_per_second

@@ -26,7 +26,7 @@ SHARED_LIMIT = {target: kib * 1024 for target, kib in {80: 163, 86: 99, 89: 99, 
 """Bytes of shared memory that one block may have (CUDA C++ Programming Guide, technical specifications)."""
 STACK_LIMIT = 32
 """Bytes of stack, to which registers are spilt, that a kernel may use."""
-_FLOATS = {"x", "y", "alpha", "latents", "embed", "offsets", "projected", "directions", "steps"}
+_FLOATS = {"x", "y", "alpha", "taps", "bias", "latents", "embed", "offsets", "projected", "directions", "steps"}
 _INTEGERS = {"lengths", "codes", "counts"}
 
 
@@ -38,6 +38,7 @@ class Launch:
         name: the operation. tile: what a program works on. target: a key of `TARGETS`.
         kernel: the function. constants: its arguments that are known when it is compiled.
         warps, stages: options of the launch.
+        stack: bytes of stack that it may use; more than usual only where a GPU was measured to be faster so.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Launch:
     constants: dict[str, Any]
     warps: int = 4
     stages: int = 3
+    stack: int = STACK_LIMIT
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,10 @@ class Needs:
 def launches() -> Iterator[Launch]:
     """Every kernel with every tile that its dispatcher may choose, for every target."""
     from codec_bench.kernels.codebook import gpu as codebook
+    from codec_bench.kernels.convolve import gpu as convolve
     from codec_bench.kernels.mask import gpu as mask
     from codec_bench.kernels.rvq import gpu as rvq
+    from codec_bench.networks.convolutions import CAPABILITY
 
     for target in TARGETS:
         block = mask._FRAMES_AT_ONCE
@@ -72,6 +76,13 @@ def launches() -> Iterator[Launch]:
         block = codebook._FRAMES_AT_ONCE
         constants = {"codes_frame": 1, "BLOCK": block}
         yield Launch("histogram", f"{block} frames", target, codebook._histogram, constants)
+        if target // 10 == CAPABILITY:
+            shown = f"{convolve.FRAMES} frames, {convolve.OUTPUTS} outputs"
+            constants = {"x_frame": 1, "PLACES": 7, "WIDTH": 192, "BLOCK_T": convolve.FRAMES}
+            constants |= {"BLOCK_O": convolve.OUTPUTS, "BLOCK_C": convolve.CHANNELS}
+            yield Launch(
+                "convolution", shown, target, convolve._convolve, constants, convolve.WARPS, convolve.STAGES, 320
+            )
         sizes = {"codes_frame": 1, "ENTRIES": 1024}
         search = {**sizes, "PRECISION": rvq._PRECISION}
         for dims in (128, 256):

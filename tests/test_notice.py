@@ -28,6 +28,7 @@ def test_every_file_that_names_a_reference_is_in_the_notice():
 def test_every_network_is_in_the_notice_or_is_this_projects_own():
     own = {
         "__init__.py",
+        "convolutions.py",
         "grouped.py",
         "ladder.py",
         "half.py",

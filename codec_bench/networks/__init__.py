@@ -8,6 +8,7 @@ Which file to open
     `seanet.py`     convolutions of EnCodec and its descendants; `vocos.py` decoders over spectra; `weight_norm.py` folds weights.
     `speech_encoder.py`  wav2vec 2.0, HuBERT and WavLM, of `speech_extractor.py` and `speech_transformer.py`; sizes in `speech_config.py`.
     `kaldi.py`, `fbank.py`, `log_mel.py`  front ends; `planes.py` residual blocks over frequency and time.
+    `convolutions.py`  the convolutions of codecs on tensor cores.
     `precision.py`, `half.py`  float16, bfloat16 and TensorFloat-32; `transfer.py` to a GPU and back; `ladder.py` the few shapes
                     that batches have there.
 """

@@ -386,6 +386,8 @@ def pretended() -> Iterator[Seen]:
     """`cuda:0` exists inside, and what happens there is counted."""
     from codec_bench.kernels import first_launch
     from codec_bench.kernels.codebook import gpu as codebook
+    from codec_bench.kernels.convolve import cpu as convolve_plain
+    from codec_bench.kernels.convolve import gpu as convolve
     from codec_bench.kernels.first_launch import gpu as smallest
     from codec_bench.kernels.mask import cpu as mask_plain
     from codec_bench.kernels.mask import gpu as mask
@@ -430,12 +432,13 @@ def pretended() -> Iterator[Seen]:
             (first_launch, "triton_fault", lambda _: None),
             *(
                 (module, name, launching(kernel))
-                for module in (smallest, codebook, mask, rvq)
+                for module in (smallest, codebook, convolve, mask, rvq)
                 for name, kernel in kernels_of(module).items()
             ),
             (rvq, "_multiprocessors", lambda _: (8, 108)),
             (torch.cuda, "device_of", lambda _: nullcontext()),
             (codebook, "histogram", _as_kernel("histogram", codebook.histogram, codebook.histogram_plain)),
+            (convolve, "convolve", _as_kernel("convolve", convolve.convolve, convolve_plain.convolve)),
             (mask, "activate", _as_kernel("activate", mask.activate, mask_plain.activate)),
             *(
                 (rvq, name, _as_kernel(name, getattr(rvq, name), getattr(rvq_plain, name)))

@@ -17,6 +17,8 @@ from test_kernels import moved, noise
 from codec_bench import kernels
 from codec_bench.kernels.codebook import gpu as codebook
 from codec_bench.kernels.codebook import ref as codebook_ref
+from codec_bench.kernels.convolve import gpu as convolve
+from codec_bench.kernels.convolve import ref as convolve_ref
 from codec_bench.kernels.first_launch import gpu as smallest
 from codec_bench.kernels.mask import gpu as mask
 from codec_bench.kernels.mask import ref as mask_ref
@@ -214,6 +216,21 @@ def test_the_activation_is_clean(activation, whole):
         assert all(not y[item, :, length:].any() for item, length in enumerate(lengths))
 
 
+@pytest.mark.parametrize(("channels", "outputs", "padding", "dilation"), [(40, 130, 9, 3), (64, 5, 0, 1)])
+def test_the_convolution_is_clean(channels, outputs, padding, dilation, whole):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, channels, 150)).astype(np.float32)
+    taps = (rng.standard_normal((7, outputs, channels)) / 16).astype(np.float32)
+    bias = rng.standard_normal(outputs).astype(np.float32)
+    expected = convolve_ref.convolve(x, taps, bias, padding, dilation)
+    there, weights, added = (torch.from_numpy(array).to("cuda:0") for array in (x, taps, bias))
+    for values in (there, there.transpose(1, 2).contiguous().transpose(1, 2)):
+        y = convolve.convolve(values, weights, added, padding, dilation).numbers()
+        np.testing.assert_allclose(y, expected, rtol=1e-5, atol=1e-5)
+    y = convolve.convolve(there, weights, None, padding, dilation).numbers()
+    np.testing.assert_allclose(y, expected - bias[:, None], rtol=1e-5, atol=1e-5)
+
+
 def test_the_histogram_is_clean(whole):
     codes = np.random.default_rng(0).integers(-2, 22, (4, 3, 700))
     for lengths in (None, np.array([700, 0, 513, 1])):
@@ -238,6 +255,7 @@ def test_no_kernel_uses_a_place_outside_a_tensor_of_more_than_2_to_the_31_number
         (items, 4, TEN_HOURS * 512),
     ):  # a decoder's widest layer; ten hours of samples
         mask.activate(virtual(*shape), torch.full((items,), shape[-1], device="cuda:0"), "snake", virtual(shape[1]))
+        convolve.convolve(virtual(*shape), virtual(2, 96, shape[1]), virtual(96), 9, 3)
     monkeypatch.setattr(codebook, "_lengths", lambda codes, lengths: lengths)
     for shape in ((70_000, 8, 5000), (items, 256, TEN_HOURS)):
         lengths = torch.full((shape[0],), shape[2], device="cuda:0")

@@ -273,8 +273,10 @@ class NeuralCodec(PublishedCodec):
             info: the facts of the operating point.
             used: which weights the network has.
         """
+        from codec_bench.networks.convolutions import on_tensor_cores
+
         self._device = device
-        self._net = net.eval().to(device)
+        self._net = on_tensor_cores(net.eval().to(device))
         self._quantiser = self._read_quantiser(self._net)
         self.info = replace(info, weights=used)
 

@@ -1,0 +1,62 @@
+"""Convolutions over time of a float32 network, computed on the tensor cores of a GPU where that is faster.
+
+`on_tensor_cores` changes the convolutions of a network that `kernels/convolve` computes faster than cuDNN: those with a stride of
+one, one group, zeros for padding, and at least 64 channels on both sides. Which GPUs gain from it depends on how much faster
+than float32 their tensor cores are; it was measured on Hopper only (compute capability 9.0), and is done there only.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import torch
+
+from codec_bench.kernels.convolve import arranged, convolve
+from codec_bench.kernels.first_launch import triton_works
+
+Network = TypeVar("Network", bound=torch.nn.Module)
+
+CAPABILITY = 9
+"""Of the GPUs on which it was measured to be faster, without the point."""
+CHANNELS, FRAMES = 64, 256
+"""The fewest with which it was measured to be faster."""
+
+
+class TensorCoreConv1d(torch.nn.Conv1d):
+    """`torch.nn.Conv1d` in float32 on tensor cores; where there are few frames, as torch computes it."""
+
+    _taps: torch.Tensor
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """float32 `(items, in, frames)` to `(items, out, frames + 2 padding - dilation (kernel - 1))`."""
+        if x.ndim != 3 or x.shape[2] < FRAMES or x.dtype != torch.float32:
+            return super().forward(x)
+        padding, dilation = int(self.padding[0]), self.dilation[0]
+        return convolve(x, self._taps, self.bias, padding=padding, dilation=dilation).value
+
+
+def on_tensor_cores(net: Network) -> Network:
+    """The network, whose convolutions are changed in place where its device gains from it.
+
+    Args:
+        net: in eval mode, on its device. Its weights may not change afterwards.
+    """
+    for layer in net.modules():
+        if isinstance(layer, torch.nn.Conv1d) and _gains(layer):
+            taps = arranged(layer.weight)
+            layer.__class__ = TensorCoreConv1d
+            layer._taps = taps
+    return net
+
+
+def _gains(layer: torch.nn.Conv1d) -> bool:
+    if type(layer) is not torch.nn.Conv1d or not _measured(layer.weight.device):
+        return False
+    plain = layer.stride == (1,) and layer.groups == 1 and layer.padding_mode == "zeros"
+    plain = plain and isinstance(layer.padding, tuple)  # else it is a word, and may mean unequal sides
+    wide = min(layer.in_channels, layer.out_channels) >= CHANNELS and layer.kernel_size[0] > 1
+    return plain and wide and layer.weight.dtype == torch.float32
+
+
+def _measured(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.get_device_capability(device)[0] == CAPABILITY and triton_works(device)
