@@ -114,6 +114,8 @@ _REST = (
     "encodec-stream",
 )
 _CODECS = ("transformers", "speechmos")
+_HALF_ON_GPU = ("--device", "cuda:0", "--precision", "float16", "--backend", "torch")
+_SCORERS = ("faster_whisper", "speechmos", "pesq", "pystoi", "av")
 FIRST = (
     _step("look", 20, anywhere=True),
     Step("tests", 110, (*_TESTS, *_marked()), ("torch", "pytest")),
@@ -123,22 +125,25 @@ FIRST = (
     _stages("encoders", 45, *_ENCODERS),
     _stages("whisper", 80, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
     _stages("stages", 55, *_REST, needs=_CODECS),
-    _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", "--device", "cuda:0", "--precision", "float16",
-           "--scorers", "wer,sim,utmos,dnsmos,pesq,stoi", needs=("faster_whisper", "speechmos", "pesq", "pystoi", "av"),
+    _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", *_HALF_ON_GPU, "--scorers",
+           "wer,sim,utmos,dnsmos,pesq,stoi", needs=_SCORERS,
            reduced="--utterances 2 --loop 1 --scorers wer,sim,utmos,dnsmos,pesq,stoi", cpu=True),
 )  # fmt: skip
 SECOND = (
+    # As many clips as Seed-TTS's English set has, and as long.
+    _bench("model_scorers", 110, "--full", "--utterances", "1088", "--mean-s", "4.7", "--loop", "4", *_HALF_ON_GPU,
+           needs=_SCORERS, reduced="--utterances 2 --loop 1 --mean-s 4.7 --scorers wer,sim --backend torch", cpu=True),
     _stages("profiles", 50, *_HALVED, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS,
             cpu=True),
     _stages("compiled", 70, *_HALVED, "--compile", cpu=True),
-    _bench("wavlm_sv", 100, "--full", "--device", "cuda:0", needs=_BASE,
+    _bench("wavlm_sv", 60, "--full", "--device", "cuda:0", needs=_BASE,
            reduced="--device cuda:0 --clips 2 --batch-s 10 --repeats 1"),
-    _bench("codecs", 150, "--device", "cuda:0", "--full", "--codecs", "encodec-24khz@6", "dac-24khz-8cb", "mimi-8cb", "snac-24khz",
+    _bench("codecs", 110, "--device", "cuda:0", "--full", "--codecs", "encodec-24khz@6", "dac-24khz-8cb", "mimi-8cb", "snac-24khz",
            "bigcodec", "speechtokenizer-4k", "wavtokenizer-large-speech-75token", needs=("transformers", "snac", "av"),
            reduced="--device cuda:0 --codecs dac-16khz --utterances 1 --repeats 1"),
-    _bench("rvq", 50, "--device", "cuda:0", "--items", "16", needs=("transformers",),
+    _bench("rvq", 40, "--device", "cuda:0", "--items", "16", needs=("transformers",),
            reduced="--device cuda:0 --items 1 --seconds 0.5 --repeats 1"),
-    _bench("whisper", 60, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper"),
+    _bench("whisper", 40, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper"),
            reduced="--clips 2 --repeats 1", cpu=True),
 )  # fmt: skip
 STEPS = (*FIRST, *SECOND)
