@@ -13,6 +13,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, RowsTaken
 from codec_bench.stats.told import UNTOLD
+from codec_bench.stats.warned import Warned
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
@@ -63,6 +64,7 @@ def _row(
         "primary": facts.get("primary"),
         "metrics": entry["metrics"],
         "failures": _failures(mine),
+        "warned": entry.get("warned", []),
         "answers": summary.get("answers"),
         "published": facts.get("published", []),
         **{name: summary[name] for name in ("rows", "other_data", "control", "controls") if name in summary},
@@ -86,7 +88,7 @@ def write_overview(outcome: Outcome) -> None:
         try:
             for system, entry in summary["systems"].items():
                 row = _row(outcome.folder, folder, facts, summary, system, entry)
-                for read in (metrics_of, answers_of, rows_of, controls_of, failures_of):
+                for read in (metrics_of, answers_of, rows_of, warned_of, controls_of, failures_of):
                     read(row)
                 rows.append(row)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -111,6 +113,11 @@ def answers_of(row: Mapping[str, Any]) -> Answers:
 def rows_of(row: Mapping[str, Any]) -> RowsTaken:
     """How many questions of its benchmark a row of the overview rests on; `UNTOLD` where their number is not known."""
     return RowsTaken.from_dict(row["rows"]) if "rows" in row else UNTOLD
+
+
+def warned_of(row: Mapping[str, Any]) -> list[Warned]:
+    """Where the data of a row of the overview meet its metrics badly."""
+    return [Warned.from_dict(one) for one in row["warned"]]
 
 
 def controls_of(row: Mapping[str, Any]) -> list[Controlled]:

@@ -83,13 +83,14 @@ def _print_breakdowns(outcome: Outcome) -> None:
 
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
-    from codec_bench.benchmark.tables import answers_of, controls_of, failures_of, metrics_of, rows_of
+    from codec_bench.benchmark.tables import answers_of, controls_of, failures_of, metrics_of, rows_of, warned_of
     from codec_bench.report.answers import answer_notes, judge_notes
     from codec_bench.report.chance_level import beside_notes, chance_text
     from codec_bench.report.numbers import draw_notes, interval_notes, rows_notes
     from codec_bench.report.results import PAGE
     from codec_bench.report.robustness.rows import choice_notes
     from codec_bench.report.table import failures_table
+    from codec_bench.report.warned import warned_text
     from codec_bench.terminal.output import console, table, talk
 
     out = console()
@@ -122,7 +123,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     for row in overview["benchmarks"]:
         about = f"{row['benchmark']} with {_model(row)}"
         answers, failures = answers_of(row), failures_of(row)
-        for note in rows_notes(rows_of(row), row.get("other_data") or ()):
+        for note in (*rows_notes(rows_of(row), row.get("other_data") or ()), *map(warned_text, warned_of(row))):
             out.print(f"{about}: {note}", markup=False)
         print_wordings(about, metrics_of(row), answers)
         for note in choice_notes(answers.choices if answers else None):

@@ -20,12 +20,13 @@ def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
     told: dict[str, list[str]] = {}
     for name, system in systems.items():
         for one in system.warned or ():
-            told.setdefault(_sentence(one), []).append(name)
+            told.setdefault(warned_text(one), []).append(name)
     about = lambda names: "" if len(names) == len(systems) else f"{', '.join(names)}: "  # noqa: E731
     return [plain(f"{about(names)}{sentence}", most=2_000) for sentence, names in told.items()]
 
 
-def _sentence(one: Warned) -> str:
+def warned_text(one: Warned) -> str:
+    """One thing that `stats.warned` found, as a sentence."""
     many = f"{one.n:,} of {one.of:,} items" if one.n < one.of else f"all {one.of:,} items"
     if one.kind == "another":
         return (
@@ -33,8 +34,13 @@ def _sentence(one: Warned) -> str:
         )
     if one.kind == "shared":
         return (
-            f"{many} have the sound of another item, sample by sample (different sounds: {one.figures['sounds']:g}); where the speaker is "
+            f"{many} have the sound of another item, sample by sample (different sounds: {one.figures['different']:g}); where the speaker is "
             "unknown, intervals and tests count each sound as one unit"
+        )
+    if one.kind == "repeated":
+        return (
+            f"{many} ask what another one asks, with the same file of sound and the same expected answer (different questions: "
+            f"{one.figures['different']:g}); where the speaker is unknown, intervals and tests count each question as one unit"
         )
     if one.kind == "implausible":
         (metric,), figures = one.moved, one.figures

@@ -37,7 +37,8 @@ class Warned(Told):
 
     Args:
         kind: `around` (long silence around the sound), `empty` (most of the band is empty), `another` (the sound of another system),
-            `rate` (files that seem to state a wrong rate), `shared` (the sound of another sample), or `implausible` (values that working audio does not have).
+            `rate` (files that seem to state a wrong rate), `shared` (the sound of another sample),
+            `repeated` (the question of another id), or `implausible` (values that working audio does not have).
         figures: by name, what was found, on average.
         moved: by metric, by how much of its spread over five codecs this moves it; None where that was not measured.
         other: the system whose sound it is.
@@ -103,9 +104,9 @@ def _moved(
     return moved
 
 
-def shared(samples: int, sounds: int, of: int) -> list[Warned]:
-    """A warning if several of a run's `of` samples have one sound: how many `samples`, and how many `sounds` they have."""
-    return [Warned("shared", samples, of, {"sounds": sounds})] if samples else []
+def shared(samples: int, different: int, of: int, *, questions: bool) -> list[Warned]:
+    """A warning if several of a run's `of` samples are one sound, or one question: how many `samples`, and how many `different` ones."""
+    return [Warned("repeated" if questions else "shared", samples, of, {"different": different})] if samples else []
 
 
 def implausible(metric: str, facts: Mapping[str, Any], sums: np.ndarray) -> list[Warned]:

@@ -25,6 +25,10 @@ from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.rows import NUMBERS, TABLE_COLUMNS, Cells, ItemRow, SampleRow, ScoreRow, TableRow
 
 _SHARED = "SELECT sound FROM samples WHERE sound IS NOT NULL GROUP BY sound HAVING COUNT(*) > 1"
+_SAME = "q.fields || q.expected || COALESCE(p.audio, q.audio, '')"
+"""What a question `q` of a sample `p` is beside its id: its texts, its expected answers and where its sound is."""
+_ASKED = "FROM questions q JOIN samples p ON p.number = q.number WHERE q.draw_of IS NULL"
+_REPEATED = f"SELECT {_SAME} {_ASKED} GROUP BY 1 HAVING COUNT(*) > 1"
 
 
 class Run:
@@ -278,14 +282,21 @@ class Run:
     def _unit(self) -> tuple[str, str]:
         """The SQL expression of the independent unit of a sample `p`, and the join that it needs."""
         if self.has_questions:
-            return "COALESCE(p.speaker, q.draw_of)", "LEFT JOIN questions q ON q.number = p.number"
+            repeated = f"CASE WHEN {_SAME} IN ({_REPEATED}) THEN {_SAME} END"
+            return f"COALESCE(p.speaker, q.draw_of, {repeated})", "LEFT JOIN questions q ON q.number = p.number"
         return f"COALESCE(p.speaker, CASE WHEN p.sound IN ({_SHARED}) THEN p.sound END)", ""
 
     def shared_sounds(self) -> tuple[int, int, int]:
-        """How many samples have the sound of another sample, how many sounds these are, and how many samples there are."""
-        of = f"FROM samples WHERE sound IN ({_SHARED})"
-        asked = f"SELECT COUNT(*), COUNT(DISTINCT sound), (SELECT COUNT(*) FROM samples) {of}"
-        ((samples, sounds, every),) = self._rows(asked)
+        """How many samples have the sound of another sample, how many sounds these are, and how many samples there are.
+
+        Of questions it is how many are those of another id, with the same file of sound, and how many different ones these are.
+        """
+        what, of = "sound", f"FROM samples WHERE sound IN ({_SHARED})"
+        if self.has_questions:
+            what, of = _SAME, f"{_ASKED} AND {_SAME} IN ({_REPEATED})"
+        ((samples, sounds, every),) = self._rows(
+            f"SELECT COUNT(*), COUNT(DISTINCT {what}), (SELECT COUNT(*) FROM samples) {of}"
+        )
         return samples, sounds, every
 
     def other_sounds(self, other: Run) -> tuple[int, int]:
