@@ -65,7 +65,7 @@ def robustness(
         same_questions=same,
         wordings=wordings,
         sd_by_chance=_by_chance(whole, held, questions if same else {}),
-        mean=mean,
+        mean=_within(mean, whole.bounds or (None, None)),
         units=within.units,
         note=within.note,
         sd=_never_below_0(sd),
@@ -91,7 +91,13 @@ def _never_below_0(spread: Spread) -> Spread:
     """A spread whose interval does not reach below 0. Where leaving out any unit changes nothing (all right, or all wrong), nothing
     is known of it."""
     ends = spread.ci95
-    return Spread(spread.value, None if ends is None or ends[0] == ends[1] else [max(0.0, end) for end in ends])
+    return _within(Spread(spread.value, None if ends is None or ends[0] == ends[1] else ends), (0.0, None))
+
+
+def _within(spread: Spread, bounds: tuple[float | None, float | None]) -> Spread:
+    """A number whose interval does not reach beyond what it can be."""
+    low, high = (infinite if end is None else end for end, infinite in zip(bounds, (-math.inf, math.inf)))
+    return Spread(spread.value, None if spread.ci95 is None else [min(max(end, low), high) for end in spread.ci95])
 
 
 def _extreme(

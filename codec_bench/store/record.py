@@ -27,7 +27,7 @@ from codec_bench.store.rows import NUMBERS, TABLE_COLUMNS, Cells, ItemRow, Sampl
 _SHARED = "SELECT sound FROM samples WHERE sound IS NOT NULL GROUP BY sound HAVING COUNT(*) > 1"
 _SAME = "q.fields || q.expected || COALESCE(p.audio, q.audio, '')"
 """What a question `q` of a sample `p` is beside its id: its texts, its expected answers and where its sound is."""
-_ASKED = "FROM questions q JOIN samples p ON p.number = q.number WHERE q.draw_of IS NULL"
+_ASKED = "FROM questions q JOIN samples p ON p.number = q.number WHERE q.draw_of IS NULL AND q.fields != '{}'"
 _REPEATED = f"SELECT {_SAME} {_ASKED} GROUP BY 1 HAVING COUNT(*) > 1"
 
 

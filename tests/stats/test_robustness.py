@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -63,6 +65,13 @@ def test_intervals_leave_out_one_question_with_all_its_answers():
         half = t_quantile(0.95, degrees_of_freedom(words[:, 0].astype(float))) * error
         assert found[name]["value"] == pytest.approx(value)
         assert found[name]["ci95"] == pytest.approx([max(0, value - half), value + half]), name
+
+
+def test_the_mean_of_shares_reaches_no_further_than_a_share():
+    parts, groups, drawn = asked(rights([[1, 1, 1, 1]] * 4 + [[0, 0, 1, 1]]))
+    free = robustness(parts, groups, drawn, True)["mean"]
+    bound = robustness(replace(parts, bounds=(0.0, 1.0)), groups, drawn, True)["mean"]
+    assert free["ci95"][1] > 1 and bound == {"value": free["value"], "ci95": [free["ci95"][0], 1.0]}
 
 
 @pytest.mark.parametrize("same", [True, False])

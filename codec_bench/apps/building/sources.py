@@ -224,7 +224,7 @@ def read_texts(source: TextSource, folder: Path, *, stem: str | None = None, lim
     if missing := [name for name in named if name not in table.columns]:
         raise UserError(
             f"the texts '{source.data}' have no column {', '.join(missing)}",
-            hint=f"they have {', '.join(table.columns)}",
+            hint=f"they have {', '.join(table.columns)}" if table.columns else "the file has no row",
         )
     rows: dict[str, Text | str] = {}
     for key, row in table:
