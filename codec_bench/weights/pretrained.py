@@ -6,8 +6,25 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import WeightsError
+from codec_bench.errors import UserError, WeightsError
 from codec_bench.weights.state import check_archive
+
+
+def class_of(name: str) -> Any:
+    """A class of transformers that not every release that may be installed has.
+
+    Raises:
+        UserError: the installed release does not have it.
+    """
+    import transformers
+
+    try:
+        return getattr(transformers, name)
+    except AttributeError:
+        raise UserError(
+            f"transformers {transformers.__version__}, which is installed, has no {name}",
+            hint="newer releases have it: pip install --upgrade transformers",
+        ) from None
 
 
 def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any]) -> Any:

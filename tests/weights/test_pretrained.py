@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import pickle
+import sys
 
 import pytest
 import torch
 from hostile import Hostile
 
-from codec_bench.errors import WeightsError
-from codec_bench.weights.pretrained import load_pretrained
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.weights.pretrained import class_of, load_pretrained
 
 FACTS = {"sampling_rate": 8000, "num_filters": 2}
 
@@ -82,3 +83,20 @@ def test_nothing_in_a_pickle_is_run(folder):
     with pytest.raises(WeightsError):
         load(folder)
     assert not target.exists()
+
+
+@pytest.mark.parametrize("codec", ["pocket-tts", "xcodec2", "neucodec", "vibevoice", "higgs-audio-v2-8cb"])
+def test_a_class_that_an_older_release_lacks_is_one_sentence(monkeypatch, codec):
+    import transformers
+
+    from codec_bench.codecs import load_codec
+
+    assert class_of("MimiModel") is transformers.MimiModel
+
+    class Older:
+        __version__ = "5.6.0"
+
+    monkeypatch.setitem(sys.modules, "transformers", Older())
+    with pytest.raises(UserError, match=r"transformers 5\.6\.0, which is installed, has no \w+") as caught:
+        load_codec(codec, weights="random")
+    assert "--upgrade transformers" in caught.value.hint

@@ -102,21 +102,20 @@ class HiggsAudioV2(NeuralCodec):
 
 def _load(weights: str | None) -> tuple[Any, str]:
     """The network on the CPU, and which weights it has."""
-    from transformers import HiggsAudioV2TokenizerModel
-
     from codec_bench.weights import find
-    from codec_bench.weights.pretrained import load_pretrained
+    from codec_bench.weights.pretrained import class_of, load_pretrained
 
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(reduced=weights == RANDOM), weights
     found = find("higgs-audio-v2", weights)
-    return load_pretrained(HiggsAudioV2TokenizerModel, str(found.folder), _FACTS), found.used
+    return load_pretrained(class_of("HiggsAudioV2TokenizerModel"), str(found.folder), _FACTS), found.used
 
 
 def _random_net(*, reduced: bool) -> Any:
     """A network of seeded noise whose latents follow its input and whose codebooks are about as wide as they are."""
     import torch
-    from transformers import HiggsAudioV2TokenizerConfig, HiggsAudioV2TokenizerModel
+
+    from codec_bench.weights.pretrained import class_of
 
     parts: dict[str, Any] = {
         "acoustic_model_config": {**_ACOUSTIC, **(_REDUCED_ACOUSTIC if reduced else {})},
@@ -128,7 +127,7 @@ def _random_net(*, reduced: bool) -> Any:
         "target_bandwidths": [0.5, 1, 1.5, 2],
     }
     with seeded():
-        net = HiggsAudioV2TokenizerModel(HiggsAudioV2TokenizerConfig(**_FACTS, **parts)).eval()
+        net = class_of("HiggsAudioV2TokenizerModel")(class_of("HiggsAudioV2TokenizerConfig")(**_FACTS, **parts)).eval()
         fill_with_noise(net)
         for block in (*net.acoustic_encoder.block, *net.acoustic_decoder.block):
             for unit in (block.res_unit1, block.res_unit2, block.res_unit3):

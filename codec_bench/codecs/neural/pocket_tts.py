@@ -63,25 +63,24 @@ class PocketTts(CausalLatents):
 
 def _load(weights: str | None) -> tuple[Any, str]:
     """The network on the CPU, and which weights it has."""
-    from transformers import PocketTTSAudioTokenizerModel
-
     from codec_bench.weights import find
-    from codec_bench.weights.pretrained import load_pretrained
+    from codec_bench.weights.pretrained import class_of, load_pretrained
 
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(reduced=weights == RANDOM), weights
     found = find("pocket-tts", weights)
-    return load_pretrained(PocketTTSAudioTokenizerModel, str(found.folder), _FACTS), found.used
+    return load_pretrained(class_of("PocketTTSAudioTokenizerModel"), str(found.folder), _FACTS), found.used
 
 
 def _random_net(*, reduced: bool) -> Any:
     """A network of seeded noise whose latents follow its input."""
     import torch
-    from transformers import PocketTTSAudioTokenizerConfig, PocketTTSAudioTokenizerModel
+
+    from codec_bench.weights.pretrained import class_of
 
     with seeded():
-        net: Any = PocketTTSAudioTokenizerModel(
-            PocketTTSAudioTokenizerConfig(**{**_FACTS, **(_REDUCED if reduced else {})})
+        net: Any = class_of("PocketTTSAudioTokenizerModel")(
+            class_of("PocketTTSAudioTokenizerConfig")(**{**_FACTS, **(_REDUCED if reduced else {})})
         )
         fill_with_noise(net.eval())
         for transformer in (net.encoder.encoder_transformer, net.decoder.decoder_transformer):

@@ -75,25 +75,24 @@ def _factor(samples: np.ndarray) -> np.float32:
 
 def _load(weights: str | None) -> tuple[Any, str]:
     """The network on the CPU, and which weights it has."""
-    from transformers import VibeVoiceAcousticTokenizerModel
-
     from codec_bench.weights import find
-    from codec_bench.weights.pretrained import load_pretrained
+    from codec_bench.weights.pretrained import class_of, load_pretrained
 
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(reduced=weights == RANDOM), weights
     found = find("vibevoice", weights)
-    return load_pretrained(VibeVoiceAcousticTokenizerModel, str(found.folder), _FACTS), found.used
+    return load_pretrained(class_of("VibeVoiceAcousticTokenizerModel"), str(found.folder), _FACTS), found.used
 
 
 def _random_net(*, reduced: bool) -> Any:
     """A network of seeded noise whose latents follow its input."""
     import torch
-    from transformers import VibeVoiceAcousticTokenizerConfig, VibeVoiceAcousticTokenizerModel
+
+    from codec_bench.weights.pretrained import class_of
 
     with seeded():
-        config = VibeVoiceAcousticTokenizerConfig(**{**_FACTS, **(_REDUCED if reduced else {})})
-        net: Any = VibeVoiceAcousticTokenizerModel(config).eval()
+        config = class_of("VibeVoiceAcousticTokenizerConfig")(**{**_FACTS, **(_REDUCED if reduced else {})})
+        net: Any = class_of("VibeVoiceAcousticTokenizerModel")(config).eval()
         fill_with_noise(net)
         for name, scale in net.named_parameters():
             if name.endswith("gamma"):  # at the published first value, 1e-6, the blocks would have no effect

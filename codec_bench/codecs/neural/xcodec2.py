@@ -91,14 +91,14 @@ class Xcodec2(NeuralCodec):
     def __init__(
         self, model: Literal["xcodec2", "neucodec"] = "xcodec2", device: str = "cpu", weights: str | None = None
     ) -> None:
-        import transformers
+        from codec_bench.weights.pretrained import class_of
 
         info = self.describe(model)
         self._facts = _MODELS[model]
         self._device = device
         net, used = _load(model, weights)
         self._net = net.eval().to(device)
-        self._features = getattr(transformers, f"{self._facts.classes}FeatureExtractor")()
+        self._features = class_of(f"{self._facts.classes}FeatureExtractor")()
         self.info = replace(info, weights=used)
 
     @classmethod
@@ -157,28 +157,27 @@ class Xcodec2(NeuralCodec):
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
     """The network on the CPU, and which weights it has."""
-    import transformers
-
     from codec_bench.weights import find
-    from codec_bench.weights.pretrained import load_pretrained
+    from codec_bench.weights.pretrained import class_of, load_pretrained
 
     facts = _MODELS[model]
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(facts, reduced=weights == RANDOM), weights
     found = find(model, weights)
-    return load_pretrained(getattr(transformers, f"{facts.classes}Model"), str(found.folder), facts.facts), found.used
+    return load_pretrained(class_of(f"{facts.classes}Model"), str(found.folder), facts.facts), found.used
 
 
 def _random_net(facts: _Model, *, reduced: bool) -> Any:
     """A network of seeded noise whose codes are spread over all levels."""
     import torch
-    import transformers
+
+    from codec_bench.weights.pretrained import class_of
 
     with seeded():
-        config = getattr(transformers, f"{facts.classes}Config")(**facts.facts, **(_REDUCED if reduced else {}))
-        net = getattr(transformers, f"{facts.classes}Model")(config).eval()
+        config = class_of(f"{facts.classes}Config")(**facts.facts, **(_REDUCED if reduced else {}))
+        net = class_of(f"{facts.classes}Model")(config).eval()
         fill_with_noise(net)
-        features = getattr(transformers, f"{facts.classes}FeatureExtractor")()
+        features = class_of(f"{facts.classes}FeatureExtractor")()
         noise = 0.1 * torch.randn(100 * _ENCODER_HOP).numpy()
         entry, seen = net.quantizer.project_in, []
         hook = entry.register_forward_pre_hook(lambda _, inputs: seen.append(entry.forward(inputs[0])))

@@ -51,15 +51,14 @@ class Canary(PiecewiseRecogniser):
     whole_s = 40.0
 
     def _network(self) -> Any:
-        from transformers import CanaryForConditionalGeneration
+        from codec_bench.weights.pretrained import class_of, load_pretrained
 
-        from codec_bench.weights.pretrained import load_pretrained
-
+        net = class_of("CanaryForConditionalGeneration")
         check_kind(self.name, self._folder, KIND)
         self._extractor, self._tokenizer = parts_of(self._folder, RATE_HZ, "ParakeetFeatureExtractor", "AutoTokenizer")
         if not self._tokenizer.chat_template:
             raise WeightsError(f"the tokenizer in '{self._folder}' has no chat template, which makes the prompts")
-        return load_pretrained(CanaryForConditionalGeneration, str(self._folder), {})
+        return load_pretrained(net, str(self._folder), {})
 
     @property
     def shortest(self) -> int:

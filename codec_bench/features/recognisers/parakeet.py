@@ -108,15 +108,14 @@ class Parakeet(PiecewiseRecogniser):
         return CHECKPOINTS[model].languages
 
     def _network(self) -> Any:
-        import transformers
+        from codec_bench.weights.pretrained import class_of, load_pretrained
 
-        from codec_bench.weights.pretrained import load_pretrained
-
+        kind = class_of(CLASSES[self._kind])
         check_kind(self.name, self._folder, self._kind)
         self._extractor, self._tokenizer = parts_of(
             self._folder, RATE_HZ, "ParakeetFeatureExtractor", "ParakeetTokenizer"
         )
-        net = load_pretrained(getattr(transformers, CLASSES[self._kind]), str(self._folder), {})
+        net = load_pretrained(kind, str(self._folder), {})
         bands = net.config.encoder_config.num_mel_bins
         if self._extractor.feature_size != bands:
             raise WeightsError(

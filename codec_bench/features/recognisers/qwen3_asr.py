@@ -61,16 +61,15 @@ class Qwen3Asr(PiecewiseRecogniser):
     models: ClassVar[Mapping[str, str]] = {name: name for name in ("qwen3-asr-0.6b", "qwen3-asr-1.7b")}
 
     def _network(self) -> Any:
-        from transformers import Qwen3ASRForConditionalGeneration, Qwen3ASRProcessor
+        from codec_bench.weights.pretrained import class_of, load_pretrained
 
-        from codec_bench.weights.pretrained import load_pretrained
-
+        net, processor = class_of("Qwen3ASRForConditionalGeneration"), class_of("Qwen3ASRProcessor")
         check_kind(self.name, self._folder, KIND)
         extractor, tokenizer = parts_of(self._folder, RATE_HZ, "Qwen3ASRFeatureExtractor", "AutoTokenizer")
         if not tokenizer.chat_template:
             raise WeightsError(f"the tokenizer in '{self._folder}' has no chat template, which makes the prompts")
-        self._processor = Qwen3ASRProcessor(extractor, tokenizer, chat_template=tokenizer.chat_template)
-        return load_pretrained(Qwen3ASRForConditionalGeneration, str(self._folder), {})
+        self._processor = processor(extractor, tokenizer, chat_template=tokenizer.chat_template)
+        return load_pretrained(net, str(self._folder), {})
 
     @property
     def shortest(self) -> int:

@@ -13,6 +13,7 @@ from random_codecs import built
 
 from codec_bench.codecs import load_codec
 from codec_bench.errors import UserError
+from codec_bench.networks.mimi import MimiParts
 from codec_bench.types import Audio
 
 FRAME = 1920
@@ -41,7 +42,7 @@ def unequal_frames(codec, audio, a, b):
     """Frames whose codes differ although the two codewords are not equally far, to 1e-5 of the distance."""
     assert a.shape == b.shape
     wrong = []
-    latents = codec._net.encoder(filled(audio), use_streaming=False).latents
+    latents = MimiParts(codec._net).latents(filled(audio))
     quantizer = codec._net.quantizer
     for frame in np.flatnonzero((a != b).any(axis=0)):
         book = int(np.flatnonzero(a[:, frame] != b[:, frame])[0])
