@@ -42,7 +42,7 @@ from codec_bench.codecs import load_codec
 from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.loading import first_batch_s
 from codec_bench.memory import own_device
-from codec_bench.networks import convolutions
+from codec_bench.networks import convolutions, speech_transformer
 
 RATE_HZ = 16_000
 STEPS = 27
@@ -328,8 +328,10 @@ def floor_s(stage: Stage, per_second: float, bytes_per_second: float) -> tuple[f
     """The least seconds that a stage can take here, and which bound it is."""
     flops = stage.flops
     if flops is None:
-        # Triton's launches are not counted, so torch convolves.
-        with mock.patch.object(convolutions, "FRAMES", sys.maxsize), FlopCounterMode(display=False) as counter:
+        # Triton's launches are not counted, so torch computes.
+        convolved = mock.patch.object(convolutions, "FRAMES", sys.maxsize)
+        attended = mock.patch.object(speech_transformer, "fuses", lambda q: False)
+        with convolved, attended, FlopCounterMode(display=False) as counter:
             stage.batch()
         flops = float(counter.get_total_flops())
     products_s, moved_s = flops / per_second, stage.moved / bytes_per_second

@@ -26,7 +26,8 @@ SHARED_LIMIT = {target: kib * 1024 for target, kib in {80: 163, 86: 99, 89: 99, 
 """Bytes of shared memory that one block may have (CUDA C++ Programming Guide, technical specifications)."""
 STACK_LIMIT = 32
 """Bytes of stack, to which registers are spilt, that a kernel may use."""
-_FLOATS = {"x", "y", "alpha", "taps", "bias", "latents", "embed", "offsets", "projected", "directions", "steps"}
+_FLOATS = {*"x y alpha taps bias latents embed offsets projected directions steps gate by_distance".split()}
+_HALVES = {"q", "k", "v", "out"}
 _INTEGERS = {"lengths", "codes", "counts"}
 
 
@@ -64,6 +65,7 @@ def launches() -> Iterator[Launch]:
     """Every kernel with every tile that its dispatcher may choose, for every target."""
     from codec_bench.kernels.codebook import gpu as codebook
     from codec_bench.kernels.convolve import gpu as convolve
+    from codec_bench.kernels.gated_attention import gpu as gated
     from codec_bench.kernels.mask import gpu as mask
     from codec_bench.kernels.rvq import gpu as rvq
     from codec_bench.networks.convolutions import CAPABILITY
@@ -73,6 +75,9 @@ def launches() -> Iterator[Launch]:
         for activation in ("identity", "elu", "snake"):
             constants = {"x_frame": 1, "ACTIVATION": activation, "BLOCK": block}
             yield Launch(f"activation, {activation}", f"{block} frames", target, mask._activate, constants)
+        constants = {"WIDTH": 64, "QUERIES": gated.QUERIES, "KEYS": gated.KEYS}
+        shown = f"{gated.QUERIES} queries, {gated.KEYS} keys"
+        yield Launch("gated attention", shown, target, gated._attend, constants, gated.WARPS, gated.STAGES)
         block = codebook._FRAMES_AT_ONCE
         constants = {"codes_frame": 1, "BLOCK": block}
         yield Launch("histogram", f"{block} frames", target, codebook._histogram, constants)
@@ -114,9 +119,18 @@ def compiled(launch: Launch) -> Needs:
     from triton.compiler import ASTSource
 
     names = launch.kernel.arg_names
-    kinds = {**dict.fromkeys(_FLOATS, "*fp32"), **dict.fromkeys(_INTEGERS, "*i64")}
+    kinds = {
+        **dict.fromkeys(_FLOATS, "*fp32"),
+        **dict.fromkeys(_INTEGERS, "*i64"),
+        **dict.fromkeys(_HALVES, "*fp16"),
+        "scale": "fp32",
+    }
     signature = {name: "constexpr" if name in launch.constants else kinds.get(name, "i32") for name in names}
-    aligned = {(at,): [["tt.divisibility", 16]] for at, name in enumerate(names) if name in kinds or name == "dims"}
+    aligned = {
+        (at,): [["tt.divisibility", 16]]
+        for at, name in enumerate(names)
+        if signature[name][0] == "*" or name in ("dims", "q_item", "q_head", "q_frame")
+    }
     source = ASTSource(launch.kernel, signature, launch.constants, aligned)
     options = {"num_warps": launch.warps, "num_stages": launch.stages}
     made = triton.compile(source, target=GPUTarget("cuda", launch.target, 32), options=options)

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from codec_bench.kernels.gated_attention import attend, fuses
 from codec_bench.networks.grouped import GroupedConv
 from codec_bench.networks.half import LayerNorm, Linear, Reducible
 from codec_bench.networks.speech_config import EncoderConfig
@@ -93,7 +94,10 @@ class Attention(Folding, Reducible):
         projected = F.linear(frames.to(weight.dtype), weight, offset)
         q, k, v = projected.unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         gate = self._gate(frames, *gates) if self.relative else None
-        out = bias.attended(q, k, v, gate)
+        if gate is not None and bias.by_distance is not None and fuses(q):
+            out = attend(q, k, v, gate, bias.by_distance, bias.counts)
+        else:
+            out = bias.attended(q, k, v, gate)
         return self.out_proj(out.transpose(1, 2).flatten(2))
 
     def _gate(self, frames: Tensor, weight: Tensor, offset: Tensor) -> Tensor:
@@ -141,15 +145,15 @@ class AttentionBias:
     def _positions(self, rows: slice, dtype: torch.dtype) -> Tensor:
         """The position bias of these querying frames before the gate, `(heads, rows, length)`."""
         if dtype in self._kept:
-            return self._kept[dtype]
+            return self._kept[dtype][:, rows]
         last = self._length - 1
         # Row i holds distances -i to length - 1 - i, so the rows are windows of the table, from its last to its first.
         assert self.by_distance is not None, "only an attention with a position bias gates it"
         windows = self.by_distance.to(dtype).unfold(1, self._length, 1)
-        positions = windows[:, last - rows.stop + 1 : last - rows.start + 1].flip(1)
-        if len(self.blocks) == 1:  # the same for every layer
-            self._kept[dtype] = positions
-        return positions
+        if windows.numel() <= BIAS_ENTRIES:  # the same for every layer and item
+            self._kept[dtype] = windows.flip(1)
+            return self._kept[dtype][:, rows]
+        return windows[:, last - rows.stop + 1 : last - rows.start + 1].flip(1)
 
 
 class EncoderLayer(nn.Module):

@@ -339,17 +339,18 @@ def _as_kernel(name: str, real: Callable[..., Any], plain: Callable[..., Any]) -
     return made
 
 
-def launching(kernel: Any) -> Kernel:
-    """A Triton kernel whose launches on the pretended device are checked."""
-    return Kernel(kernel, partial(tree_map, _given), _now().launches)
+def launching(kernel: Any, *, half: bool = False) -> Kernel:
+    """A Triton kernel whose launches on the pretended device are checked; `half` if it takes half precision."""
+    known = (torch.float32, torch.int64, *((torch.float16, torch.bfloat16) if half else ()))
+    return Kernel(kernel, partial(tree_map, partial(_given, known)), _now().launches)
 
 
-def _given(leaf: Any) -> Any:
-    """What a kernel is given: a tensor on the device, float32 or int64. One without memory stands for any size."""
+def _given(known: tuple[torch.dtype, ...], leaf: Any) -> Any:
+    """What a kernel is given: a tensor on the device, of a type that it knows. One without memory stands for any size."""
     if isinstance(leaf, torch.Tensor):
         if not isinstance(leaf, There) and not leaf.is_meta:
             raise Mixed(f"Pointer argument of a Triton kernel is on the CPU: {tuple(leaf.shape)} {line()}")
-        if leaf.dtype not in (torch.float32, torch.int64):
+        if leaf.dtype not in known:
             raise Mixed(f"a Triton kernel is given {leaf.dtype} {line()}")
     if isinstance(leaf, There):
         _now().use("a Triton kernel", [leaf])
@@ -381,6 +382,13 @@ def _sent(make: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def _attended(q: Any, k: Any, v: Any, gate: Any, by_distance: Any, counts: Any) -> Any:
+    """What the kernel of gated attention gives, by torch's attention."""
+    from codec_bench.networks.speech_transformer import AttentionBias
+
+    return AttentionBias(counts, q.shape[2], q.shape[1], by_distance).attended(q, k, v, gate)
+
+
 @contextmanager
 def pretended() -> Iterator[Seen]:
     """`cuda:0` exists inside, and what happens there is counted."""
@@ -389,6 +397,7 @@ def pretended() -> Iterator[Seen]:
     from codec_bench.kernels.convolve import cpu as convolve_plain
     from codec_bench.kernels.convolve import gpu as convolve
     from codec_bench.kernels.first_launch import gpu as smallest
+    from codec_bench.kernels.gated_attention import gpu as gated
     from codec_bench.kernels.mask import cpu as mask_plain
     from codec_bench.kernels.mask import gpu as mask
     from codec_bench.kernels.rvq import gpu as rvq
@@ -431,14 +440,15 @@ def pretended() -> Iterator[Seen]:
             (torch.nn.utils.rnn, "_VF", _Recurrent(torch.nn.utils.rnn._VF)),
             (first_launch, "triton_fault", lambda _: None),
             *(
-                (module, name, launching(kernel))
-                for module in (smallest, codebook, convolve, mask, rvq)
+                (module, name, launching(kernel, half=module is gated))
+                for module in (smallest, codebook, convolve, gated, mask, rvq)
                 for name, kernel in kernels_of(module).items()
             ),
             (rvq, "_multiprocessors", lambda _: (8, 108)),
             (torch.cuda, "device_of", lambda _: nullcontext()),
             (codebook, "histogram", _as_kernel("histogram", codebook.histogram, codebook.histogram_plain)),
             (convolve, "convolve", _as_kernel("convolve", convolve.convolve, convolve_plain.convolve)),
+            (gated, "attend", _as_kernel("attend", gated.attend, _attended)),
             (mask, "activate", _as_kernel("activate", mask.activate, mask_plain.activate)),
             *(
                 (rvq, name, _as_kernel(name, getattr(rvq, name), getattr(rvq_plain, name)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import deterministic_weights
 import numpy as np
 import pytest
 import torch
@@ -10,6 +11,9 @@ from pretended import Mixed
 from codec_bench.kernels import codebook
 from codec_bench.kernels.mask import activate
 from codec_bench.kernels.rvq import dispatch
+from codec_bench.networks.half import Reducible
+from codec_bench.networks.speech_config import EncoderConfig
+from codec_bench.networks.speech_transformer import Transformer
 
 
 def noise(*shape, seed=0):
@@ -55,6 +59,24 @@ def test_search_and_lookup_launch_triton_and_give_the_cpus_values(make, there):
     assert not there.waits and not there.uploads
     with pytest.raises(Mixed):
         dispatch.search(latents, quantiser)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_wavlm_launches_its_attention_in_half_precision_and_gives_the_cpus_values(dtype, there):
+    small = EncoderConfig("group_norm", 32, 2, 2, 64, False, conv_pos=16, conv_pos_groups=2, relative_buckets=320)
+    net = Transformer(small).eval()
+    net.load_state_dict(deterministic_weights.stand_in(net))
+    for module in net.modules():
+        if isinstance(module, Reducible) and dtype != torch.float32:
+            module.reduce(dtype)
+    frames, counts = noise(3, 40, 32), torch.tensor([40, 24, 3])
+    with torch.no_grad():
+        *_, expected = net.hidden_states(frames, counts)
+        there.forget()
+        *_, found = net.to("cuda:0").hidden_states(frames.to("cuda:0"), counts.to("cuda:0"))
+    assert there.kernels == ({"attend": 2} if dtype.itemsize == 2 else {})
+    for item, count in enumerate(counts.tolist()):
+        torch.testing.assert_close(found.numbers()[item, :count], expected[item, :count], rtol=3e-2, atol=3e-2)
 
 
 def test_counts_of_codes_are_made_there(there):

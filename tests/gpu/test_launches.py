@@ -20,6 +20,8 @@ from codec_bench.kernels.codebook import ref as codebook_ref
 from codec_bench.kernels.convolve import gpu as convolve
 from codec_bench.kernels.convolve import ref as convolve_ref
 from codec_bench.kernels.first_launch import gpu as smallest
+from codec_bench.kernels.gated_attention import gpu as gated
+from codec_bench.kernels.gated_attention import ref as gated_ref
 from codec_bench.kernels.mask import gpu as mask
 from codec_bench.kernels.mask import ref as mask_ref
 from codec_bench.kernels.rvq import dispatch
@@ -231,6 +233,21 @@ def test_the_convolution_is_clean(channels, outputs, padding, dilation, whole):
     np.testing.assert_allclose(y, expected - bias[:, None], rtol=1e-5, atol=1e-5)
 
 
+def test_gated_attention_is_clean(whole):
+    rng, counts = np.random.default_rng(0), np.array([150, 1, 70])
+    together = rng.standard_normal((3, 150, 3, 2, 16)).astype(np.float16)
+    gate = rng.uniform(0, 4, (3, 150, 2, 1)).astype(np.float32)
+    by_distance = rng.standard_normal((2, 305)).astype(np.float32)
+    expected = gated_ref.attend(*together.transpose(2, 0, 3, 1, 4), gate.swapaxes(1, 2), by_distance[:, 3:-3], counts)
+    for item, count in enumerate(counts):
+        together[item, count:, 1:] = np.nan
+    there, gates, biases, own = (torch.from_numpy(x).to("cuda:0") for x in (together, gate, by_distance, counts))
+    found = gated.attend(*there.permute(2, 0, 3, 1, 4), gates.transpose(1, 2), biases[:, 3:-3], own).numbers()
+    assert found.isfinite().all() and found.dtype == torch.float16
+    for item, count in enumerate(counts):
+        np.testing.assert_allclose(found[item, :, :count], expected[item, :, :count], rtol=0, atol=3e-3)
+
+
 def test_the_histogram_is_clean(whole):
     codes = np.random.default_rng(0).integers(-2, 22, (4, 3, 700))
     for lengths in (None, np.array([700, 0, 513, 1])):
@@ -256,6 +273,9 @@ def test_no_kernel_uses_a_place_outside_a_tensor_of_more_than_2_to_the_31_number
     ):  # a decoder's widest layer; ten hours of samples
         mask.activate(virtual(*shape), torch.full((items,), shape[-1], device="cuda:0"), "snake", virtual(shape[1]))
         convolve.convolve(virtual(*shape), virtual(2, 96, shape[1]), virtual(96), 9, 3)
+    together = virtual(70_000, 1500, 3, 16, 64, dtype=torch.float16).permute(2, 0, 3, 1, 4)
+    gate, own = virtual(70_000, 1500, 16, 1).transpose(1, 2), torch.full((70_000,), 1500, device="cuda:0")
+    assert gated.attend(*together, gate, virtual(16, 2999), own).is_meta
     monkeypatch.setattr(codebook, "_lengths", lambda codes, lengths: lengths)
     for shape in ((70_000, 8, 5000), (items, 256, TEN_HOURS)):
         lengths = torch.full((shape[0],), shape[2], device="cuda:0")

@@ -149,11 +149,12 @@ def test_the_group_norm_is_exact_for_a_quiet_signal_on_a_large_offset(rng):
     assert worst(rows[0, : expected.shape[2]].T, expected[0].float()) < 1e-4
 
 
-def test_long_signals_are_attended_to_in_blocks(config, rng, monkeypatch):
+@pytest.mark.parametrize("rows", [7, 28])  # of 56 at a time; with 28 the positions are kept for all layers
+def test_long_signals_are_attended_to_in_blocks(config, rows, rng, monkeypatch):
     net = filled(SpeechEncoder(config))
     batch = padded(signals(rng, (16_000, 8_000)), "cpu")
     whole, _ = net(*batch)
-    monkeypatch.setattr(module, "BIAS_ENTRIES", 2 * config.heads * 56 * 7)  # seven of the 56 rows at a time
+    monkeypatch.setattr(module, "BIAS_ENTRIES", 2 * config.heads * 56 * rows)
     blocks, frames = net(*batch)
     for item, count in enumerate(frames):
         assert worst(blocks[item, :count], whole[item, :count]) < 1e-5
