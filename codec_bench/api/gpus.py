@@ -1,4 +1,4 @@
-"""What `doctor` checks of every GPU: that torch, Triton and CTranslate2 compute on it, and that what they compute is right."""
+"""What `doctor` checks of every GPU: that torch, Triton and Whisper compute on it, and that what they compute is right."""
 
 from __future__ import annotations
 
@@ -82,10 +82,14 @@ def _transcript(device: str, clip: Callable[[], Audio]) -> Finding:
     from codec_bench.weights import lookup
 
     what = f"Whisper on {device} and on the CPU"
-    name = next((f"whisper-{size}" for size in (*_SIZES, *_LARGE) if lookup(f"whisper-{size}")), None)
+    sizes = (f"whisper-{size}" for size in (*_SIZES, *_LARGE))
+    name = next((one for one in sizes if lookup(one) or lookup(f"{one}-transformers")), None)
     if name is None:
         return Finding(
-            what, "note", "not compared: no Whisper is on this machine", "codec-bench weights fetch whisper-tiny"
+            what,
+            "note",
+            "not compared: no Whisper is on this machine",
+            "codec-bench weights fetch whisper-tiny-transformers",
         )
     try:
         there, here = (_heard(name, place, clip()) for place in (device, "cpu"))
@@ -99,7 +103,7 @@ def _transcript(device: str, clip: Callable[[], Audio]) -> Finding:
         what,
         "note" if alike >= _SAME else "wrong",
         f"{name} writes '{there}' there and '{here}' on the CPU",
-        "" if alike >= _SAME else "update the driver, or install a ctranslate2 that is not newer than it",
+        "" if alike >= _SAME else "update the driver, or install a torch or ctranslate2 that is not newer than it",
     )
 
 

@@ -34,7 +34,7 @@ class LoadedMetric:
         chosen = names(name)
         read = {f for n in expand(chosen) for f in features_read(build_metric(n))}
         options = {f: {"weights": weights} if weights is not None else {} for f in read}
-        self._plan: Plan = build_plan(UNPROCESSED, chosen, options)
+        self._plan: Plan = build_plan(UNPROCESSED, chosen, options, gpu=device != "cpu")
         self._features = {f: load_feature(f, device=device, **options[f]) for f in self._plan.features}
 
     @property

@@ -20,7 +20,7 @@ from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.config.option import documented
 from codec_bench.config.run_request import RunRequest as RunOptions
 from codec_bench.data.shard import Shard
-from codec_bench.engine.device import resolve_devices
+from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
 from codec_bench.models import is_own_file, load_model, own_name
@@ -160,7 +160,7 @@ def writing(
 
 def scheme_of(one: Benchmark, answer_steps: Sequence[str], request: RunRequest) -> Scheme:
     """How a benchmark's answers are scored; `answer_steps` are the steps that the prompt's format needs first."""
-    gpu = any(device != "cpu" for device in resolve_devices(request.running.device))
+    gpu = has_gpu(request.running.device)
     own = {name: None if steps is None else steps_on(steps, gpu=gpu) for name, steps in one.own_steps.items()}
     labels = list(labelled_judges(request))
     beside = label_of(request.baseline, request.baseline_model, one.name)

@@ -18,6 +18,7 @@ from codec_bench.benchmark.judging import judge_at_once
 from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, writing
 from codec_bench.benchmark.scoring.options import choice_facts
 from codec_bench.benchmark.scoring.scoring import score_all, score_sets
+from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import working_engine
 from codec_bench.errors import AudioError, UserError
 from codec_bench.store.answers import AnswerWriter
@@ -82,7 +83,7 @@ def score(one: Benchmark, model: str, folder: Path, request: RunRequest, purse: 
         )
         started = perf_counter()
         opened = partial(working_engine, running=request.running, folder=folder)
-        timed = score_all(run, writer, scheme, todo, request.options, opened, tell)
+        timed = score_all(run, writer, scheme, todo, request.options, opened, tell, gpu=has_gpu(request.running.device))
         score_sets(run, writer, scheme)
         if scheme.judged:
             asyncio.run(judge_at_once(run, writer, scheme, request, purse, one.name, baseline))

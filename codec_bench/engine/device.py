@@ -44,6 +44,11 @@ def cpu_workers(devices: Sequence[str]) -> int:
     return max(1, cpu_count() - gpus - (gpus > 0))
 
 
+def has_gpu(device: str) -> bool:
+    """Whether there is a GPU for a device as `resolve_devices` takes it; it is not checked whether that very one is there."""
+    return device != "cpu" and cuda_count() > 0
+
+
 def resolve_devices(device: str) -> list[str]:
     """The devices that `auto`, `cpu`, `cuda`, `cuda:0` or `cuda:0,cuda:1` names; `auto` is every GPU, or the CPU without one.
 

@@ -16,6 +16,7 @@ from typing import Any
 from codec_bench.audio.resample import SIGNALS
 from codec_bench.codecs.checks.signals import DELAY
 from codec_bench.data import Shard, Source, part_of
+from codec_bench.engine.device import has_gpu
 from codec_bench.engine.extend import GROWN, held_samples
 from codec_bench.engine.plan import NATIVE, Plan, build_plan, features_read
 from codec_bench.engine.run import Engine
@@ -79,7 +80,8 @@ def in_folder(
     source = asked.source
     if not len(source):
         raise UserError(f"'{source.name}' holds no samples", hint="name data that holds at least one")
-    plan = build_plan(asked.systems, asked.metrics, asked.options, source.languages)
+    gpu = has_gpu(running.device) if running.as_on_gpu is None else running.as_on_gpu
+    plan = build_plan(asked.systems, asked.metrics, asked.options, source.languages, gpu=gpu)
     if out is not None:
         with named_folder(out) as place:
             return act(place, plan)

@@ -18,7 +18,7 @@ from codec_bench.codecs import require_codec, require_weights
 from codec_bench.engine.stage import StageSpec
 from codec_bench.engine.systems import System, check_different, named, read_systems
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.features import load_feature
+from codec_bench.features import exact_name, load_feature
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import Metric
 from codec_bench.weights import WeightsMissing, noting
@@ -83,6 +83,8 @@ def build_plan(
     metrics: Sequence[str],
     options: Mapping[str, Mapping[str, Any]],
     languages: Iterable[str | None] | None = None,
+    *,
+    gpu: bool = False,
 ) -> Plan:
     """Makes the plan.
 
@@ -91,6 +93,7 @@ def build_plan(
         metrics: names of metrics and groups.
         options: arguments by codec or feature name, such as {"dnsmos": {"weights": "path"}}.
         languages: of the samples; features that none of these languages needs are left out. None: of any language.
+        gpu: whether there is one for the run, which some features are computed on in another way.
 
     Raises:
         UserError: a name is unknown or given twice, a package is missing, or an option is for a name that is not in the run.
@@ -101,7 +104,7 @@ def build_plan(
         raise UserError("no metric was named", hint="see codec-bench list metrics")
     built = {name: build_metric(name) for name in expand(list(metrics))}
     estimate_features, reference_features = _features(list(built.values()), languages)
-    features, missing = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options)
+    features, missing = _plan_features(dict.fromkeys([*estimate_features, *reference_features]), options, gpu)
     for metric in built.values():
         for name in features_read(metric):
             weights = options.get(name, {}).get("weights")
@@ -207,14 +210,14 @@ def _features(
 
 
 def _plan_features(
-    names: Iterable[str], options: Mapping[str, Mapping[str, Any]]
+    names: Iterable[str], options: Mapping[str, Mapping[str, Any]], gpu: bool
 ) -> tuple[dict[str, FeaturePlan], list[str]]:
     """The features by name, and the weights that are not on this machine."""
     planned: dict[str, FeaturePlan] = {}
     missing: list[str] = []
     for name in names:
         try:
-            planned[name] = _plan_feature(name, options)
+            planned[name] = _plan_feature(name, options, gpu)
         except WeightsMissing as error:
             missing += error.names
     return planned, missing
@@ -234,17 +237,20 @@ def _codec_weights_missing(systems: Iterable[System]) -> list[str]:
     return missing
 
 
-def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]]) -> FeaturePlan:
+def _plan_feature(name: str, options: Mapping[str, Mapping[str, Any]], gpu: bool) -> FeaturePlan:
     mine = dict(options.get(name, {}))
     if unknown := [option for option in mine if option != "weights"]:
         raise UnknownName(f"option of the feature '{name}'", unknown[0], ["weights"])
+    # Every worker is told what computes it, also one without a GPU that takes over.
+    exact = exact_name(name, gpu=gpu, weights=mine.get("weights"))
     with noting() as found:
-        feature = load_feature(name, **mine)  # does not load the model: the worker does, with its first batch
+        feature = load_feature(exact, **mine)  # does not load the model: the worker does, with its first batch
     weights = "+".join(checkpoint.identity for checkpoint in found) or _identity(mine.get("weights"))
-    cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}|{weights}" if feature.cached else None
+    by = f"|{feature.by}" if feature.by else ""
+    cache_id = f"{SIGNALS}|{feature.name}|{feature.protocol}{by}|{weights}" if feature.cached else None
     return FeaturePlan(
         name=name,
-        stage=StageSpec(name, "feature", (name,), mine),
+        stage=StageSpec(name, "feature", (exact,), mine),
         rate_hz=feature.rate_hz,
         where=feature.where,
         batch_s=feature.batch_s,

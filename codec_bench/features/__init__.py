@@ -110,4 +110,18 @@ def load_feature(text: str, *, device: str = "cpu", weights: str | None = None) 
     return made
 
 
-__all__ = ["REGISTRY", "Feature", "Result", "Unavailable", "load_feature"]
+def exact_name(text: str, *, gpu: bool, weights: str | None = None) -> str:
+    """The name of a feature that also says what computes it, where that is left to the device; else the name itself.
+
+    Args:
+        text: the name. gpu: whether it is computed on one. weights: those that are used in place of its own, or None.
+
+    Raises:
+        UnknownName: there is no such feature.
+    """
+    spec = Spec.parse(text)
+    said = getattr(REGISTRY.resolve(spec.name), "exact_point", None)
+    return text if said is None else f"{spec.name}@{said(spec.name, spec.point, weights, gpu=gpu)}"
+
+
+__all__ = ["REGISTRY", "Feature", "Result", "Unavailable", "exact_name", "load_feature"]

@@ -40,6 +40,8 @@ class Feature(ABC):
         loops: whether a recogniser may write many times the words that were said, as one does that predicts each token from those
             before. False for one that writes at most about as much as the sound has frames.
         times_words: whether a recogniser has `timed`, which gives the words of one signal with their times; an instance may set it.
+        by: what computes it, where a device has its own way and the protocol does not say which; part of the cache key, and so of the
+            record. An instance sets it.
         licence: of weights that an installed package brings; the entries of the catalogue say theirs.
 
     Args:
@@ -58,6 +60,7 @@ class Feature(ABC):
     reads_language: ClassVar[bool] = False
     loops: ClassVar[bool] = True
     times_words: bool = False
+    by: str = ""
     licence: ClassVar[str] = ""
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:

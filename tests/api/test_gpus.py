@@ -74,7 +74,7 @@ def test_a_recogniser_that_fails_says_why(machine):
 
 def test_without_a_checkpoint_nothing_is_compared(machine, monkeypatch):
     monkeypatch.setattr(weights, "lookup", lambda name: None)
-    assert found()["Whisper on cuda:0 and on the CPU"].do == "codec-bench weights fetch whisper-tiny"
+    assert found()["Whisper on cuda:0 and on the CPU"].do == "codec-bench weights fetch whisper-tiny-transformers"
 
 
 def test_triton_without_a_compiler_is_a_note(machine, monkeypatch):

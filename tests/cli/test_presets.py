@@ -202,4 +202,4 @@ def test_half_is_half_precision_of_the_same_models():
     }
     assert found["sim@float16"] == f"{exact['sim@float16']}/float16-weights"
     assert found["utmos@float16"] == f"{exact['utmos@float16']}/float16-weights"
-    assert "whisper-large-v3/ct2/greedy/30s/float16/" in found["wer[whisper-large-v3@float16]"]
+    assert "whisper-large-v3/greedy/30s/float16/" in found["wer[whisper-large-v3@float16]"]

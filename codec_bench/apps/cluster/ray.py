@@ -93,6 +93,7 @@ def _execute_in(
     running.on_folder(place.path, place.words)
     with connected(cluster.address) as ray:
         size = ClusterSize.of(ray, plan, running, cluster)
+        running = replace(running, as_on_gpu=any(kind.gpus for kind in size.kinds))
         folders = PartFolders(place.path, cluster.shards, _shards(len(asked.source), size.actors))
         places = asked.source.places
         numbers, counts = np.unique(places % np.uint64(folders.of), return_counts=True)

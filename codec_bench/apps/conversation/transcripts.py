@@ -20,7 +20,7 @@ from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import resample
 from codec_bench.engine.device import resolve_devices
 from codec_bench.errors import UserError
-from codec_bench.features import Unavailable, load_feature
+from codec_bench.features import Unavailable, exact_name, load_feature
 from codec_bench.features.base import Feature
 from codec_bench.features.base import Word as Named
 from codec_bench.store.files import read_json, write_text
@@ -35,7 +35,8 @@ def load_timed(name: str, device: str) -> Feature:
     Raises:
         UserError: there is no such recogniser, or it gives no times.
     """
-    feature = load_feature(name, device=resolve_devices(device)[0])
+    # On a GPU, what computes some recognisers by default aligns no words.
+    feature = load_feature(exact_name(name, gpu=False), device=resolve_devices(device)[0])
     if not feature.times_words:
         raise UserError(
             f"the recogniser '{name}' gives no times of words",

@@ -142,7 +142,8 @@ def profile(
         skip=_left_out(names(skip or ())),
     )
     # A misspelt metric is refused now and not after an hour of measuring.
-    plan = build_plan(systems, asked.with_bitrate, given, {sample.language for sample in source})
+    gpu = asked.device != "cpu"
+    plan = build_plan(systems, asked.with_bitrate, given, {sample.language for sample in source}, gpu=gpu)
     asked = replace(asked, systems=plan.systems)  # with the options of each
     with own_folder("profile", asked.request) if out is None else named_folder(out) as place:
         on_folder(place.path, place.words)

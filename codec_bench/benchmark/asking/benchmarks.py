@@ -30,6 +30,7 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
 from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
+from codec_bench.engine.device import has_gpu
 from codec_bench.engine.running import Progress, kept_numbers
 from codec_bench.environment import machine, versions
 from codec_bench.errors import AnswersPending, MissingExtra, UserError
@@ -190,7 +191,7 @@ def preview(one: Benchmark, name: str, request: RunRequest) -> Preview:
     if scheme is not None and request.phase != "answers":  # what cannot score is found before anything is paid
         scored(one, scheme, request)
         if scheme.hears:
-            scheme.plan(request.options, None)
+            scheme.plan(request.options, None, gpu=has_gpu(request.running.device))
     estimate = _estimate(one, model, plan, request, {})
     cost = "what that costs is not known: the model has no prices" if estimate is None else estimate.words
     if request.prompts == EACH:

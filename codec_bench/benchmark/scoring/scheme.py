@@ -93,12 +93,14 @@ class Scheme:
         """Whether an answer's sound is compared with the question's."""
         return any(metric.kind == "pair" for metric in self.spoken.values())
 
-    def plan(self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None) -> Plan:
-        """What the engine computes for spoken answers in these languages, or in any (None); needed only if `hears`."""
+    def plan(
+        self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None, *, gpu: bool
+    ) -> Plan:
+        """What the engine computes, also on a GPU or without, for spoken answers in these languages, or in any (None); needed only if `hears`."""
         asked = [*self.spoken, *self.transcripts]
         read = {feature for name in asked for feature in features_read(build_metric(name))}
         given = {name: values for name, values in options.items() if name in read}
-        return build_plan([generated()], asked, given, languages)
+        return build_plan([generated()], asked, given, languages, gpu=gpu)
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """What the record says about each metric, in the benchmark's order."""

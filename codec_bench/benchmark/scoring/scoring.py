@@ -290,6 +290,8 @@ def score_all(
     options: Mapping[str, Mapping[str, Any]],
     opened: Callable[..., AbstractContextManager[tuple[Engine, int]]],
     progress: Callable[[str, int, int, float], None],
+    *,
+    gpu: bool = False,
 ) -> dict[str, Any]:
     """Scores answers and writes the scores, by all metrics that need neither all answers at once nor a judge.
 
@@ -300,6 +302,7 @@ def score_all(
         options: arguments of features, by name.
         opened: opens an engine for a plan; called only if the sound of answers is needed.
         progress: called with (what is happening, answers scored, failed, seconds of audio).
+        gpu: whether there is one for the engine.
 
     Returns:
         Timings of the engine; empty if it was not needed.
@@ -324,7 +327,7 @@ def score_all(
     if not spoken:
         return {}
     taker = _HeardAnswers(run, writer, scorer, [number for number, _ in spoken])
-    plan = scheme.plan(options, {sample.language for _, sample in spoken})
+    plan = scheme.plan(options, {sample.language for _, sample in spoken}, gpu=gpu)
     with opened(plan) as (engine, _):
         engine.load_codecs()
         return engine.run(

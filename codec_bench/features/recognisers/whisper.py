@@ -22,9 +22,11 @@ from codec_bench.features.recognisers.speech_windows import check_windows, joine
 from codec_bench.features.recognisers.whisper_checkpoint import (
     ALIASES,
     ENGLISH,
+    Backend,
     Facts,
     Tokens,
     bands_said,
+    exact_point,
     facts_of,
     folder_of,
     languages_of,
@@ -95,12 +97,15 @@ class _Batch:
 class Whisper(PreparedFeature):
     """Transcripts by Whisper, as written text with punctuation.
 
-    Protocol `<model>/<backend>/greedy/<windows>[/<compute type>]`, where the backend is `ct2` (CTranslate2) or `torch`
-    (transformers' classes, from a checkpoint in their layout): one decoding without timestamps, which takes the most
+    Protocol `<model>/greedy/<windows>[/<compute type>]`: one decoding without timestamps, which takes the most
     probable token at each step. There is no second decoding at a higher temperature, the text of the previous window is
     not a prompt, and no text is dropped for its low probability. The tokens that faster-whisper suppresses by default are
-    suppressed. The language is the given one, else the most probable one of the first window. Without `@`, the backend is
-    CTranslate2, windows are 30 s and the type is float32.
+    suppressed. The language is the given one, else the most probable one of the first window. Without `@`, windows are 30 s and
+    the type is float32.
+
+    What computes the network is no part of the protocol, because both write the same tokens in float32: `torch`, the default on a
+    GPU, from a checkpoint in the layout of transformers, and `ct2` (CTranslate2), the default on a CPU, from a converted one. Given
+    weights decide by their layout, and so do the published ones if they are on this machine in one layout alone.
 
     Result: `transcript`; `tokens`, int32, those of all windows in order; `language`, the one that was used (empty if there
     was no speech to detect it in) and `language_detected`; `no_speech_prob`, the highest of all windows, because one silent
@@ -121,8 +126,8 @@ class Whisper(PreparedFeature):
 
     Args:
         device: `cpu` or `cuda:N`.
-        weights: a folder with a checkpoint of the same kind, converted to CTranslate2 or, for `torch`, in the layout of
-            transformers; None for the published one.
+        weights: a folder with a checkpoint of the same kind, in the layout of transformers or converted to CTranslate2; None for
+            the published one.
         model: the registered name.
         point: backend, windows and compute type, joined by `+`.
 
@@ -138,6 +143,7 @@ class Whisper(PreparedFeature):
     batch_s = 600.0
     reads_language = True
     protocol_id = staticmethod(protocol_id)
+    exact_point = staticmethod(exact_point)
     languages_of = staticmethod(languages_of)
 
     def __init__(
@@ -149,15 +155,17 @@ class Whisper(PreparedFeature):
     ) -> None:
         super().__init__(device, weights)
         self.name, self.facts = model, facts_of(model)
-        self.backend, self.windows, self.compute_type = parse_point(model, point)
+        exact = exact_point(model, point, weights, gpu=device != "cpu")
+        backend, self.windows, self.compute_type = parse_point(model, exact)
+        self.by: Backend = "ct2" if backend is None else backend
         self.protocol = protocol_id(model, point)
         self.languages = self.facts.languages
         # torch aligns nothing, and windows that were put together from speech have no times of their own.
-        self.times_words = self.backend == "ct2" and self.windows == "30s"
+        self.times_words = self.by == "ct2" and self.windows == "30s"
         if any(importlib.util.find_spec(package) is None for package in ("ctranslate2", "faster_whisper")):
             raise MissingExtra(f"the recogniser '{model}'", "faster-whisper", "asr")
         check_windows(self.windows)
-        self._folder = folder_of(model, self.backend, weights)
+        self._folder = folder_of(model, self.by, weights)
         self._kind = "cpu" if device == "cpu" else "cuda"
         self._together = _Together(WINDOWS_AT_ONCE[self._kind] * WINDOW_S)
         self._net: WhisperNetwork | None = None
@@ -184,7 +192,7 @@ class Whisper(PreparedFeature):
 
     def _network(self, tokens: Tokens) -> WhisperNetwork:
         given = (self.name, self._folder, self.device, self.compute_type, tokens)
-        if self.backend == "torch":
+        if self.by == "torch":
             from codec_bench.features.recognisers.whisper_torch import TorchWhisper
 
             return TorchWhisper(*given)
@@ -194,7 +202,7 @@ class Whisper(PreparedFeature):
 
     def _try(self, net: WhisperNetwork) -> None:
         """Encodes one silent window: a library that is missing or too old for the device is found before any item is."""
-        other = "" if self.backend == "torch" else f"; {self.name}@torch computes without CTranslate2"
+        other = "" if self.by == "torch" else f"; {self.name}@torch computes without CTranslate2"
         try:
             right = net.computes()
         except RuntimeError as error:

@@ -12,7 +12,7 @@ from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.recognisers.speech_windows import WINDOWS, Windows, window_id
 
 Backend = Literal["ct2", "torch"]
-"""What computes the network: CTranslate2, or torch with the classes of transformers."""
+"""What computes the network: CTranslate2, or torch."""
 COMPUTE_TYPES: dict[Backend, tuple[str, ...]] = {
     "ct2": ("float32", "float16", "bfloat16", "int8", "int8_float16", "int8_float32"),
     "torch": ("float32", "float16", "bfloat16"),
@@ -89,9 +89,9 @@ def window_bytes(facts: Facts, compute_type: str) -> int:
 
 
 class Point(NamedTuple):
-    """What stands after the `@` of a name: what computes the network, the windows, and the type of numbers."""
+    """What stands after the `@` of a name: what computes the network (None: the device decides), the windows, and the type of numbers."""
 
-    backend: Backend
+    backend: Backend | None
     windows: Windows
     compute_type: str
 
@@ -104,7 +104,7 @@ def parse_point(model: str, point: str | None) -> Point:
     """
     types = COMPUTE_TYPES["ct2"]
     kinds: dict[str, Sequence[str]] = {"backend": tuple(COMPUTE_TYPES), "windows": WINDOWS, "compute_type": types}
-    chosen = {"backend": "ct2", "windows": "30s", "compute_type": "float32"}
+    chosen: dict[str, str | None] = {"backend": None, "windows": "30s", "compute_type": "float32"}
     given: set[str] = set()
     for option in point.split("+") if point is not None else ():
         kind = next((name for name, options in kinds.items() if option in options and name not in given), None)
@@ -117,7 +117,7 @@ def parse_point(model: str, point: str | None) -> Point:
         given.add(kind)
         chosen[kind] = option
     found = Point(**chosen)  # type: ignore[arg-type]
-    if found.compute_type not in COMPUTE_TYPES[found.backend]:
+    if found.backend is not None and found.compute_type not in COMPUTE_TYPES[found.backend]:
         raise UserError(
             f"{model}@{found.backend} does not compute in {found.compute_type}",
             hint=f"it computes in {', '.join(COMPUTE_TYPES[found.backend])}",
@@ -126,14 +126,56 @@ def parse_point(model: str, point: str | None) -> Point:
 
 
 def protocol_id(model: str, point: str | None = None) -> str:
-    """The id of a recogniser. Neither its weights nor its package are needed for it.
+    """The id of a recogniser. Neither its weights nor its package are needed for it; what computes the network is no part of it.
 
     Raises:
         UserError: there is no such model or point.
     """
     facts_of(model)
-    backend, windows, compute_type = parse_point(model, point)
-    return f"{model}/{backend}/greedy/{window_id(windows)}" + ("" if compute_type == "float32" else f"/{compute_type}")
+    _, windows, compute_type = parse_point(model, point)
+    return f"{model}/greedy/{window_id(windows)}" + ("" if compute_type == "float32" else f"/{compute_type}")
+
+
+def exact_point(model: str, point: str | None, weights: str | None, *, gpu: bool) -> str:
+    """The point that says what computes the network, where a name leaves that to the device.
+
+    On a GPU torch computes it, on a CPU CTranslate2. Of the two, only that counts which reads the layout of the given folder and has
+    the type; if the published checkpoint lies here in the other's layout alone, it is the other.
+
+    Args:
+        point: of the name. weights: as `folder_of` takes them. gpu: whether it is computed on one.
+
+    Raises:
+        UserError: there is no such model or point.
+    """
+    backend, _, compute_type = parse_point(model, point)
+    if backend is not None:
+        return str(point)
+    wanted: list[Backend] = ["torch", "ct2"] if gpu else ["ct2", "torch"]
+    able = [one for one in wanted if compute_type in COMPUTE_TYPES[one] and _layout(weights) in (None, one)]
+    found = next((one for one in able if _is_here(model, one, weights)), (able or wanted[-1:])[0])
+    return f"{found}+{point}" if point is not None else found
+
+
+def _layout(weights: str | None) -> Backend | None:
+    """What reads the weights that were given, as far as their files say it."""
+    if weights is None:
+        return None
+    path = Path(weights).expanduser()
+    folder = path.parent if path.is_file() else path
+    converted = (folder / "model.bin").is_file()
+    if any(any(folder.glob(kept)) for kept in ("model*.safetensors", "pytorch_model*.bin")):
+        return None if converted else "torch"
+    return "ct2" if converted else None
+
+
+def _is_here(model: str, backend: Backend, weights: str | None) -> bool:
+    """Whether a backend finds its checkpoint."""
+    try:
+        folder_of(model, backend, weights)
+    except WeightsError:
+        return False
+    return True
 
 
 def languages_of(model: str) -> tuple[str, ...]:

@@ -21,6 +21,9 @@ from codec_bench.features.recognisers.whisper_checkpoint import MODELS, language
     [
         (None, "30s"),
         ("30s", "30s"),
+        ("torch", "30s"),
+        ("ct2", "30s"),
+        ("vad+torch+float16", "vad-silero-v6/float16"),
         ("28s", "28s"),
         ("vad", "vad-silero-v6"),
         ("float16", "30s/float16"),
@@ -29,9 +32,9 @@ from codec_bench.features.recognisers.whisper_checkpoint import MODELS, language
         ("30s+float32", "30s"),
     ],
 )
-def test_protocols_name_windows_and_compute_type(point, expected):
-    assert protocol_id("whisper-large-v3", point) == f"whisper-large-v3/ct2/greedy/{expected}"
-    assert Whisper.protocol_id("whisper-tiny.en", point) == f"whisper-tiny.en/ct2/greedy/{expected}"
+def test_protocols_name_windows_and_compute_type_and_not_what_computes(point, expected):
+    assert protocol_id("whisper-large-v3", point) == f"whisper-large-v3/greedy/{expected}"
+    assert Whisper.protocol_id("whisper-tiny.en", point) == f"whisper-tiny.en/greedy/{expected}"
 
 
 @pytest.mark.parametrize("point", ["", "29s", "28s+30s", "float16+int8", "28s,float16", "28s+", "float64", "torch+ct2"])
@@ -45,7 +48,7 @@ def test_unknown_points_are_refused_with_those_there_are(point):
 def test_a_feature_has_the_protocol_of_its_name(whispers):
     folder = str(whispers["whisper-tiny"])
     feature = load_feature("whisper-tiny@28s+int8", weights=folder)
-    assert (feature.name, feature.protocol) == ("whisper-tiny", "whisper-tiny/ct2/greedy/28s/int8")
+    assert (feature.name, feature.protocol) == ("whisper-tiny", "whisper-tiny/greedy/28s/int8")
 
 
 def test_languages_of_the_models():
@@ -98,10 +101,10 @@ def test_a_checkpoint_of_transformers_is_refused_with_the_command(whispers):
     source = Path(f"{whispers['whisper-tiny']}-transformers")
     assert (source / "model.safetensors").is_file()
     with pytest.raises(WeightsError, match="not converted to CTranslate2") as caught:
-        Whisper(model="whisper-tiny", weights=str(source))
+        Whisper(model="whisper-tiny", weights=str(source), point="ct2")
     assert f"ct2-transformers-converter --model {source}" in str(caught.value)
     with pytest.raises(WeightsError, match="single file"):
-        Whisper(model="whisper-tiny", weights=str(source / "model.safetensors"))
+        Whisper(model="whisper-tiny", weights=str(source / "model.safetensors"), point="ct2")
 
 
 def test_a_converted_file_stands_for_its_folder(whispers):

@@ -12,10 +12,13 @@ import pytest
 import tiny_whisper
 
 from codec_bench.audio.resample import prepare
+from codec_bench.engine.plan import build_plan
+from codec_bench.engine.systems import UNPROCESSED
 from codec_bench.errors import MissingExtra, UserError, WeightsError
-from codec_bench.features import load_feature
+from codec_bench.features import exact_name, load_feature
 from codec_bench.features.recognisers import cublas, whisper_torch
 from codec_bench.features.recognisers.whisper import WINDOW_S, Whisper, _Together
+from codec_bench.weights import checkpoint
 
 RATE = 16_000
 LANGUAGES = ["en", "zh", None, "fr", "ja"]
@@ -94,7 +97,7 @@ def test_a_loop_ends_at_the_same_bound(tmp_path, clips):
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_half_precision_is_another_protocol(whispers, clips, kind):
     rough = in_torch(whispers["whisper-tiny"], "whisper-tiny", f"torch+{kind}")
-    assert rough.protocol == f"whisper-tiny/torch/greedy/30s/{kind}"
+    assert rough.protocol == f"whisper-tiny/greedy/30s/{kind}"
     exact = in_torch(whispers["whisper-tiny"], "whisper-tiny").compute(clips[:2], ["en", "en"])
     found = rough.compute(clips[:2], ["en", "en"])
     assert found[0]["avg_logprob"] != exact[0]["avg_logprob"]
@@ -106,12 +109,77 @@ def test_a_type_of_ctranslate2_alone_is_refused():
     assert "float32, float16, bfloat16" in str(caught.value)
 
 
+@pytest.fixture
+def published(whispers, tmp_path, monkeypatch):
+    """Puts whisper-tiny where published weights are looked for, in the layouts that are named; nothing else is there."""
+
+    def put(*layouts):
+        for variable in ("CODEC_BENCH_WEIGHTS", "CODEC_BENCH_CACHE", "HF_HUB_CACHE"):
+            monkeypatch.setenv(variable, str(tmp_path))
+        for layout in layouts:
+            name, folder = {"torch": ("whisper-tiny-transformers", "-transformers"), "ct2": ("whisper-tiny", "")}[
+                layout
+            ]
+            shutil.copytree(f"{whispers['whisper-tiny']}{folder}", tmp_path / checkpoint(name).hub)
+
+    return put
+
+
 @pytest.mark.parametrize(
-    ("point", "expected"),
-    [("torch", "torch/greedy/30s"), ("vad+torch+float16", "torch/greedy/vad-silero-v6/float16"), ("ct2", "ct2/greedy/30s")],
-)  # fmt: skip
-def test_the_protocol_names_what_computes(point, expected):
-    assert Whisper.protocol_id("whisper-tiny", point) == f"whisper-tiny/{expected}"
+    ("there", "device", "point", "expected"),
+    [
+        (("torch", "ct2"), "cpu", None, "ct2"),
+        (("torch", "ct2"), "cuda:0", None, "torch"),
+        (("torch", "ct2"), "cuda:1", "float16+28s", "torch"),
+        (("torch", "ct2"), "cuda:0", "int8", "ct2"),
+        (("torch", "ct2"), "cuda:0", "ct2+28s", "ct2"),
+        (("torch", "ct2"), "cpu", "torch", "torch"),
+        (("torch",), "cpu", None, "torch"),
+        (("ct2",), "cuda:0", None, "ct2"),
+    ],
+)
+def test_the_device_decides_what_computes_unless_the_name_or_what_is_here_does(
+    published, there, device, point, expected
+):
+    published(*there)
+    feature = Whisper(device, model="whisper-tiny", point=point)
+    assert feature.by == expected
+    assert ("transformers" in str(feature._folder) or "openai" in str(feature._folder)) == (expected == "torch")
+    assert feature.protocol == Whisper.protocol_id("whisper-tiny", point)
+    exact = exact_name("whisper-tiny" + (f"@{point}" if point else ""), gpu=device != "cpu")
+    assert load_feature(exact).by == expected, "also on a CPU that takes over"
+    assert load_feature(exact).protocol == feature.protocol
+
+
+@pytest.mark.parametrize(("gpu", "name"), [(True, "whisper-tiny-transformers"), (False, "whisper-tiny")])
+def test_weights_that_are_nowhere_are_asked_for_in_the_layout_of_the_device(published, gpu, name):
+    published()
+    with pytest.raises(WeightsError, match=f"'{name}' are not on this machine"):
+        Whisper("cuda:0" if gpu else "cpu", model="whisper-tiny")
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda:0"])
+def test_the_layout_of_given_weights_decides(whispers, device):
+    folder = str(whispers["whisper-tiny"])
+    for given, expected in (
+        (folder, "ct2"),
+        (f"{folder}/model.bin", "ct2"),
+        (f"{folder}-transformers", "torch"),
+        (f"{folder}-transformers/model.safetensors", "torch"),
+    ):
+        assert Whisper(device, given, model="whisper-tiny").by == expected
+    with pytest.raises(UserError, match="whisper-tiny@torch does not compute in int8"):
+        Whisper("cpu", f"{folder}-transformers", model="whisper-tiny", point="int8")
+
+
+def test_a_plan_tells_every_worker_and_the_record_what_computes(published):
+    published("torch", "ct2")
+    for gpu, expected in ((False, "ct2"), (True, "torch")):
+        plan = build_plan(UNPROCESSED, ["wer[whisper-tiny@28s]"], {}, gpu=gpu)
+        feature = plan.features["whisper-tiny@28s"]
+        assert feature.stage.names == (f"whisper-tiny@{expected}+28s",)
+        assert f"|whisper-tiny/greedy/28s|{expected}|" in feature.cache_id
+        assert plan.metrics["wer[whisper-tiny@28s]"].protocol == "wer/whisper-tiny/greedy/28s/by-language"
 
 
 def test_published_weights_are_found_where_they_lie(whispers, tmp_path, monkeypatch):
@@ -130,7 +198,7 @@ def test_weights_of_the_other_layout_are_refused_with_what_reads_them(whispers):
         load_feature("whisper-tiny@torch", weights=folder)
     assert "codec-bench weights fetch whisper-tiny-transformers" in str(caught.value)
     with pytest.raises(WeightsError, match="or name whisper-tiny@torch"):
-        load_feature("whisper-tiny", weights=f"{folder}-transformers")
+        load_feature("whisper-tiny@ct2", weights=f"{folder}-transformers")
 
 
 @pytest.mark.parametrize(
