@@ -31,8 +31,6 @@ CALLS = "calls"
 """The key in the detail of a judge's score under which its calls stand; what the judge was not asked about has none."""
 TOO_LONG = "too_long"
 """Why an answer ended (`AnswerRecord.finish`) that was not asked for, because the sound is longer than the model takes."""
-SOUND = "<audio>"
-"""What stands for a sound in the text that a model was given (`QuestionRecord.prompt`)."""
 SOUNDS = ("audio", "prompt_audio", "reference_audio", "source_audio")
 """Names of fields that hold sounds. `audio` may hold several."""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")

@@ -22,12 +22,16 @@ from codec_bench.errors import UnknownName, UserError, optional_package
 from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.judge_tests import judge_words
-from codec_bench.store.rows import NUMBERS, TABLE_COLUMNS, Cells, ItemRow, SampleRow, ScoreRow, TableRow
+from codec_bench.store.rows import NUMBERS, SOUND, TABLE_COLUMNS, Cells, ItemRow, SampleRow, ScoreRow, TableRow
 
 _SHARED = "SELECT sound FROM samples WHERE sound IS NOT NULL GROUP BY sound HAVING COUNT(*) > 1"
-_SAME = "q.fields || q.expected || COALESCE(p.audio, q.audio, '')"
+_SAME = "q.fields || q.expected || COALESCE(q.prompt, '') || COALESCE(p.audio, q.audio, '')"
 """What a question `q` of a sample `p` is beside its id: its texts, its expected answers and where its sound is."""
-_ASKED = "FROM questions q JOIN samples p ON p.number = q.number WHERE q.draw_of IS NULL AND q.fields != '{}'"
+_ASKED = (
+    "FROM questions q JOIN samples p ON p.number = q.number WHERE q.draw_of IS NULL AND q.fields != '{}' "
+    # One text may be asked of many sounds: where it is not known which sound a question has, it repeats none.
+    f"AND (COALESCE(p.audio, q.audio) IS NOT NULL OR COALESCE(q.prompt, '') NOT LIKE '%{SOUND}%')"
+)
 _REPEATED = f"SELECT {_SAME} {_ASKED} GROUP BY 1 HAVING COUNT(*) > 1"
 
 

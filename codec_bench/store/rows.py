@@ -10,6 +10,8 @@ from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_type_hint
 from codec_bench.errors import plain
 from codec_bench.types import Score
 
+SOUND = "<audio>"
+"""What stands for a sound in the text that a model was given (`QuestionRecord.prompt`)."""
 SILENT = "the audio is silent: no 20 ms of it are louder than -70 dBFS"
 """The note of an item whose estimate holds no sound (`audio.following.is_silent`)."""
 SILENT_ESTIMATE = "a value of an estimate that is silent"

@@ -25,9 +25,9 @@ from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.engine.run import Engine
 from codec_bench.engine.timings import RUNNING
 from codec_bench.registry import lent
-from codec_bench.store.answers import SOUND, AnswerWriter, Exchange, Reading, exchanges
+from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run
-from codec_bench.store.rows import NO_ANSWER, ItemRecord
+from codec_bench.store.rows import NO_ANSWER, SOUND, ItemRecord
 from codec_bench.text.collapse import ways_of
 from codec_bench.types import SPOKEN, Sample, Score, Status
 
