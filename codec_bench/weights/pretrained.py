@@ -27,8 +27,8 @@ def class_of(name: str) -> Any:
         ) from None
 
 
-def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any]) -> Any:
-    """Loads a transformers model from a folder, in float32, and refuses weights that do not fit it.
+def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any], dtype: str = "float32") -> Any:
+    """Loads a transformers model from a folder and refuses weights that do not fit it.
 
     safetensors are preferred. A `.bin` file is read with `weights_only`, so no code in it is run.
 
@@ -36,6 +36,7 @@ def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any]) -> 
         model_class: the class of transformers.
         folder: the folder with the configuration and the weights.
         facts: the values that the configuration in the folder must have, by key.
+        dtype: the name of the type of its weights.
 
     Raises:
         WeightsError: the configuration is another model's, the file is broken, or tensors are missing, left over or of
@@ -60,7 +61,7 @@ def load_pretrained(model_class: Any, folder: str, facts: Mapping[str, Any]) -> 
                     local_files_only=True,
                     output_loading_info=True,
                     ignore_mismatched_sizes=True,  # the report names them, and the error below does too
-                    dtype=torch.float32,
+                    dtype=getattr(torch, dtype),
                 )
     except Exception as error:  # a broken file raises anything from ValueError to SafetensorError and UnpicklingError
         reason = str(error).split("\n")[0].split(". ")[0]

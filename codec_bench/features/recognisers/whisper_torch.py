@@ -54,14 +54,13 @@ class TorchWhisper(WhisperNetwork):
     """
 
     def __init__(self, name: str, folder: Path, device: str, compute_type: str, tokens: Tokens) -> None:
-        import torch
         from transformers import WhisperForConditionalGeneration
 
         from codec_bench.networks.whisper import WhisperNet
         from codec_bench.weights.pretrained import load_pretrained
 
         check_kind(name, folder, KIND)
-        net = load_pretrained(WhisperForConditionalGeneration, str(folder), {})
+        net = load_pretrained(WhisperForConditionalGeneration, str(folder), {}, compute_type)
         self.tokens, self._looks = tokens, BETWEEN_LOOKS[device.split(":")[0]]
         self.n_mels = net.config.num_mel_bins
         # Only vocabularies of several languages have the empty token, by which CTranslate2 knows them too.
@@ -69,7 +68,7 @@ class TorchWhisper(WhisperNetwork):
         # The converter to CTranslate2 takes these from the same place.
         first = net.generation_config.begin_suppress_tokens or []
         try:
-            self._net = WhisperNet(net.to(device, getattr(torch, compute_type)).eval())
+            self._net = WhisperNet(net.to(device).eval())
         except RuntimeError as error:
             refuse_if_too_large(name, device, error)
             raise
