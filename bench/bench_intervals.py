@@ -392,7 +392,7 @@ PARTS = ("equal", "ordinary", "recorded", "crossed", "kinds")
 
 
 def main() -> None:
-    """Runs the studies and appends the rows of each when it ends; `--parts` takes some of them, `--only` the designs that hold a word."""
+    """Runs the studies and appends the rows of each design when it ends, of the first study of all at once; `--parts` takes some of them, `--only` the designs that hold a word."""
     options = asked(__doc__, repetitions=1000, parts=PARTS, only="")
     if unknown := set(options.parts) - set(PARTS):
         raise SystemExit(f"there are no parts {sorted(unknown)}; expected some of {', '.join(PARTS)}")
@@ -404,8 +404,8 @@ def main() -> None:
     }  # fmt: skip
     for part, (count, names) in studies.items():
         if part in options.parts and wanted(names):
-            found = count(options.repetitions, wanted(names))
-            append_rows("intervals", [row for one in found for row in _rows(one, part)])
+            for one in count(options.repetitions, wanted(names)):
+                append_rows("intervals", _rows(one, part))
 
 
 def _equal_rows(found: dict[str, object]) -> list[dict[str, object]]:

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 from scipy import stats
 
+from codec_bench.metrics.pesq import PesqWb
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import ratios
 
@@ -315,7 +316,7 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
         if not two or len(sizes) >= 6
     },
     **{
-        f"PESQ at the ceiling, {below:.0%} below, {items} items": (_ceiling(items, below), (1.0, 4.65))
+        f"PESQ at the ceiling, {below:.0%} below, {items} items": (_ceiling(items, below), PesqWb.range)
         for below in (0.01, 0.05, 0.2)
         for items in (8, 20, 50, 100, 300, 1000)
     },
@@ -366,12 +367,12 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
     },
     **{f"share, {items} questions, {right:g} right": (_ordinary_share(items, right), None) for items, right in ((3, 0.5), (5, 0.8), (8, 0.8), (8, 0.5))},
     **{
-        f"PESQ at the ceiling, {below:.0%} below, speakers {name}": (_ceiling_of_speakers(_SPEAKERS[name], below), (1.0, 4.65))
+        f"PESQ at the ceiling, {below:.0%} below, speakers {name}": (_ceiling_of_speakers(_SPEAKERS[name], below), PesqWb.range)
         for below in (0.05, 0.2)
         for name in ("2 x 40, 8 x 2", "4 x 40, 16 x 2", "40, 20, 10, 5")
     },
     **{
-        f"difference of PESQ at the ceiling, 10% below, speakers {name}": (_ceiling_of_speakers(sizes, 0.1, two=True), (1.0, 4.65))
+        f"difference of PESQ at the ceiling, 10% below, speakers {name}": (_ceiling_of_speakers(sizes, 0.1, two=True), PesqWb.range)
         for name, sizes in {"10 x 10": (10,) * 10, "4 x 40, 16 x 2": _SPEAKERS["4 x 40, 16 x 2"]}.items()
     },
     **{
@@ -402,7 +403,7 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
     **{
         f"PESQ at the ceiling, {below:.0%} below, {alike:g} alike, speakers {speakers} x {each}": (
             _ceiling_of_speakers((each,) * speakers, below, alike),
-            (1.0, 4.65),
+            PesqWb.range,
         )
         for speakers, each, below, alike in ((20, 50, 0.03, 0.95), (10, 30, 0.05, 0.3), (40, 20, 0.02, 0.5))
     },

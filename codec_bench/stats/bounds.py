@@ -13,6 +13,9 @@ from codec_bench.stats.spread import skewness
 
 AT_BOUND = 0.001
 """Scores crowd at a bound if half of them are within this share of the range."""
+NEAR_BOUND = 0.1
+"""Or if half of them are equal, none is farther to that side, and they are within this share: the best that a measure gives is often a little less
+than what its bounds say, such as ViSQOL's 4.73 of 5."""
 SKEWED, FEWEST_FOR_SKEWNESS = 0.25, 20
 """How large the skewness over the square root of the number of items may be before bounded scores count as skewed, and of how many items."""
 
@@ -85,7 +88,8 @@ def rare_item(
     if bounds is None or bounds[0] is None or bounds[1] is None:
         return None
     low, high = min(bounds[0], float(np.nanmin(rates))), max(bounds[1], float(np.nanmax(rates)))
-    middle, reach = float(np.nanmedian(rates)), AT_BOUND * (high - low)
+    middle = float(np.nanmedian(rates))
+    reach = (NEAR_BOUND if crowds(rates) else AT_BOUND) * (high - low)
     if (bounds[0] == 0 and _counts(table)) or middle - low < reach:
         return Rare(low, high, lost_high=high)
     if high - middle < reach:

@@ -131,7 +131,7 @@ def interval(
             item's own may be 0.
         clusters: one label per item, such as its speaker; an item with None is a unit of its own. Without clusters every
             item is one.
-        bounds: what an item's value can be at least and at most, such as (1.0, 4.65) for PESQ; None for an end that is not
+        bounds: what an item's value can be at least and at most, such as (1.0, 4.643889) for wide-band PESQ; None for an end that is not
             known. Counts over counts, such as errors over words, are taken for (0, None) if nothing is said: an item that
             loops has many times as many errors as words. (0, 1) says that an item is lost at worst, (None, None) that any value can be.
         level: the share of such intervals that should contain the true value, between 0 and 1.

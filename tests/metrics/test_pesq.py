@@ -68,6 +68,8 @@ def test_a_copy_is_best_and_more_noise_is_worse(name, mode, rate_hz):
     values = [score(name, rate_hz, signal, worse(signal, level)).value for level in (0.0, 1e-3, 1e-2, 1e-1)]
     assert values == sorted(values, reverse=True) and values[0] > 4.5
     assert score(name, rate_hz, signal, signal * np.float32(0.5)).value == pytest.approx(values[0], abs=1e-3)
+    # The best score that there is, as P.862.1 and P.862.2 say of a raw score of 4.5: 4.5486 and 4.6439.
+    assert 0 <= build_metric(name).range[1] - values[0] < 2e-6
 
 
 @BANDS
