@@ -7,10 +7,10 @@
     python bench/gpu.py --limit-s 300       ends sooner, installing included
     python bench/gpu.py --pretend           tries the steps in a reduced size without a GPU, writes no rows
 
-Every step is a process of its own with a time limit of its own, so that one that hangs or breaks costs no other. A step
-whose packages are missing is left out and says so. Without a GPU all steps but the first are left out. The table at the end
-goes to standard output, everything else to standard error. Where the project is a copy, rows name no
-revision unless CODEC_BENCH_REVISION says it: what `git describe --always --dirty --abbrev=10` prints where the repository is.
+Every step is a process of its own with seconds that are kept for it, so that one that hangs or breaks costs no other. It may also
+take what the steps before it have left. A step whose packages are missing is left out and says so. Without a GPU all steps but the
+first are left out. The table at the end goes to standard output, everything else to standard error. Where the project is a copy, rows
+name no revision unless CODEC_BENCH_REVISION says it: what `git describe --always --dirty --abbrev=10` prints where the repository is.
 
 With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`), so that a
 step that a device would refuse is found before there is one. Runs with worker processes, Whisper in CTranslate2, profiles and
@@ -49,7 +49,7 @@ class Step:
     """One thing to find out.
 
     Args:
-        name: of the step. limit_s: seconds that it may take.
+        name: of the step. limit_s: seconds that are kept for it; it may also take what no later step needs.
         words: what Python is asked to run. needs: modules without which it cannot.
         anywhere: whether it says something without a GPU.
         reduced: what Python is asked to run in its place to try the step without a GPU; empty if there is nothing.
@@ -171,12 +171,19 @@ def gpus() -> int:
 
 
 def run(
-    step: Step, environment: dict[str, str], count: int, *, pretend: bool = False, left_s: float = math.inf
+    step: Step,
+    environment: dict[str, str],
+    count: int,
+    *,
+    pretend: bool = False,
+    left_s: float = math.inf,
+    kept_s: float = math.inf,
 ) -> Outcome:
     """Runs a step, unless it cannot say anything here; with `pretend` in its reduced size.
 
     Args:
         environment: of its process. count: how many GPUs there are. left_s: seconds that are left for it and all later steps.
+        kept_s: seconds that are kept for the later ones.
     """
     if pretend and not step.reduced:
         return Outcome(step.name, "left out", 0.0, "it has no reduced size")
@@ -187,7 +194,8 @@ def run(
         return Outcome(step.name, "left out", 0.0, "there is no GPU")
     if left_s < LEAST_S:
         return Outcome(step.name, "left out", 0.0, "no time is left")
-    begun, limit_s = time.monotonic(), round(min(left_s, step.limit_s * (PATIENCE if pretend else 1)))
+    begun = time.monotonic()
+    limit_s = step.limit_s * PATIENCE if pretend else round(min(left_s, max(step.limit_s, left_s - kept_s)))
     process = subprocess.Popen(
         [sys.executable, *(step.reduced if pretend else step.words)], cwd=ROOT, env=environment, start_new_session=True, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -260,12 +268,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
         environment = with_cublas({**os.environ, "PYTHONPATH": path}, Path(folder))
-        for step in steps:
-            if asked.only and step.name not in asked.only:
-                continue
-            sys.stderr.write(f"-- {step.name} (at most {step.limit_s} s)\n")
-            left_s = end - time.monotonic()
-            outcomes.append(run(step, environment, count, pretend=asked.pretend, left_s=left_s))
+        chosen = [step for step in steps if not asked.only or step.name in asked.only]
+        kept_s = sum(step.limit_s for step in chosen)
+        for step in chosen:
+            sys.stderr.write(f"-- {step.name} (at least {step.limit_s} s are kept for it)\n")
+            left_s, kept_s = end - time.monotonic(), kept_s - step.limit_s
+            outcomes.append(run(step, environment, count, pretend=asked.pretend, left_s=left_s, kept_s=kept_s))
     width = max(len(outcome.step) for outcome in outcomes)
     for outcome in outcomes:
         print(f"{outcome.step:{width}}  {outcome.state:16} {outcome.seconds:6.1f} s  {outcome.said}")

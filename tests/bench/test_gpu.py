@@ -89,6 +89,12 @@ def test_what_is_left_of_the_ten_minutes_bounds_a_step():
         assert gpu.run(hanging, dict(os.environ), 1, left_s=1.0).state == "ended after 1 s"
 
 
+def test_a_step_takes_what_no_later_one_needs():
+    hanging = gpu.Step("a", 1, ("-c", "import time; time.sleep(60)"))
+    assert gpu.run(hanging, dict(os.environ), 1, left_s=42.0, kept_s=40.0).state == "ended after 2 s"
+    assert gpu.run(hanging, dict(os.environ), 1, left_s=42.0, kept_s=60.0).state == "ended after 1 s"
+
+
 def test_another_cublas_is_linked_only_where_version_12_is_missing(tmp_path, monkeypatch):
     site, links = tmp_path / "site", tmp_path / "links"
     (site / "nvidia" / "cu13" / "lib").mkdir(parents=True)
