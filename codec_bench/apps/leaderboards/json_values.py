@@ -17,7 +17,7 @@ def plain_board(board: Board) -> dict[str, Any]:
     rows = [
         {
             "name": row.name, "published": row.published, "complete": row.complete and not (row.limited or row.short or row.unfinished), "limited": row.limited, "short": row.short, "parts": dict(row.parts), "apart": list(row.apart), "rerouted": row.rerouted, "unfinished": row.unfinished, "doubled": dict(row.doubled), "folders": list(row.folders), "missing": list(row.missing), "judged": dict(row.judged),
-            "raters": {column: {"judge": one.judge, "served": list(one.served), "rubric": one.rubric} for column, one in row.raters.items()},
+            "raters": {column: {"judge": one.judge, "served": list(one.served), "rubric": one.rubric, "in_place_of": one.named} for column, one in row.raters.items()},
             "average": float(row.average) if row.average is not None else None,
             "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,
             "views": numbers({v.name: value for v in board.views if (value := v.value(row)) is not None}),

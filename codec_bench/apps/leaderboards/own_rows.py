@@ -6,8 +6,9 @@ Conventions
     columns of a group are ratings by one judge, so is their mean, and likewise the average. A mean over fewer columns says so,
     and the columns without a value are named. Where several judges rated a system, each has a row of its own. A judge is its name and
     what its service called the model that gave the verdicts (`raters.py`).
-    Where a judge read the answers and a rule marked them, rows by one judge are ranked: that of most systems, on boards on which nothing
-    was published. All others are marked, and in no rank: which state of a judge read published answers, nobody says.
+    Where a judge read the answers and a rule marked them, rows by one judge are ranked: the one that the rubric names, or that of most systems, on
+    boards on which nothing was published. All others are marked, and in no rank: which state of a judge read published answers, nobody says.
+    A judge in place of the one that the rubric names is said as such, on every board.
     Where a benchmark says how its own toolkit counts failures, a cell follows that rule.
     A column holds one thing: the benchmark of its definition, with the questions that most of the runs asked. A run whose data,
     prompt, reading, order of options or precision is another, or that holds a part of the questions, gives a row of its own,
@@ -29,7 +30,7 @@ from math import isfinite
 from typing import NamedTuple
 
 from codec_bench.apps.leaderboards.board import AVERAGE, Column, Row, Rules, Source, Variant, average, group_mean
-from codec_bench.apps.leaderboards.raters import Rater, RaterKey
+from codec_bench.apps.leaderboards.raters import Rater, RaterKey, published_rater
 from codec_bench.benchmark import Benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.benchmark.judge.metric import STEM, is_judge_metric
@@ -194,7 +195,7 @@ def own_rows(
         other = asked.settles and _is_other(asked, holds, questions)
         apart = ((_OTHER_DATA if holds else _DISPUTED),) if other else asked.apart
         if rater is not None and not value.rated:
-            system = (*system, f"read by {rater.name}; {rater.tested}")
+            system = (*system, f"read by {rater.read}")
             if reads.get((value.column.name, value.system[1])) != rater.key:
                 apart = (*apart, _OTHER_JUDGE)
         elif rater is not None and value.system in several:
@@ -215,17 +216,25 @@ def _rated_by_several(found: Sequence[_Found]) -> set[tuple[str, str]]:
 
 
 def _most_readers(found: Sequence[_Found]) -> dict[tuple[str, str], RaterKey]:
-    """The judge that read the answers of most systems, by column and way to run it; the latest of equally many."""
+    """The judge that the rubric names, or else the one that read the answers of most systems, by column and way to run it.
+
+    Of equally many it is the latest."""
     systems: dict[tuple[str, str], dict[RaterKey, set[str]]] = {}
+    others: set[RaterKey] = set()
     for one in found:
         if one.rater is not None and not one.rated:
             held = systems.setdefault((one.column.name, one.system[1]), {})
             held[one.rater.key] = held.pop(one.rater.key, set()) | {one.system[0]}
-    return {key: max(reversed(held), key=lambda rater: len(held[rater])) for key, held in systems.items()}
+            others |= {one.rater.key} if one.rater.named else set()
+    return {
+        key: max(reversed(held), key=lambda rater: (rater not in others, len(held[rater])))
+        for key, held in systems.items()
+    }
 
 
 _OTHER_DATA, _COPIED, _OTHER_JUDGE = "other data", "own copy of the data", "other judge"
 _DISPUTED = "copies of the data that disagree"
+_BESIDE = "/beside-"
 
 
 def _settled(found: Sequence[_Found]) -> dict[tuple[str, str], _Asked | None]:
@@ -416,8 +425,11 @@ def _rater(run: Run, metric: str, entry: MetricSummary | None) -> Rater | None:
     rubric, _, judge = rest.partition("/")
     judging = entry.judging if entry is not None and entry.judging else None
     served, tested = (tuple(judging.served), judging.tested) if judging else ((), NOT_TESTED)
+    named = published_rater(metric)
     if kind == STEM and judge:
-        return Rater(judge, served, f"{STEM}/{rubric}", tested)
+        # Rubrics that prefer one of two answers name the baseline behind the judge.
+        other = named is not None and named.judge != judge.partition(_BESIDE)[0]
+        return Rater(judge, served, f"{STEM}/{rubric}", tested, named.judge if named is not None and other else "")
     if not is_judge_metric(metric):
         return None
     return Rater((run.meta.get("config") or {}).get("judge") or "an unknown judge", served, tested=tested)

@@ -26,16 +26,18 @@ class Rater(NamedTuple):
     Args:
         judge: its label. served: what its service called the models that gave the verdicts. rubric: the protocol without the judge, or "".
         tested: how the judge did in its test.
+        named: the judge that the benchmark's rubric names, if it is another one; else "".
     """
 
     judge: str
     served: tuple[str, ...] = ()
     rubric: str = ""
     tested: str = NOT_TESTED
+    named: str = ""
 
     @property
     def key(self) -> RaterKey:
-        """What tells it from others; the test of a judge is none of it."""
+        """What tells it from others; neither its test nor what the rubric names is of it."""
         return self.judge, self.served, self.rubric
 
     @property
@@ -44,10 +46,19 @@ class Rater(NamedTuple):
         return self.judge if set(self.served) <= {self.judge} else f"{self.judge} as {' and '.join(self.served)}"
 
     @property
+    def read(self) -> str:
+        """The name, which judge the rubric names in its place, and the test."""
+        return f"{self.name}{self._instead}; {self.tested}"
+
+    @property
     def words(self) -> str:
-        """The name, in brackets by which wording, and the test."""
+        """As `read`, with the wording in brackets."""
         wording = f" ({self.rubric.removeprefix(f'{STEM}/')})" if self.rubric else ""
-        return f"{self.name}{wording}; {self.tested}"
+        return f"{self.name}{wording}{self._instead}; {self.tested}"
+
+    @property
+    def _instead(self) -> str:
+        return f" in place of {self.named}" if self.named else ""
 
 
 def published_words(metrics: Mapping[str, str]) -> list[str]:

@@ -136,7 +136,7 @@ def test_a_rating_by_another_judge_shares_no_column_with_published_ratings(tmp_p
     )
     (row,) = [row for row in leaderboard(board, [tmp_path]).rows if row.name == "other"]
     assert row.cells == {} and row.judged == {
-        column.name: "75.00 by org/m-1 (mine-0a1b2c3d); this judge was not tested"
+        column.name: "75.00 by org/m-1 (mine-0a1b2c3d) in place of gpt-4o-mini; this judge was not tested"
     }
 
 

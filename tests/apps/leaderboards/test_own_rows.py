@@ -151,6 +151,25 @@ def test_runs_over_other_questions_are_not_one_row_and_the_later_of_equally_many
     assert rows == {"mine": ("50.00", True), "mine (other data)": ("75.00", False)}
 
 
+def test_a_judge_in_place_of_the_one_that_the_rubric_names_is_said_on_an_own_board_too(tmp_path):
+    for n, judge in enumerate(("judge-x", "gpt-4o-mini")):
+        folder, protocol = tmp_path / "runs" / str(n), f"rating/wildspeech-0a1b2c3d/{judge}"
+        recorded(folder, "wildspeech-bench", "rating[wildspeech]", [3, 3], kind="rating", protocol=protocol)
+    column = {"name": "C", "benchmark": "wildspeech-bench", "metric": "rating[wildspeech]"}
+    for counts in ("rating", "score"):  # the judge rated, or it read what a rule marked
+        board = tmp_path / f"{counts}.yaml"
+        board.write_text(json.dumps({"version": 1, "summary": "Mine.", "columns": [{**column, "counts": counts}]}))
+        found = leaderboard(str(board), [tmp_path / "runs"])
+        told = {row.name: row.judged.get("C", "") for row in found.rows}
+        (other,) = (name for name in told if "judge-x" in name + told[name])
+        (named,) = told.keys() - {other}
+        assert "in place of gpt-4o-mini; this judge was not tested" in other + told[other]
+        assert "in place of" not in named + told[named] and "gpt-4o-mini" in named + told[named]
+        compared = {row.name: row.compared for row in found.rows}
+        assert compared == {other: counts == "rating", named: True}
+        assert all((counts == "score") == bool(row.cells) for row in found.rows)
+
+
 def test_ratings_of_one_system_by_two_judges_have_rows_of_their_own(tmp_path):
     for n, (judge, value) in enumerate((("judge-x", 3), ("judge-y", 5))):
         recorded(
