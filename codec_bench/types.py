@@ -300,6 +300,10 @@ class Windows:
     length_s: float | None = None
 
 
+Wants: TypeAlias = Literal["text", "audio", "likelihood"]
+"""What a benchmark needs of a model: a text, a sound, or how likely sounds are to it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Message:
     """One turn of a conversation.
@@ -322,7 +326,7 @@ class Request:
         messages: the conversation; its last turn is the user's. Empty if the prompt fills only fields.
         fields: named inputs for models that take no conversation (speech synthesis, transcription): `text`,
             `instruction`, `audio`, `prompt_audio`, `prompt_text`, `language`. Sounds are clips.
-        wants: the kind of answer that the benchmark needs.
+        wants: the kind of answer that the benchmark needs; `likelihood` is two numbers (`codec_bench.models.likelihood`).
         parameters: generation parameters (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`) that the benchmark or
             the caller sets.
         windows: how a sound that is longer than the model takes is asked about in parts; None leaves it to the model.
@@ -331,7 +335,7 @@ class Request:
     id: str
     messages: tuple[Message, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict)
-    wants: Literal["text", "audio"] = "text"
+    wants: Wants = "text"
     parameters: Mapping[str, Any] = field(default_factory=dict)
     windows: Windows | None = None
 

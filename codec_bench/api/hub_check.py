@@ -18,7 +18,8 @@ def names_on_hub() -> list[str]:
     """The benchmarks of the project whose data are on the hub."""
     from codec_bench.benchmark import benchmark_names, load_benchmark
 
-    return [name for name in benchmark_names() if load_benchmark(name).data.repository is not None]
+    held = {name: load_benchmark(name).data for name in benchmark_names()}
+    return [name for name, data in held.items() if data.repository is not None and data.obtain is None]
 
 
 def check_on_hub(name: str) -> tuple[list[Finding], dict[str, Seen]]:
@@ -37,6 +38,8 @@ def check_on_hub(name: str) -> tuple[list[Finding], dict[str, Seen]]:
         one = load_benchmark(name)
         if one.data.repository is None:
             return [Finding(name, "note", "its data are a file beside the definition, not on the hub")], {}
+        if one.data.obtain is not None:
+            return [Finding(name, "note", f"its data are on no hub: {one.data.obtain}")], {}
         seen = look(one)
     except UserError as error:
         return [Finding(name, "wrong", error.message, error.hint or "")], {}

@@ -37,6 +37,7 @@ from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.errors import AnswersPending, UnknownName, UserError
 from codec_bench.models import check_served, load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
+from codec_bench.models.likelihood import told
 from codec_bench.registry import Spec, code_hash, is_own_code, names
 from codec_bench.report.opened import Run
 from codec_bench.report.results import write_results
@@ -463,7 +464,7 @@ def _sample(question: Question) -> Sample:
 def _info(name: str, request: RunRequest) -> ModelInfo:
     """The facts of a model. Scoring needs only its name, so that it works for a model that cannot be loaded here."""
     try:
-        return load_model(name, request.options.get(name), device=request.running.device).info
+        return told(load_model(name, request.options.get(name), device=request.running.device))
     except UserError:
         if request.phase != "scores":
             raise
@@ -492,6 +493,11 @@ def _fitting(
 
 
 def _check_fit(one: Benchmark, info: ModelInfo) -> None:
+    if one.wants == "likelihood" and one.wants not in info.outputs:
+        raise UserError(
+            f"'{one.name}' asks how likely sounds are, and the model '{info.name}' has no method log_likelihood",
+            hint="a model of this machine can define it: see Likelihoods in the documentation of benchmarks",
+        )
     if one.wants not in info.outputs:
         gives = " and ".join(info.outputs)
         raise UserError(f"'{one.name}' needs answers in {one.wants}, and the model '{info.name}' gives {gives}")

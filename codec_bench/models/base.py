@@ -14,9 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from codec_bench.types import Request, Response
+from codec_bench.types import Request, Response, Wants
 
 Modality = Literal["text", "audio"]
+"""What a model takes."""
 EMPTY = "the answer is empty"
 """The note of a response whose answer holds neither text nor sound."""
 
@@ -28,7 +29,8 @@ class ModelInfo:
     Args:
         name: the name on the command line.
         family: the family whose prompts the model uses if a benchmark has no prompt for the model itself.
-        inputs, outputs: the kinds of data that it takes and gives.
+        inputs, outputs: the kinds of data that it takes and gives. `likelihood` need not be named: a model that defines
+            `log_likelihood` gives it.
         reads: `messages` for a model that takes a conversation, `fields` for a model that takes named inputs (speech
             synthesis, transcription).
         limit_s: the longest audio in one request, in seconds; None for no limit.
@@ -41,7 +43,7 @@ class ModelInfo:
     name: str
     family: str | None = None
     inputs: tuple[Modality, ...] = ("text", "audio")
-    outputs: tuple[Modality, ...] = ("text",)
+    outputs: tuple[Wants, ...] = ("text",)
     reads: Literal["messages", "fields"] = "messages"
     limit_s: float | None = None
     window_s: float | None = None
@@ -109,6 +111,17 @@ class Model(ABC):
     @abstractmethod
     async def ask(self, request: Request) -> Response:
         """One answer. An error of one request gives a failed or refused response; no exception is raised."""
+
+    def log_likelihood(self, request: Request) -> float:
+        """The natural logarithm of how likely a sound is to the model; a speech language model may define it.
+
+        It is called in a thread, one call at a time. Whether the logarithms of tokens are summed or averaged is the model's
+        to choose and to say in its `identity`: a sum favours the shorter of two sounds.
+
+        Args:
+            request: its field `audio` is the sound (`request.fields["audio"].signal(16_000)`), which is also its only message.
+        """
+        raise NotImplementedError
 
     async def close(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Frees memory, closes connections and ends worker processes."""

@@ -31,7 +31,7 @@ CALLS = "calls"
 """The key in the detail of a judge's score under which its calls stand; what the judge was not asked about has none."""
 TOO_LONG = "too_long"
 """Why an answer ended (`AnswerRecord.finish`) that was not asked for, because the sound is longer than the model takes."""
-SOUNDS = ("audio", "prompt_audio", "reference_audio", "source_audio")
+SOUNDS = ("audio", "other_audio", "prompt_audio", "reference_audio", "source_audio")
 """Names of fields that hold sounds. `audio` may hold several."""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio", "draw_of", "draw")

@@ -40,6 +40,9 @@ class Perfect(Model):
             audio = Audio([0.1, -0.1] * 800, 16000)
         return Response(text=self.known[request.id], audio=audio, usage={"output_tokens": 3})
 
+    def log_likelihood(self, request):
+        return -1.5 if request.id.endswith("/preferred") else -2.0
+
 class Judge(Model):
     """Gives everything the best verdict there is, in the form that the rubric asks for."""
 

@@ -102,6 +102,12 @@ def build(name: str, folder: Path) -> Path:
     if data.layout == "seed-tts":
         _write_seed_tts(root, str(data.config), str(benchmark.language))
         return Path(folder)
+    if data.layout == "zerospeech":
+        _write_zerospeech(root / str(data.config), benchmark)
+        return Path(folder)
+    if data.layout == "story-cloze":
+        _write_story_cloze(root / str(data.config))
+        return Path(folder)
     if str(data.repository) in SOUND_FOLDERS:
         _write_sound_folder(root)
         return Path(folder)
@@ -123,6 +129,8 @@ def right_answer(question: Question, prompt: Any = None) -> str:
         prompt: the one that was asked with; without, the answer comes in no special format.
     """
     asks_letter = prompt is not None and prompt.name.startswith("choice-letter")
+    if "other_audio" in question.fields:
+        return '{"preferred": -1.5, "other": -2}'
     if "instruction_id_list" in question.fields:
         text = "There is no such mark in this answer"
     elif (
@@ -144,6 +152,8 @@ def right_answer(question: Question, prompt: Any = None) -> str:
 
 def wrong_answer(question: Question, prompt: Any = None) -> str:
     """What no rule takes for right: without a letter of an option too, which some published rules find in any word."""
+    if "other_audio" in question.fields:
+        return '{"preferred": -2, "other": -1.5}'
     text = "Quite so, one, two, three: qqq www zzz"
     if prompt is not None and "json-field[content]" in prompt.process:
         return json.dumps({"content": text})
@@ -359,6 +369,39 @@ def _write_seed_tts(root: Path, listed: str, language: str) -> None:
         text = _sentence(language, index)
         lines.append("|".join([f"row-{index}", text, voice, text, *([voice] if converts else [])]))
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _write_zerospeech(folder: Path, benchmark: Benchmark) -> None:
+    """Six pairs by three voices, of which the third is not named; the fifth has no preferred sound."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = list(benchmark.data.columns)[2:]
+    lines = [
+        ",".join(
+            [
+                "id",
+                "filename",
+                "voice",
+                "correct",
+                *(str(benchmark.data.columns[name]) for name in texts if name != "band"),
+            ]
+        )
+    ]
+    for index in range(ROWS):
+        for correct in (1, 0):
+            name = f"pair{index}{correct}"
+            if not (index == NO_SOUND and correct):
+                (folder / f"{name}.wav").write_bytes(_wav(index + correct))
+            told = [f"{text} {index}" for text in texts if text != "band"]
+            lines.append(",".join([str(index), name, _speaker(index, None), str(correct), *told]))
+    (folder / "gold.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _write_story_cloze(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for index in range(ROWS):
+        sides = ("incorrect",) if index == NO_SOUND else ("correct", "incorrect")
+        for at, side in enumerate(sides):
+            (folder / f"{2 * index + at}_story{index}_{side}.wav").write_bytes(_wav(index + at))
 
 
 AIR_BENCH_CHAT = (

@@ -47,6 +47,11 @@ def check_control(control: Control, one: Benchmark, prompt: Prompt, model: str) 
     Raises:
         UserError: there is no sound to replace, no options to choose from without the question, or nothing left.
     """
+    if control and one.wants == "likelihood":
+        raise UserError(
+            f"'{one.name}' compares two sounds, so that nothing can be given in place of one",
+            hint="leave out --sound, --question and --controls",
+        )
     if control.sound != GIVEN and not _gives_sound(prompt):
         raise UserError(
             f"'{one.name}' gives '{model}' no sound, so that --sound {control.sound} would change nothing",

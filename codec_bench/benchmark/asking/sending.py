@@ -24,6 +24,7 @@ from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.errors import AudioError, RunMismatch, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.likelihood import weighed
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.types import Request, Response
 
@@ -211,7 +212,7 @@ class _Flight:
 async def asked(model: Model, request: Request) -> Response:
     """One answer; whatever the model raises fails this request alone, except that the model cannot be used at all."""
     try:
-        given = await model.ask(request)
+        given = await (weighed(model, request) if request.wants == "likelihood" else model.ask(request))
         if isinstance(given, Response):
             return checked(given)
         return Response.failed(f"the model gave {type(given).__name__}; expected a Response")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from codec_bench.benchmark.definition.questions import SPEAKER, QuestionStream
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
-from codec_bench.types import Windows
+from codec_bench.types import Wants, Windows
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Benchmark:
         return self.spec.data.size
 
     @property
-    def wants(self) -> Literal["text", "audio"]:
+    def wants(self) -> Wants:
         """What a model must give back."""
         return self.spec.wants
 
@@ -93,7 +93,7 @@ class Benchmark:
         A transcript is as long as what was said, so of the defaults only the temperature is for models that read fields. A
         spoken answer is drawn and as long as the model makes it: without randomness many models speak in loops.
         """
-        if self.wants == "audio":
+        if self.wants != "text":
             return self.parameters
         all_told = self.spec.parameters.model_dump(exclude_none=True)
         if info.reads == "messages":
@@ -176,6 +176,8 @@ class Benchmark:
             raise UserError(
                 f"the benchmark '{self.name}' is for codecs and asks nothing", hint="run it with --codec, or with eval"
             )
+        if self.wants == "likelihood":  # the two sounds are named, whatever else the model reads
+            info = replace(info, reads="fields")
         return choose(self.spec.prompt, self.spec.prompts, info, wants=self.wants, parameters=self.decoding(info))
 
     def questions(
@@ -227,7 +229,7 @@ class Benchmark:
     def asked(self) -> dict[str, Any]:
         """Everything that changes a question or an answer, except the prompt and the model, as JSON values."""
         # Who speaks changes no question; intervals alone depend on it.
-        data = self.data.model_dump(exclude_none=True, exclude={*PINNED, "pins", SPEAKER} - {"revision"})
+        data = self.data.model_dump(exclude_none=True, exclude={*PINNED, "pins", "obtain", SPEAKER} - {"revision"})
         data["optional"] = [name for name in self.data.optional if name != SPEAKER or name in self.data.columns]
         if not self.data.values:
             del data["values"]  # the records of before there was this field stay the same

@@ -11,6 +11,8 @@
 
 `seed-tts` (the files of BytedanceSpeech/seed-tts-eval) has lists, one `NAME|WORDS OF THE VOICE|VOICE|TEXT` a line, of which some have a
 fifth field: for voice conversion the recording of the text by another speaker. Paths of sounds begin at the list's folder.
+
+Pairs of sounds in folders are read in `pairs.py`.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ def open_minimax(
     Raises:
         UserError: the files cannot be found.
     """
-    place = _place(where, revision, mirror)
+    place = place_of(where, revision, mirror)
     files = _files(place)
     sentences = f"text/{language}.txt"
     if sentences not in files:
@@ -110,7 +112,7 @@ def open_minimax(
             "language": language,
         }
         rows.append((f"{language}-{number:03d}", row))
-    return FileRows(place.name, place.revision, COLUMNS, _part(rows, limit, seed))
+    return FileRows(place.name, place.revision, COLUMNS, part_of(rows, limit, seed))
 
 
 def open_seed_tts(
@@ -132,7 +134,7 @@ def open_seed_tts(
     Raises:
         UserError: the list cannot be found or read.
     """
-    place = _place(where, revision, mirror)
+    place = place_of(where, revision, mirror)
     try:
         lines = Path(place.local(listed)).read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -143,7 +145,7 @@ def open_seed_tts(
         for at, line in enumerate(lines, 1)
         if line.strip()
     ]
-    kept = _part(rows, limit, seed)
+    kept = part_of(rows, limit, seed)
     return FileRows(place.name, place.revision, SEED_TTS_COLUMNS, kept, lambda row: _with_voices(row, listed, place))
 
 
@@ -189,7 +191,8 @@ def _prompt(files: frozenset[str], speaker: str) -> str | None:
     return min((file for file in files if file.startswith(inside) and file.endswith(".mp3")), default=None)
 
 
-def _part(rows: list[Any], limit: int | None, seed: int | None) -> list[Any]:
+def part_of(rows: list[Any], limit: int | None, seed: int | None) -> list[Any]:
+    """The first rows, or those that a seed chooses, as many as a limit says."""
     if limit is None or limit >= len(rows):
         return rows
     if seed is None:
@@ -201,7 +204,7 @@ def _part(rows: list[Any], limit: int | None, seed: int | None) -> list[Any]:
     return [rows[index] for index in sorted(heapq.nsmallest(limit, range(len(rows)), key=rank))]
 
 
-def _place(where: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Place:
+def place_of(where: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Place:
     """The repository or folder that holds the files."""
     if where.startswith(PREFIX):
         return find_place(where.removeprefix(PREFIX), revision, mirror)
@@ -235,7 +238,7 @@ def open_air_bench(
     Raises:
         UserError: the files cannot be found, or the list of questions cannot be read.
     """
-    place = _place(where, revision, mirror)
+    place = place_of(where, revision, mirror)
     listed = f"{track}/{track}_meta.json"
     try:
         records = json.loads(Path(place.local(listed)).read_text(encoding="utf-8-sig"))
@@ -246,7 +249,7 @@ def open_air_bench(
     found = list(enumerate(map(_record, records, [listed] * len(records))))
     rows = [(f"{track}/{at}", row) for at, row in found if isinstance(row, ProblemRow) or keep(row)]
     columns = dict.fromkeys(name for row in records if isinstance(row, dict) for name in row)
-    kept = _part(rows, limit, seed)
+    kept = part_of(rows, limit, seed)
     names = (*(name for name in columns if name not in ("audio", "renamed")), "audio", "renamed")
     return FileRows(place.name, place.revision, names, kept, lambda row: _with_sound(row, track, place))
 

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
@@ -24,7 +24,7 @@ from codec_bench.benchmark.definition.schema import Part, PromptSpec, Template
 from codec_bench.config import load_yaml_with_lines
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models.base import ModelInfo
-from codec_bench.types import Message, Request
+from codec_bench.types import Message, Request, Wants
 
 LIMIT = 200_000
 """The highest number of characters in one part of a prompt."""
@@ -101,7 +101,7 @@ class Prompt:
     name: str
     template: Template
     reads: str
-    wants: Literal["text", "audio"] = "text"
+    wants: Wants = "text"
     parameters: Mapping[str, Any] | None = None
     wording: str = SEEDED
     seed: int = 0
@@ -230,7 +230,7 @@ def choose(
     others: Mapping[str, str | Template],
     info: ModelInfo,
     *,
-    wants: Literal["text", "audio"] = "text",
+    wants: Wants = "text",
     parameters: Mapping[str, Any] | None = None,
     wording: str = SEEDED,
     seed: int = 0,

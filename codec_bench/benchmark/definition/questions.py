@@ -23,6 +23,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.data.cells import SOUND_TYPE
+from codec_bench.data.hub import MIRROR_VARIABLE
 from codec_bench.errors import UserError
 from codec_bench.store.answers import SOUNDS
 from codec_bench.text.language import base_language
@@ -119,6 +120,7 @@ class QuestionStream:
         from codec_bench.data.table import open_table
 
         data = self._data
+        _check_had(self.name, data, mirror)
         where = f"hf:{data.repository}" if data.repository else os.path.join(folder, data.path or "")
         splits: Sequence[str | None] = data.splits or [data.split]
         rows = None if limit is None or self._chooses else -(-limit // self._each)
@@ -132,11 +134,16 @@ class QuestionStream:
                 yield Opened(table.narrowed(text_columns(data, table)) if self._texts else table, split, table.columns)
             return
         from codec_bench.benchmark.definition.layouts import open_air_bench, open_minimax, open_seed_tts
+        from codec_bench.benchmark.definition.pairs import open_story_cloze, open_zerospeech
 
         if data.layout == "minimax":
             read = open_minimax(where, language=data.language or "", **told)
         elif data.layout == "seed-tts":
             read = open_seed_tts(where, listed=data.config or "", **told)
+        elif data.layout == "zerospeech":
+            read = open_zerospeech(where, part=data.config or "", **told)
+        elif data.layout == "story-cloze":
+            read = open_story_cloze(where, part=data.config or "", **told)
         else:
             read = open_air_bench(where, track=data.config or "", keep=self._is_wanted, **told)
         yield Opened(read, None, read.columns)
@@ -259,6 +266,25 @@ class QuestionStream:
             if _blank(value):
                 return f"the row has nothing in '{name}'"
         return None
+
+
+def _check_had(name: str, data: Data, mirror: str | os.PathLike[str] | None) -> None:
+    """Checks that data which are on no hub lie in a folder of this machine.
+
+    Raises:
+        UserError: they do not; the message says how they are had.
+    """
+    if data.obtain is None:
+        return
+    named = os.environ.get(MIRROR_VARIABLE) if mirror is None else os.fspath(mirror)
+    there = named or "FOLDER"
+    folder = os.path.join(os.path.expanduser(there), str(data.repository))
+    if not named or not os.path.isdir(folder):
+        lacking = f": there is no folder '{folder}'" if named else ""
+        raise UserError(
+            f"the data of '{name}' are on no hub, and they are not on this machine{lacking}",
+            hint=f"{data.obtain.rstrip('.')}. Put them into {os.path.join(there, str(data.repository))} and give --data {there}",
+        )
 
 
 def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:

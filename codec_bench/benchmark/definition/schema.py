@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from codec_bench.benchmark.definition.windows import WindowsSpec
+from codec_bench.types import Wants
 
 
 def _listed(value: Any) -> Any:
@@ -185,6 +186,7 @@ class Data(Strict):
     Args:
         repository: a data set on the Hugging Face hub, `OWNER/NAME`.
         path: a folder or file, relative to the definition.
+        obtain: how the data are had if they are on no hub, in one sentence. They then lie in `FOLDER/OWNER/NAME`, and `--data FOLDER` is given.
         revision: a commit, tag or branch of the repository; null for the newest.
         config, split: configuration and split of the data set; a split of null means all.
         data_dir: a folder of the repository whose files alone are read; null for all that belong to the configuration.
@@ -193,7 +195,7 @@ class Data(Strict):
             they begin at the table or at the root. An archive is unpacked once, into the cache.
         layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
             of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, which
-            `config` names.
+            `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the folder that `config` names.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
             about, and `reference` is the expected answer. `a.b` is the value `b` in the column `a`, if no column is called so.
@@ -215,13 +217,14 @@ class Data(Strict):
 
     repository: str | None = Field(None, pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")
     path: str | None = None
+    obtain: str | None = None
     revision: str | None = None
     config: str | None = None
     data_dir: str | None = None
     split: str | None = None
     splits: Names | None = None
     sounds: str | None = None
-    layout: Literal["table", "minimax", "air-bench", "seed-tts"] = "table"
+    layout: Literal["table", "minimax", "air-bench", "seed-tts", "zerospeech", "story-cloze"] = "table"
     language: str | None = None
     columns: dict[str, str | list[str]] = Field(min_length=1)
     values: dict[str, dict[str, str]] = {}
@@ -248,6 +251,8 @@ class Data(Strict):
             raise ValueError("the layout 'air-bench' needs 'config', Foundation or Chat")
         if self.layout == "seed-tts" and self.config is None:
             raise ValueError("the layout 'seed-tts' needs 'config', the path of a list such as zh/hardcase.lst")
+        if self.layout in ("zerospeech", "story-cloze") and self.config is None:
+            raise ValueError(f"the layout '{self.layout}' needs 'config', the folder of the sounds such as lexical/dev")
         return self
 
 
@@ -345,7 +350,7 @@ class BenchmarkSpec(Strict):
         licence: licence of the data as its publisher states it; null if unknown.
         paper: the paper that describes it, or null.
         upstream: its name in UltraEval-Audio, or null.
-        wants: what a model must answer with.
+        wants: what a model must answer with: `text`, `audio`, or `likelihood` (how likely it finds each of two sounds).
         data: where the rows are, and their columns.
         fields: fields with the same value for every question.
         prompt: the name of a prompt, or a prompt written here; null for a benchmark of codecs.
@@ -374,7 +379,7 @@ class BenchmarkSpec(Strict):
     licence: str | None = None
     paper: str | None = None
     upstream: str | None = None
-    wants: Literal["text", "audio"] = "text"
+    wants: Wants = "text"
     data: Data
     fields: dict[str, Any] = {}
     prompt: str | Template | None = None

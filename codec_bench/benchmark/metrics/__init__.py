@@ -7,7 +7,7 @@ Which file to open
     A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py` and
     `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
     `captions.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds answers that decline,
-    and `reference_errors.py` those that follow a wrong reference. `base.py` is what each is.
+    and `reference_errors.py` those that follow a wrong reference. `pair_accuracy.py` compares likelihoods. `base.py` is what each is.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ TABLE = {
     "ifeval": "codec_bench.benchmark.metrics.ifeval:IfEval",
     "meteor": "codec_bench.benchmark.metrics.meteor:Meteor",
     "original_followed": "codec_bench.benchmark.metrics.reference_errors:OriginalFollowed",
+    "pair_accuracy": "codec_bench.benchmark.metrics.pair_accuracy:PairAccuracy",
     "refusal_rate": "codec_bench.benchmark.metrics.refusal:RefusalRate",
     "rouge_l": "codec_bench.benchmark.metrics.rouge:RougeL",
     "wer": "codec_bench.benchmark.metrics.error_rate:Wer",

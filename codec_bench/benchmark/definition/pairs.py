@@ -1,0 +1,164 @@
+"""Data sets of pairs of sounds in folders, of which one is to be found the likelier, read as rows.
+
+`zerospeech` (sWUGGY and sBLIMP of the ZeroSpeech challenge of 2021) has `PART/gold.csv` and the sounds `PART/FILENAME.wav`. A row of the
+table is a sound, with `filename`, `id`, `voice` and `correct` (1 for the preferred one) beside others. A pair is what one voice says of
+one `id`, and of one `type` and `subtype` where there are such columns.
+
+`story-cloze` (Spoken StoryCloze) has sounds `PART/NUMBER_STORY_correct.wav` and `PART/NUMBER_STORY_incorrect.wav`. A pair has the
+same STORY.
+
+Conventions
+    A pair that is not whole is a row with a problem. `audio` is the preferred sound, `other_audio` the other one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.definition.layouts import FileRows, part_of, place_of
+from codec_bench.data.hub import Place
+from codec_bench.data.streamed import ProblemRow
+from codec_bench.errors import UserError
+
+_PAIR = ("audio", "other_audio")
+_WANTED = ("filename", "id", "voice", "correct")
+_KEY = ("voice", "type", "subtype", "id")
+_STORY = re.compile(r"(?P<number>\d+)_(?P<story>.+)_(?P<side>correct|incorrect)\.wav")
+BANDS = ((1, "0"), (5, "1-4"), (20, "5-19"), (100, "20-99"))
+"""Below which count of a word in LibriSpeech it belongs to which band; above the last it is `100 and more`.
+
+The limits are those of the challenge's program, whose labels (`1-5`, `6-20`, `21-100`, `>100`) say one more.
+"""
+
+
+def open_zerospeech(
+    where: str,
+    *,
+    part: str,
+    revision: str | None = None,
+    mirror: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> FileRows:
+    """The pairs of one part of the ZeroSpeech challenge of 2021.
+
+    A row has the columns of the preferred sound in `gold.csv`, and `band`, in which band of frequency its word is.
+
+    Args:
+        where: `hf:REPOSITORY` or a folder.
+        part: the folder of the table, such as `lexical/dev`.
+        revision, mirror, limit, seed: as for `open_minimax`.
+
+    Raises:
+        UserError: the table cannot be found or read, or lacks a column.
+    """
+    place = place_of(where, revision, mirror)
+    table = f"{part}/gold.csv"
+    try:
+        text = Path(place.local(table)).read_text(encoding="utf-8-sig")
+        rows = list(csv.DictReader(io.StringIO(text), strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"'{table}' of '{place.name}' cannot be read: {error}") from error
+    columns = list(rows[0]) if rows else []
+    lacking = [name for name in _WANTED if name not in columns]
+    if lacking:
+        raise UserError(
+            f"'{table}' of '{place.name}' has no column '{lacking[0]}'; it has {', '.join(columns) or 'none'}"
+        )
+    parts = [name for name in _KEY if name in columns]
+    found: dict[tuple[str, ...], list[Mapping[str, str]]] = defaultdict(list)
+    for row in rows:
+        found[tuple(row[name] or "" for name in parts)].append(row)
+    pairs = [("/".join([part, *key]), _pair(place, part, sounds)) for key, sounds in found.items()]
+    return FileRows(place.name, place.revision, (*_PAIR, *columns, "band"), part_of(pairs, limit, seed))
+
+
+def open_story_cloze(
+    where: str,
+    *,
+    part: str,
+    revision: str | None = None,
+    mirror: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> FileRows:
+    """The pairs of Spoken StoryCloze, in the order of their numbers, with the columns `audio`, `other_audio` and `story`.
+
+    Args:
+        where: `hf:REPOSITORY` or a folder.
+        part: the folder of the sounds, such as `tSC`.
+        revision, mirror, limit, seed: as for `open_minimax`.
+
+    Raises:
+        UserError: there is no such folder, or no sound of such a name in it.
+    """
+    place = place_of(where, revision, mirror)
+    found: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
+    for name in _names(place, part):
+        if (match := _STORY.fullmatch(name)) is not None:
+            found[match["story"]][match["side"]] = (int(match["number"]), f"{part}/{name}")
+    if not found:
+        raise UserError(f"'{place.name}' has no sounds {part}/NUMBER_STORY_correct.wav")
+    stories = sorted(found, key=lambda story: min(found[story].values()))
+    pairs = [(f"{part}/{story}", _story(place, story, found[story])) for story in stories]
+    return FileRows(place.name, place.revision, (*_PAIR, "story"), part_of(pairs, limit, seed))
+
+
+def _pair(place: Place, part: str, sounds: Iterable[Mapping[str, str]]) -> dict[str, Any]:
+    """One row of two sounds."""
+    by_side: dict[str, list[Mapping[str, str]]] = defaultdict(list)
+    for sound in sounds:
+        by_side[(sound["correct"] or "").strip()].append(sound)
+    held = {side: len(those) for side, those in by_side.items()}
+    if held != {"1": 1, "0": 1}:
+        told = " and ".join(f"{count} with correct={side!r}" for side, count in sorted(held.items()))
+        return ProblemRow(f"a pair of {part}/gold.csv has {told}; expected one with correct=1 and one with correct=0")
+    preferred, other = by_side["1"][0], by_side["0"][0]
+    paths = [f"{part}/{(one['filename'] or '').removesuffix('.wav')}.wav" for one in (preferred, other)]
+    return {
+        **preferred,
+        **dict(zip(_PAIR, (_sound(place, path) for path in paths))),
+        "band": _band(preferred.get("frequency")),
+    }
+
+
+def _story(place: Place, story: str, sides: Mapping[str, tuple[int, str]]) -> dict[str, Any]:
+    lacking = [side for side in ("correct", "incorrect") if side not in sides]
+    if lacking:
+        return ProblemRow(f"the story '{story}' has no sound '{lacking[0]}'")
+    return {
+        "audio": _sound(place, sides["correct"][1]),
+        "other_audio": _sound(place, sides["incorrect"][1]),
+        "story": story,
+    }
+
+
+def _sound(place: Place, path: str) -> Clip | str:
+    """A sound, or its path if it is not there."""
+    return Clip(place.local(path)) if place.has(path) else path
+
+
+def _names(place: Place, part: str) -> list[str]:
+    if place.root is None:
+        return [os.path.basename(file) for file in place.files if os.path.dirname(file) == part]
+    folder = Path(place.root, part)
+    if not folder.is_dir():
+        raise UserError(f"'{place.name}' has no folder '{part}'")
+    return [file.name for file in folder.iterdir()]
+
+
+def _band(frequency: str | None) -> str | None:
+    """In which band of frequency a word is; None if the table does not say how often it occurs."""
+    try:
+        count = float(frequency or "")
+    except ValueError:
+        return None
+    return next((name for below, name in BANDS if count < below), "100 and more") if count >= 0 else None

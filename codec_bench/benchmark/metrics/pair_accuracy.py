@@ -1,0 +1,53 @@
+"""`pair_accuracy`: the share of pairs of which a model finds the preferred sound the likelier.
+
+A pair of equal likelihoods counts as half, as in SALMon and in the ZeroSpeech challenge of 2021, and how many do is said beside the
+value. A model that hears nothing has 0.5.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.models.likelihood import PAIR
+from codec_bench.types import Score
+
+TIED = "both sounds of a pair are equally likely to the model; such a pair counts as half"
+"""The flag of a score of a tie."""
+
+
+class PairAccuracy(AnswerMetric):
+    """The share of pairs in which the preferred sound is the likelier; a tie counts as half. Higher is better, 0.5 is chance.
+
+    An answer is a JSON object with two natural logarithms, `preferred` and `other`; their difference is in the score's detail.
+    """
+
+    paper = "Maimon, Roth, Adi: A Suite for Acoustic Language Model Evaluation, ICASSP 2025"
+    source = (
+        "github.com/slp-rl/salmon 03e857a salmon.py, exactly, and the score of a pair in "
+        "github.com/zerospeech/zerospeech2021 199624a lexical.py and syntactic.py, exactly"
+    )
+    name = "pair_accuracy"
+    protocol = "pair-accuracy/ties-half-1"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """1, 0.5 or 0 for each pair; unparsed if the answer holds no two numbers."""
+        return [self._one(answer.text) for answer in answers]
+
+    def worst(self, answer: Answer) -> Score:
+        """0, the preferred sound is the less likely one."""
+        return Score.ok(0.0, self.protocol)
+
+    def _one(self, text: str) -> Score:
+        try:
+            found = json.loads(text)
+            preferred, other = (float(found[name]) for name in PAIR)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return Score(None, "unparsed", "the answer holds no log-likelihoods of two sounds", self.protocol)
+        if not (math.isfinite(preferred) and math.isfinite(other)):
+            return Score(None, "unparsed", "a log-likelihood is not finite", self.protocol)
+        tied = {"flag": TIED} if preferred == other else {}
+        value = 0.5 if tied else float(preferred > other)
+        return Score.ok(value, self.protocol, detail={"difference": preferred - other, "chance": 0.5, **tied})
