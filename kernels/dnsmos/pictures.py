@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from .ref import BINS, FRAMES, HOP_SAMPLES, MELS, Convolution
-from .winograd import TILE, WORKSPACE, aligned, aligned_zeros, convolve, transform_weights
+from .winograd import TILE, WORKSPACE, aligned, aligned_zeros, convolve, transform_weights, whole_vectors
 
 HOP_FRAMES = 100
 FRONT_FRAMES = 42  # the fewest frames that a repeating signal's front end computes
@@ -62,6 +62,7 @@ def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int
         depth: how many samples are summed before their sum is added to that of the samples before; a multiple of four.
         out: `(frames, columns)`.
     """
+    whole_vectors()
     sums = np.empty_like(out)
     out[:] = 0.0
     for start in range(0, matrix.shape[0], depth):

@@ -18,8 +18,11 @@ Conventions
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
+from numba.extending import intrinsic
 
 TILE = 4
 POINTS = TILE + 2
@@ -36,6 +39,22 @@ _U = np.uint64
 _STRIP = (TILE * _ACROSS + 2) * _CHANNELS + _PAD
 _PLANE = _TILES * _CHANNELS + _PAD
 _AHEAD = {"contract", "nsz"}  # products may be fused with sums
+
+
+@intrinsic
+def whole_vectors(context: Any) -> tuple[Any, Any]:
+    """Has the function that calls it use whole vectors of AVX-512 where there are any.
+
+    The compiler takes half of them for most processors, because whole ones once made a processor's clock slower. The sums of
+    each output keep their order, so its bits do not depend on the width.
+    """
+
+    def mark(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # llvmlite refuses attributes with a value in `attributes.add`, but writes what the set holds.
+        set.add(builder.function.attributes, '"prefer-vector-width"="512"')
+        return context.get_dummy_value()
+
+    return numba.types.void(), mark
 
 
 def _weight_matrix() -> np.ndarray:
@@ -104,6 +123,7 @@ def first_layer(x: np.ndarray, start: int, wide: int, taps: np.ndarray, limit: n
         taps: nine weights and the bias `(10, channels)`. limit: `(columns,)`, zero where the output is zero.
         out: flat, at least `columns * channels` long.
     """
+    whole_vectors()
     weights, channels = taps.ravel(), _U(taps.shape[1])
     for p in range(limit.size):
         o, n = _U(p) * channels, start + p
@@ -126,6 +146,7 @@ def first_layer(x: np.ndarray, start: int, wide: int, taps: np.ndarray, limit: n
 @numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
 def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size: int) -> None:
     """The forward transform down each column: six rows of x, from `start` on and `step` apart, into six of the strip."""
+    whole_vectors()
     s, d, r = _U(start), _U(step), _U(_STRIP)
     for i in range(_U(size)):
         values = _forward(
@@ -138,6 +159,7 @@ def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size:
 @numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
 def _forward_tile(strip: np.ndarray, tile: int, channels: int, planes: np.ndarray) -> None:
     """The forward transform along each row of a tile of the strip, into its place in the 36 planes."""
+    whole_vectors()
     d, p = _U(channels), _U(_PLANE)
     for row in range(_U(POINTS)):
         s, o = row * _U(_STRIP) + _U(TILE) * _U(tile) * d, _U(POINTS) * row * p + _U(tile) * d
@@ -181,6 +203,7 @@ def _products(v: np.ndarray, weights: np.ndarray, m: np.ndarray, tiles: int, dep
 
     The numbers of columns that the networks have are written as constants, so that the compiler can unroll their loops.
     """
+    whole_vectors()
     rows, d, n, p = _U(tiles), _U(depth), _U(columns), _U(_PLANE)
     for q in range(_U(POINTS * POINTS)):
         if columns == 64:
@@ -205,6 +228,7 @@ def _inverse_at(planes, i, step):  # type: ignore[no-untyped-def]  # numba finds
 @numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
 def _inverse_tiles(planes: np.ndarray, size: int) -> None:
     """The inverse transform of the first `size` floats of each plane, in place: output (i, j) is in plane 6 i + j."""
+    whole_vectors()
     p, six = _U(_PLANE), _U(POINTS * _PLANE)
     for row in range(_U(POINTS)):
         for c in range(_U(size)):
@@ -217,6 +241,7 @@ def _inverse_tiles(planes: np.ndarray, size: int) -> None:
 @numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
 def _write(planes: np.ndarray, tiles: int, bias: np.ndarray, y: np.ndarray, start: int, step: int, pool: bool) -> None:
     """Outputs of tiles with bias, rectified, and pooled if asked for, into rows of y from `start` on, `step` apart."""
+    whole_vectors()
     channels, p, six = _U(bias.size), _U(_PLANE), _U(POINTS) * _U(_PLANE)
     size = _U(TILE // 2) if pool else _U(TILE)
     for i in range(size):
