@@ -157,12 +157,12 @@ def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size:
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
-def _forward_tile(strip: np.ndarray, tile: int, channels: int, planes: np.ndarray) -> None:
-    """The forward transform along each row of a tile of the strip, into its place in the 36 planes."""
+def _forward_tiles(strip: np.ndarray, row: int, tiles: int, channels: int, planes: np.ndarray) -> None:
+    """The forward transform along one of the six rows of each tile of the strip, into six planes."""
     whole_vectors()
     d, p = _U(channels), _U(_PLANE)
-    for row in range(_U(POINTS)):
-        s, o = row * _U(_STRIP) + _U(TILE) * _U(tile) * d, _U(POINTS) * row * p + _U(tile) * d
+    for tile in range(_U(tiles)):
+        s, o = _U(row) * _U(_STRIP) + _U(TILE) * tile * d, tile * d
         for c in range(d):
             i, t = s + c, o + c
             values = _forward(
@@ -174,44 +174,71 @@ def _forward_tile(strip: np.ndarray, tile: int, channels: int, planes: np.ndarra
 
 
 @numba.njit(inline="always")
+def _four_rows(left, a0, right, top, out, b0, depth, columns):  # type: ignore[no-untyped-def]  # numba finds the types
+    """Four rows of a product: those at left[a0] times the matrix at right[top], to out[b0]."""
+    a1, a2, a3 = a0 + depth, a0 + _U(2) * depth, a0 + _U(3) * depth
+    b1, b2, b3 = b0 + columns, b0 + _U(2) * columns, b0 + _U(3) * columns
+    for c in range(_U(_ROWS) * columns):
+        out[b0 + c] = np.float32(0.0)
+    for k in range(_U(0), depth, _U(4)):
+        w0 = top + k * columns
+        w1, w2, w3 = w0 + columns, w0 + _U(2) * columns, w0 + _U(3) * columns
+        x00, x01, x02, x03 = left[a0 + k], left[a0 + k + _U(1)], left[a0 + k + _U(2)], left[a0 + k + _U(3)]
+        x10, x11, x12, x13 = left[a1 + k], left[a1 + k + _U(1)], left[a1 + k + _U(2)], left[a1 + k + _U(3)]
+        x20, x21, x22, x23 = left[a2 + k], left[a2 + k + _U(1)], left[a2 + k + _U(2)], left[a2 + k + _U(3)]
+        x30, x31, x32, x33 = left[a3 + k], left[a3 + k + _U(1)], left[a3 + k + _U(2)], left[a3 + k + _U(3)]
+        for c in range(columns):
+            y0, y1, y2, y3 = right[w0 + c], right[w1 + c], right[w2 + c], right[w3 + c]
+            out[b0 + c] = out[b0 + c] + x00 * y0 + x01 * y1 + x02 * y2 + x03 * y3
+            out[b1 + c] = out[b1 + c] + x10 * y0 + x11 * y1 + x12 * y2 + x13 * y3
+            out[b2 + c] = out[b2 + c] + x20 * y0 + x21 * y1 + x22 * y2 + x23 * y3
+            out[b3 + c] = out[b3 + c] + x30 * y0 + x31 * y1 + x32 * y2 + x33 * y3
+
+
+@numba.njit(inline="always")
+def _one_row(left, a, right, top, out, b, depth, columns):  # type: ignore[no-untyped-def]  # numba finds the types
+    """One row of a product, summed as `_four_rows` sums."""
+    for c in range(columns):
+        out[b + c] = np.float32(0.0)
+    for k in range(_U(0), depth, _U(4)):
+        w0 = top + k * columns
+        w1, w2, w3 = w0 + columns, w0 + _U(2) * columns, w0 + _U(3) * columns
+        x0, x1, x2, x3 = left[a + k], left[a + k + _U(1)], left[a + k + _U(2)], left[a + k + _U(3)]
+        for c in range(columns):
+            out[b + c] = out[b + c] + x0 * right[w0 + c] + x1 * right[w1 + c] + x2 * right[w2 + c] + x3 * right[w3 + c]
+
+
+@numba.njit(inline="always")
 def _product(left, start, right, top, out, target, rows, depth, columns):  # type: ignore[no-untyped-def]  # numba finds the types
-    """The product of the matrices at left[start] and right[top], to out[target]. Rows are rounded up to a multiple of four."""
-    for row in range(_U(0), rows, _U(_ROWS)):
-        a0, b0 = start + row * depth, target + row * columns
-        a1, a2, a3 = a0 + depth, a0 + _U(2) * depth, a0 + _U(3) * depth
-        b1, b2, b3 = b0 + columns, b0 + _U(2) * columns, b0 + _U(3) * columns
-        for c in range(_U(_ROWS) * columns):
-            out[b0 + c] = np.float32(0.0)
-        for k in range(_U(0), depth, _U(4)):
-            w0 = top + k * columns
-            w1, w2, w3 = w0 + columns, w0 + _U(2) * columns, w0 + _U(3) * columns
-            x00, x01, x02, x03 = left[a0 + k], left[a0 + k + _U(1)], left[a0 + k + _U(2)], left[a0 + k + _U(3)]
-            x10, x11, x12, x13 = left[a1 + k], left[a1 + k + _U(1)], left[a1 + k + _U(2)], left[a1 + k + _U(3)]
-            x20, x21, x22, x23 = left[a2 + k], left[a2 + k + _U(1)], left[a2 + k + _U(2)], left[a2 + k + _U(3)]
-            x30, x31, x32, x33 = left[a3 + k], left[a3 + k + _U(1)], left[a3 + k + _U(2)], left[a3 + k + _U(3)]
-            for c in range(columns):
-                y0, y1, y2, y3 = right[w0 + c], right[w1 + c], right[w2 + c], right[w3 + c]
-                out[b0 + c] = out[b0 + c] + x00 * y0 + x01 * y1 + x02 * y2 + x03 * y3
-                out[b1 + c] = out[b1 + c] + x10 * y0 + x11 * y1 + x12 * y2 + x13 * y3
-                out[b2 + c] = out[b2 + c] + x20 * y0 + x21 * y1 + x22 * y2 + x23 * y3
-                out[b3 + c] = out[b3 + c] + x30 * y0 + x31 * y1 + x32 * y2 + x33 * y3
+    """The product of the matrices at left[start] and right[top], to out[target].
+
+    Three rows that are left over are computed as four, which costs no more; one or two are computed one by one.
+    """
+    whole = (rows + _U(1)) // _U(_ROWS) * _U(_ROWS)
+    for row in range(_U(0), whole, _U(_ROWS)):
+        _four_rows(left, start + row * depth, right, top, out, target + row * columns, depth, columns)
+    for row in range(whole, rows):
+        _one_row(left, start + row * depth, right, top, out, target + row * columns, depth, columns)
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
-def _products(v: np.ndarray, weights: np.ndarray, m: np.ndarray, tiles: int, depth: int, columns: int) -> None:
-    """The 36 products of the planes v with the flat weights, to the planes m.
+def _products(
+    v: np.ndarray, weights: np.ndarray, m: np.ndarray, row: int, tiles: int, depth: int, columns: int
+) -> None:
+    """The six products of the planes v, which are one of the six rows of each tile, with the flat weights, to the planes m.
 
     The numbers of columns that the networks have are written as constants, so that the compiler can unroll their loops.
     """
     whole_vectors()
     rows, d, n, p = _U(tiles), _U(depth), _U(columns), _U(_PLANE)
-    for q in range(_U(POINTS * POINTS)):
+    for column in range(_U(POINTS)):
+        q = _U(row) * _U(POINTS) + column
         if columns == 64:
-            _product(v, q * p, weights, q * d * n, m, q * p, rows, d, _U(64))
+            _product(v, column * p, weights, q * d * n, m, q * p, rows, d, _U(64))
         elif columns == 32:
-            _product(v, q * p, weights, q * d * n, m, q * p, rows, d, _U(32))
+            _product(v, column * p, weights, q * d * n, m, q * p, rows, d, _U(32))
         else:
-            _product(v, q * p, weights, q * d * n, m, q * p, rows, d, n)
+            _product(v, column * p, weights, q * d * n, m, q * p, rows, d, n)
 
 
 @numba.njit(inline="always")
@@ -261,7 +288,7 @@ def _write(planes: np.ndarray, tiles: int, bias: np.ndarray, y: np.ndarray, star
                         y[o + c] = max(planes[s + c] + bias[c], np.float32(0.0))
 
 
-WORKSPACE = 2 * POINTS * _STRIP + 2 * POINTS * POINTS * _PLANE
+WORKSPACE = 2 * POINTS * _STRIP + (1 + POINTS) * POINTS * _PLANE
 """Floats of working memory that `convolve` needs."""
 
 
@@ -300,7 +327,7 @@ def convolve(
         or channels_in % 4 > 0
     ):
         raise ValueError("an array is too small for its tiles")
-    strips, planes = POINTS * _STRIP, POINTS * POINTS * _PLANE
+    strips, planes = POINTS * _STRIP, POINTS * _PLANE
     first, strip = work[:strips], work[strips : 2 * strips]
     v, m = work[2 * strips : 2 * strips + planes], work[2 * strips + planes :]
     x_flat, y_flat, flat = x.ravel(), y.ravel(), weights.ravel()
@@ -318,9 +345,9 @@ def convolve(
         for tile in range(0, across, _TILES):
             tiles = min(_TILES, across - tile)
             _forward_rows(rows, start + TILE * tile * channels_in, apart, strip, (TILE * tiles + 2) * channels_in)
-            for i in range(tiles):
-                _forward_tile(strip, i, channels_in, v)
-            _products(v, flat, m, tiles, channels_in, channels_out)
+            for i in range(POINTS):
+                _forward_tiles(strip, i, tiles, channels_in, v)
+                _products(v, flat, m, i, tiles, channels_in, channels_out)
             _inverse_tiles(m, tiles * channels_out)
             target = (row_out + n * size_out) * step_out + (1 + tile * size_out) * channels_out
             _write(m, tiles, bias, y_flat, target, step_out, pool)
