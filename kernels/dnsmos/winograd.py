@@ -41,8 +41,7 @@ _PLANE = _TILES * _CHANNELS + _PAD
 _AHEAD = {"contract", "nsz"}  # products may be fused with sums
 
 
-@intrinsic
-def whole_vectors(context: Any) -> tuple[Any, Any]:
+def _whole_vectors(context: Any) -> tuple[Any, Any]:
     """Has the function that calls it use whole vectors of AVX-512 where there are any.
 
     The compiler takes half of them for most processors, because whole ones once made a processor's clock slower. The sums of
@@ -55,6 +54,9 @@ def whole_vectors(context: Any) -> tuple[Any, Any]:
         return context.get_dummy_value()
 
     return numba.types.void(), mark
+
+
+whole_vectors: Any = intrinsic(_whole_vectors)
 
 
 def _weight_matrix() -> np.ndarray:
