@@ -141,7 +141,7 @@ class Place:
                 return f"{named} of {self.name}, which leads out of the data set"
         found = next((path for path in candidates if self.has(path)), None)
         if found is None and archived and self.has(str(self.sounds)):
-            return os.path.join(unpacked(self.local(str(self.sounds))), os.path.normpath(named))
+            return _member(unpacked(self.local(str(self.sounds))), os.path.normpath(named), str(self.sounds))
         # A file that is not there also gets a path. Reading it fails, and only that row is affected.
         return self.local(found) if found is not None else os.path.join(self.root or str(self.repo), candidates[0])
 
@@ -150,6 +150,13 @@ class Place:
         if self.root is None:
             return path in self.files
         return os.path.isfile(os.path.join(self.root, path))
+
+
+def _member(folder: Path, named: str, archive: str) -> str:
+    """The path of an archive's file by the name that a row gives it. Some archives lack the folder that is called as they are."""
+    own, _, rest = named.replace(os.sep, "/").partition("/")
+    bare = not (folder / named).is_file() and own == os.path.basename(archive).partition(".")[0] and rest
+    return str(folder / (rest if bare and (folder / rest).is_file() else named))
 
 
 # ------------------------------------------------------------------------------------------------ finding the place

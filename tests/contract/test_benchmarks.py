@@ -166,7 +166,15 @@ def one_of_each_layout():
             continue
         data = load_benchmark(name).data
         split = "several" if data.splits else "one" if data.split else "all"
-        told = (data.layout, data.expand is None, split, data.config is None, data.data_dir is None, data.id is None)
+        told = (
+            data.layout,
+            data.expand is None,
+            split,
+            data.config is None,
+            data.configs is None,
+            data.data_dir is None,
+            data.id is None,
+        )
         found.setdefault(told, name)
     return list(found.values())
 

@@ -71,3 +71,13 @@ def test_a_rows_path_begins_in_a_folder_or_an_archive(tmp_path, sounds):
     with open(found.source, "rb") as file:
         assert file.read() == b"RIFF"
     assert missing.source.endswith("a/2.wav")
+
+
+def test_an_archive_may_lack_the_folder_that_is_called_as_it_is(tmp_path):
+    pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")
+    a_tar(tmp_path / "audio.tar.gz", {"a/1.wav": b"bare", "audio/a/2.wav": b"whole"})
+    rows = [{"audio": f"audio/a/{at}.wav"} for at in (1, 2, 3)]
+    (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    *found, missing = (row["audio"] for _, row in open_table(tmp_path, split="test", sounds="audio.tar.gz"))
+    assert [open(clip.source, "rb").read() for clip in found] == [b"bare", b"whole"]
+    assert missing.source.endswith("audio/a/3.wav")

@@ -108,14 +108,18 @@ def build(name: str, folder: Path) -> Path:
     if data.layout == "story-cloze":
         _write_story_cloze(root / str(data.config))
         return Path(folder)
+    if data.layout == "listed":
+        _write_listed(root, benchmark)
+        return Path(folder)
     if str(data.repository) in SOUND_FOLDERS:
         _write_sound_folder(root)
         return Path(folder)
-    for split in data.splits or ([data.split] if data.split else ["dev", "test"]):
-        file = root / (data.data_dir or data.config or "data") / f"{split}-00000-of-00001.parquet"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        if not file.exists():  # or a benchmark that shares it has written the same
-            pq.write_table(_table(_sharing(data, split if data.split or data.splits else None)), file)
+    for config in data.configs or [data.data_dir or data.config or "data"]:
+        for split in data.splits or ([data.split] if data.split else ["dev", "test"]):
+            file = root / config / f"{split}-00000-of-00001.parquet"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if not file.exists():  # or a benchmark that shares it has written the same
+                pq.write_table(_table(_sharing(data, split if data.split or data.splits else None)), file)
     if data.sounds is not None:
         _write_archive(root / data.sounds)
     _write_card(root)
@@ -139,6 +143,8 @@ def right_answer(question: Question, prompt: Any = None) -> str:
         and asks_letter
     ):
         text = "ABCD"[choices.index(question.references[0])]
+    elif "the word Option" in str(question.fields.get("asks")):  # SpeechMMLU
+        text = f"Option {question.references[0]}"
     elif question.references:
         text = question.references[0]
     else:
@@ -341,6 +347,31 @@ def _write_sound_folder(root: Path) -> None:
         lines.append({"category": "navigate", "official_answer": right, "file_name": file, "id": index})
     (root / "metadata.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     (root / "README.md").write_text("---\nlicense: mit\n---\n", encoding="utf-8")
+
+
+def _write_listed(root: Path, benchmark: Benchmark) -> None:
+    """A JSON file with a list of objects, and a folder of sounds."""
+    data = benchmark.data
+    rows: list[dict[str, Any]] = []
+    (root / str(data.sounds) / "part").mkdir(parents=True, exist_ok=True)
+    for index in range(ROWS):
+        row: dict[str, Any] = {str(data.id): f"row-{index}"}
+        for our, column in data.columns.items():
+            if our == "audio":
+                row[str(column)] = f"part/{index}.wav"
+            elif "." not in str(column):
+                row[str(column)] = _cell(our, index, benchmark)
+            elif (
+                int(str(column).split(".")[1]) <= 2 * (index % 3) + 1
+            ):  # conversations of one, two and three turns before the question
+                said = {"from": our.rpartition("_")[0], "value": f"{our} {index}"}
+                row.setdefault(str(column).split(".")[0], []).append(said)
+        rows.append(row)
+        if index != NO_SOUND:
+            (root / str(data.sounds) / "part" / f"{index}.wav").write_bytes(_wav(index))
+    file = root / str(data.config)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(rows), encoding="utf-8")
 
 
 def _write_archive(file: Path) -> None:

@@ -12,6 +12,8 @@
 `seed-tts` (the files of BytedanceSpeech/seed-tts-eval) has lists, one `NAME|WORDS OF THE VOICE|VOICE|TEXT` a line, of which some have a
 fifth field: for voice conversion the recording of the text by another speaker. Paths of sounds begin at the list's folder.
 
+`listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds.
+
 Pairs of sounds in folders are read in `pairs.py`.
 """
 
@@ -23,6 +25,7 @@ import json
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +152,59 @@ def open_seed_tts(
     return FileRows(place.name, place.revision, SEED_TTS_COLUMNS, kept, lambda row: _with_voices(row, listed, place))
 
 
+def open_listed(
+    where: str,
+    *,
+    listed: str,
+    folder: str | None,
+    sounds: tuple[str, ...],
+    keep: Callable[[Mapping[str, Any]], bool],
+    revision: str | None = None,
+    mirror: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> FileRows:
+    """The objects of a JSON file, each with its sounds.
+
+    Args:
+        where: `hf:REPOSITORY` or a folder.
+        listed: path of the file. folder: folder of the repository, or archive in it, in which the paths of sounds begin.
+        sounds: the names under which an object names a sound.
+        keep: whether a row is one of those that are wanted.
+        revision, mirror, limit, seed: as for `open_minimax`.
+
+    Raises:
+        UserError: the file cannot be found, or holds no list of objects.
+    """
+    place = replace(place_of(where, revision, mirror), sounds=folder)
+    records = _records(place, listed)
+    stem = posixpath.splitext(listed)[0]
+    rows = [
+        (f"{stem}/{at}", record if isinstance(record, dict) else ProblemRow(f"entry {at} of {listed} is no object"))
+        for at, record in enumerate(records)
+    ]
+    columns = dict.fromkeys(name for _, row in rows for name in row)
+    kept = part_of([(key, row) for key, row in rows if isinstance(row, ProblemRow) or keep(row)], limit, seed)
+
+    def finish(row: dict[str, Any]) -> dict[str, Any]:
+        named = {} if isinstance(row, ProblemRow) else {name: row[name] for name in sounds if row.get(name)}
+        found = {name: place.sound(str(path), listed) for name, path in named.items()}
+        return {**row, **{name: Clip(path) for name, path in found.items() if os.path.isfile(path)}} if found else row
+
+    return FileRows(place.name, place.revision, tuple(columns), kept, finish)
+
+
+def _records(place: Place, listed: str) -> list[Any]:
+    """The entries of a JSON file that holds a list."""
+    try:
+        records = json.loads(Path(place.local(listed)).read_text(encoding="utf-8-sig"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
+    if not isinstance(records, list):
+        raise UserError(f"'{listed}' of '{place.name}' holds no list of questions")
+    return records
+
+
 SEED_TTS_COLUMNS = ("name", "prompt_text", "audio", "text", "source_audio")
 
 
@@ -240,12 +296,7 @@ def open_air_bench(
     """
     place = place_of(where, revision, mirror)
     listed = f"{track}/{track}_meta.json"
-    try:
-        records = json.loads(Path(place.local(listed)).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
-    if not isinstance(records, list):
-        raise UserError(f"'{listed}' of '{place.name}' holds no list of questions")
+    records = _records(place, listed)
     found = list(enumerate(map(_record, records, [listed] * len(records))))
     rows = [(f"{track}/{at}", row) for at, row in found if isinstance(row, ProblemRow) or keep(row)]
     columns = dict.fromkeys(name for row in records if isinstance(row, dict) for name in row)

@@ -187,7 +187,7 @@ class Prompt:
                 if _present(part, question)
             }
             return Request(question.id, (), filled, self.wants, dict(self.parameters or {}))
-        messages = tuple(
+        turns = [
             Message(
                 turn.role,
                 tuple(
@@ -198,7 +198,8 @@ class Prompt:
                 ),
             )
             for turn in self.template.messages or ()
-        )
+        ]
+        messages = tuple(turn for turn in turns if turn.content)  # a conversation may be shorter than the prompt
         return Request(question.id, messages, {}, self.wants, dict(self.parameters or {}))
 
     def parts(self, *, last: bool = False) -> Iterator[Part]:

@@ -50,6 +50,21 @@ class Opened(NamedTuple):
     columns: tuple[str, ...] | None
 
 
+class _Apart:
+    """The rows of one of several configurations, whose keys begin with its name.
+
+    Args:
+        config: its name. rows: as `open_table` gives them.
+    """
+
+    def __init__(self, config: str, rows: Table) -> None:
+        self._config, self._rows = config, rows
+        self.name, self.revision, self.types, self.total = rows.name, rows.revision, rows.types, rows.total
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        return ((f"{self._config}/{key}", row) for key, row in self._rows)
+
+
 class QuestionStream:
     """The questions of a benchmark, read as they are needed. Every iteration starts from the first question.
 
@@ -126,14 +141,18 @@ class QuestionStream:
         rows = None if limit is None or self._chooses else -(-limit // self._each)
         if rows is not None and seed is None:
             rows = -(-rows // len(splits))  # an equal share of every split
+        if data.configs and seed is not None:
+            rows = None  # configurations have the same keys, so that the part is drawn over all of them
         told: dict[str, Any] = {"revision": data.revision, "mirror": mirror, "limit": rows, "seed": seed}
         if data.layout == "table":
-            for split in splits:
-                told |= {"data_dir": data.data_dir, "sounds": data.sounds, "in_place": self._texts}
-                table = open_table(where, config=data.config, split=split, **told)
-                yield Opened(table.narrowed(text_columns(data, table)) if self._texts else table, split, table.columns)
+            told |= {"data_dir": data.data_dir, "sounds": data.sounds, "in_place": self._texts}
+            for config in data.configs or [data.config]:
+                for split in splits:
+                    table = open_table(where, config=config, split=split, **told)
+                    read = table.narrowed(text_columns(data, table)) if self._texts else table
+                    yield Opened(_Apart(config, read) if data.configs else read, split, table.columns)
             return
-        from codec_bench.benchmark.definition.layouts import open_air_bench, open_minimax, open_seed_tts
+        from codec_bench.benchmark.definition.layouts import open_air_bench, open_listed, open_minimax, open_seed_tts
         from codec_bench.benchmark.definition.pairs import open_story_cloze, open_zerospeech
 
         if data.layout == "minimax":
@@ -144,6 +163,10 @@ class QuestionStream:
             read = open_zerospeech(where, part=data.config or "", **told)
         elif data.layout == "story-cloze":
             read = open_story_cloze(where, part=data.config or "", **told)
+        elif data.layout == "listed":
+            sounds = tuple(column for name in SOUNDS for column in _listed(data.columns.get(name, [])))
+            told |= {"folder": data.sounds, "sounds": sounds, "keep": self._is_wanted}
+            read = open_listed(where, listed=data.config or "", **told)
         else:
             read = open_air_bench(where, track=data.config or "", keep=self._is_wanted, **told)
         yield Opened(read, None, read.columns)
@@ -329,11 +352,13 @@ def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
 
 
 def _cell(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column; `a.b` is the value `b` in the column `a`, if no column is called so."""
+    """The value of a column; `a.b` is the value `b`, or of a list the entry `b`, in the column `a`, if no column is called so."""
     if column in row or "." not in column:
         return row.get(column)
     name, _, rest = column.partition(".")
     inner = row.get(name)
+    if isinstance(inner, list):
+        inner = {str(at): value for at, value in enumerate(inner)}
     return _cell(inner, rest) if isinstance(inner, Mapping) else None
 
 

@@ -189,16 +189,19 @@ class Data(Strict):
         obtain: how the data are had if they are on no hub, in one sentence. They then lie in `FOLDER/OWNER/NAME`, and `--data FOLDER` is given.
         revision: a commit, tag or branch of the repository; null for the newest.
         config, split: configuration and split of the data set; a split of null means all.
+        configs: several configurations that form one benchmark.
         data_dir: a folder of the repository whose files alone are read; null for all that belong to the configuration.
         splits: several splits that form one benchmark; their names form the subset `split`.
         sounds: a folder of the repository, or an archive in it, in which the paths begin that rows give of their sounds; null if
             they begin at the table or at the root. An archive is unpacked once, into the cache.
         layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
-            of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, which
-            `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the folder that `config` names.
+            of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, and `listed`
+            for a JSON file that holds a list of rows, which `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the
+            folder that `config` names.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
-            about, and `reference` is the expected answer. `a.b` is the value `b` in the column `a`, if no column is called so.
+            about, and `reference` is the expected answer. `a.b` is the value `b` in the column `a`, if no column is called so; of a
+            list, `a.0` is the first entry.
             A list of columns gives a list of their values without null. A cell of `audio` may hold several sounds; a prompt
             gives all of them where it names `audio`.
         values: what the texts or numbers of a column stand for, such as `{reference: {"0": A, "1": B}}`; others stay as they are.
@@ -220,11 +223,12 @@ class Data(Strict):
     obtain: str | None = None
     revision: str | None = None
     config: str | None = None
+    configs: Names | None = None
     data_dir: str | None = None
     split: str | None = None
     splits: Names | None = None
     sounds: str | None = None
-    layout: Literal["table", "minimax", "air-bench", "seed-tts", "zerospeech", "story-cloze"] = "table"
+    layout: Literal["table", "minimax", "air-bench", "seed-tts", "listed", "zerospeech", "story-cloze"] = "table"
     language: str | None = None
     columns: dict[str, str | list[str]] = Field(min_length=1)
     values: dict[str, dict[str, str]] = {}
@@ -253,6 +257,10 @@ class Data(Strict):
             raise ValueError("the layout 'seed-tts' needs 'config', the path of a list such as zh/hardcase.lst")
         if self.layout in ("zerospeech", "story-cloze") and self.config is None:
             raise ValueError(f"the layout '{self.layout}' needs 'config', the folder of the sounds such as lexical/dev")
+        if self.layout == "listed" and self.config is None:
+            raise ValueError("the layout 'listed' needs 'config', the path of a JSON file such as json/questions.json")
+        if self.configs is not None and (self.config is not None or self.layout != "table"):
+            raise ValueError("'configs' is for tables, and stands in place of 'config'")
         return self
 
 

@@ -2,7 +2,7 @@
 
 UltraEval-Audio: github.com/OpenBMB/UltraEval-Audio 9b69da6 `audio_evals/evaluator`; AudioBench:
 github.com/AudioLLMs/AudioBench e991641 `src/dataset_src/eval_methods`; AIR-Bench: github.com/OFA-Sys/AIR-Bench
-9832476 `cal_score.py`. Where the published program raises an exception, the reader raises one too; `read_official`
+9832476 `cal_score.py`; VocalBench: github.com/SJTU-OmniAgent/VocalBench 5e9cce0 `utils/qwenmax_eval.py`. Where the published program raises an exception, the reader raises one too; `read_official`
 turns it into a reason.
 """
 
@@ -128,6 +128,18 @@ def ifeval_combined(reply: str, followed: bool) -> dict[str, float]:
     }
 
 
+def vocalbench_score(reply: str) -> dict[str, float]:
+    """The first number from 0 to 5 alone in square brackets; 1 if there is none."""
+    match = re.search(r"\[([0-5])\]", reply)
+    return {"score": int(match[1]) if match is not None else 1}
+
+
+def vocalbench_following(reply: str) -> dict[str, float]:
+    """1 if the reply holds `[Yes]` and no `[No]`, 0 for the opposite, and -1, which the program adds too, for any other reply."""
+    yes, no = "[Yes]" in reply, "[No]" in reply
+    return {"score": -1 if yes == no else int(yes)}
+
+
 def _candidates(reply: str) -> list[str]:
     """The texts that may be the JSON object: inside a fence, flat objects with the key, the whole reply."""
     fence_start = reply.find("```json")
@@ -148,6 +160,8 @@ READERS: Mapping[str, Callable[..., Any]] = {
     "official/ultraeval-audio/instruct-tts": instruct_tts,
     "official/ultraeval-audio/voicebench-open": voicebench_open,
     "official/ultraeval-audio/voicebench-yes-no": voicebench_yes_no,
+    "official/vocalbench/following": vocalbench_following,
+    "official/vocalbench/score": vocalbench_score,
 }
 """Every published reader by name."""
 

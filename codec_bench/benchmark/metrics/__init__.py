@@ -4,8 +4,8 @@
 recogniser's name they are audio metrics (`codec_bench.metrics`).
 
 Which file to open
-    A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py` and
-    `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
+    A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py`, `mmsu.py`,
+    `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
     `captions.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds answers that decline,
     and `reference_errors.py` those that follow a wrong reference. `pair_accuracy.py` compares likelihoods. `base.py` is what each is.
 """

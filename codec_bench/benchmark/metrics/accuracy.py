@@ -13,7 +13,8 @@ The project's own rules
     `mmau`: the answer has every word of the right choice and no word that only wrong choices have (S. Sakshi et al.,
         "MMAU", ICLR 2025). Labels such as `(A)` are removed before.
 Published rules, with their quirks: `official/ultraeval-audio/...`, `official/audiobench/...`,
-`official/air-bench/...`, `official/mmsu` (see `ultraeval`, `audiobench`, `air_bench_foundation`, `mmsu`).
+`official/air-bench/...`, `official/mmsu`, `official/mimo-audio/...`, `official/vocalbench/...` (see `ultraeval`, `audiobench`,
+`air_bench_foundation`, `mmsu`, `spoken_rules`).
 
 The project's own rules never match an empty reference. Higher is better.
 """
@@ -25,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, mmsu, ultraeval
+from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, mmsu, spoken_rules, ultraeval
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.choices import chance_of, choices_of, named, right_letters, without_label
 from codec_bench.benchmark.reading.number import read_number
@@ -253,6 +254,11 @@ def _mmsu_ruling(found: mmsu.Marked | None) -> Ruling:
     return Ruling(float(found.correct), detail={"letter": found.letter or ""})
 
 
+def _speech_mmlu(answer: Answer) -> Ruling:
+    letter = spoken_rules.speech_mmlu_letter(answer.text)
+    return Ruling(float(letter == answer.references[0]), detail={"letter": letter or ""})
+
+
 _ULTRAEVAL = "github.com/OpenBMB/UltraEval-Audio 9b69da6"
 _AUDIOBENCH = "github.com/AudioLLMs/AudioBench e991641"
 _PUBLISHED: dict[str, tuple[bool, Callable[[Answer], ultraeval.Match]]] = {
@@ -297,6 +303,13 @@ RULES: dict[str, Rule] = {
     "official/mmsu": Rule(_mmsu, True, "github.com/dingdongwang/MMSU 217d1d3 mmsu_evaluation.py, exactly"),
     "official/mmsu-2025-06": Rule(
         _mmsu_in_order, True, "github.com/dingdongwang/MMSU_Bench f0ef334 mmsu_evaluation.py, exactly", whole_set=True
+    ),
+    "official/mimo-audio/speech-mmlu": Rule(
+        _speech_mmlu, source="github.com/XiaomiMiMo/MiMo-Audio-Eval d64df78 speechmmlu_evaluator.py, exactly"
+    ),
+    "official/vocalbench/knowledge": Rule(
+        lambda a: Ruling(float(spoken_rules.knows(a.text, a.references[0]))),
+        source="github.com/SJTU-OmniAgent/VocalBench 5e9cce0 read_score_knowledge.py, exactly",
     ),
     "official/air-bench/foundation": Rule(
         _foundation, True, "github.com/OFA-Sys/AIR-Bench 9832476 score_foundation.py, exactly"

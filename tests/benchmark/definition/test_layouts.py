@@ -6,8 +6,9 @@ import miniature
 import pytest
 
 from codec_bench.benchmark import benchmark_names, load_benchmark
-from codec_bench.benchmark.definition.layouts import COLUMNS, open_air_bench, open_minimax
+from codec_bench.benchmark.definition.layouts import COLUMNS, open_air_bench, open_listed, open_minimax
 from codec_bench.errors import UserError
+from codec_bench.models.base import ModelInfo
 
 
 @pytest.fixture
@@ -138,3 +139,30 @@ def test_what_is_wrong_in_the_list_of_air_bench_is_counted_or_told(air_bench):
         listed.write_text(text)
         with pytest.raises(UserError, match=r"Foundation_meta\.json"):
             load_benchmark("air-bench-sound-aqa").questions(mirror=mirror)
+
+
+def test_objects_of_a_json_file_have_their_sounds_and_a_conversation_its_turns(tmp_path):
+    miniature.build("vocalbench-multi-round", tmp_path)
+    one = load_benchmark("vocalbench-multi-round")
+    questions = list(one.questions(mirror=tmp_path))
+    assert [question.problem is None for question in questions] == [
+        at != miniature.NO_SOUND for at in range(miniature.ROWS)
+    ]
+    turns = [
+        [turn.role for turn in one.prompt_for(ModelInfo("m", reads="messages")).render(q).messages]
+        for q in questions[:3]
+    ]
+    assert turns == [["user", "assistant"] * before + ["user"] for before in (1, 2, 3)]
+    listed = tmp_path / "VocalNet" / "VocalBench" / "json" / "multi_round.json"
+    where = {"listed": "json/multi_round.json", "folder": "audio", "sounds": ("Audio",), "keep": lambda row: True}
+    listed.write_text(json.dumps([7, {"Audio": "part/1.wav"}, {"Audio": None}]))
+    table = open_listed("hf:VocalNet/VocalBench", mirror=tmp_path, **where)
+    bad, good, silent = (row for _, row in table)
+    assert "entry 0 of json/multi_round.json is no object" in bad.problem
+    assert good["Audio"].read().duration_s > 0 and silent["Audio"] is None
+    for text in ('{"a": 1}', "no JSON"):
+        listed.write_text(text)
+        with pytest.raises(
+            UserError, match=r"'json/multi_round.json' of 'VocalNet/VocalBench' (cannot be read|holds no list)"
+        ):
+            open_listed("hf:VocalNet/VocalBench", mirror=tmp_path, **where)

@@ -30,6 +30,7 @@ FIELDS = {
     "text": "The tower is in Paris.",
     "audio": SOUND,
     "category": "Emotions",
+    "emotion": "sad",
 }
 
 
@@ -79,6 +80,8 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
             "official/air-bench/chat": f"{value:g} {value:g}",
             "official/audiobench/judge-0-5": f"Explanation: well said.\nRating: {value:g}",
             "official/audiobench/judge-binary": f"Explanation: well said.\nRating: {value:g}",
+            "official/vocalbench/score": f"Well said. Score: [{value:g}]",
+            "official/vocalbench/following": "[Yes]" if value > 0 else "Neither.",
         }
         said = [right.get(made.rubric.reply)] * len(asked)
         if made.rubric.reply == "preferred":  # the same answer of two, whichever of them stands first
@@ -86,8 +89,13 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
         score = made.score(answer(), len(asked), {r.id: Response(text=text) for r, text in zip(asked, said)})
         assert (score.value, score.status) == (value, "ok"), score.reason
     unread = made.score(answer(), len(asked), {r.id: Response(text="Hm.") for r in asked})
-    if made.rubric.reply.startswith("official/audiobench/"):  # AudioBench counts what it cannot read as 0
-        assert (unread.status, unread.value) == ("ok", 0)
+    adds = {
+        "official/audiobench/": 0,
+        "official/vocalbench/score": 1,
+        "official/vocalbench/following": -1,
+    }  # what nobody can read
+    if added := [value for reader, value in adds.items() if made.rubric.reply.startswith(reader)]:
+        assert (unread.status, unread.value) == ("ok", added[0])
     else:
         assert unread.status == "unparsed"
     assert made.worst(answer()).value == (low if made.higher_is_better else high)

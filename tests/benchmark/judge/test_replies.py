@@ -79,6 +79,12 @@ def test_a_published_reader(name, given, expected):
         assert dict(verdict.values) == pytest.approx(wanted, rel=1e-9, nan_ok=True)
 
 
+@pytest.mark.parametrize(("name", "given", "expected"), every_case(["vocalbench_replies"]))
+def test_vocalbenchs_judge(name, given, expected):
+    verdict = read_official(f"official/vocalbench/{given['reader']}", [given["reply"]])
+    assert (dict(verdict.values), verdict.reason) == ({"score": expected}, None)
+
+
 @pytest.mark.parametrize(("name", "given", "expected"), every_case(["audiobench_judge_gpt4o"]))
 def test_audiobenchs_other_judge(name, given, expected):
     for kind, fold in (("0_5", "judge-0-5"), ("binary", "judge-binary")):

@@ -1,0 +1,35 @@
+"""Published rules about the words of spoken answers: SpeechMMLU's option and VocalBench's knowledge, with their quirks.
+
+Source: `slm_eval/evaluator/speechmmlu_evaluator.py` of github.com/XiaomiMiMo/MiMo-Audio-Eval d64df78; `utils/read_score_knowledge.py`
+and `utils/whisper_asr/whisper_asr.py` of github.com/SJTU-OmniAgent/VocalBench 5e9cce0.
+"""
+
+from __future__ import annotations
+
+import re
+
+from codec_bench.text.whisper import whisper_en
+
+_OPTION = re.compile(r"option\s*([abcd])")
+_TAGS = re.compile(r"<\|.*?\|>")
+_BLANKS = re.compile(r"\s+")
+_BEFORE_MARK = re.compile(r" ?([!,.?;:])")
+
+
+def speech_mmlu_letter(text: str) -> str | None:
+    """The letter after the first `option`, in upper case; None if none follows. It may be the first of a word: `option be` is B."""
+    found = _OPTION.search(text.lower())
+    return found[1].upper() if found is not None else None
+
+
+def knows(transcript: str, reference: str) -> bool:
+    """Whether the reference occurs in a transcript, even inside of words, after Whisper's English rule.
+
+    The transcript goes through the rule twice: when it is written down, and when it is compared.
+    """
+    return _rule(reference).lower() in _rule(_rule(transcript)).lower()
+
+
+def _rule(text: str) -> str:
+    tidy = _BEFORE_MARK.sub(r"\1", _BLANKS.sub(" ", _TAGS.sub(" ", text))).replace("-", " ").lstrip(" ")
+    return whisper_en()(tidy)
