@@ -79,9 +79,9 @@ async def judge_all(
     for name, metric in metrics.items():
         unreadable = ASKS_AGAIN.get(metric.rubric.reply)
         asked = judge if unreadable is None else AskedAgain(judge, unreadable, MOST_ASKED)
-        # Rubrics that differ in nothing but how replies are read share the replies, which the scores of the first hold.
+        # Rubrics that differ in nothing but how replies are read or combined share the replies, which the scores of the first hold.
         question = metric.rubric.model_copy(
-            update={"reply": "rating" if unreadable is None else metric.rubric.reply}
+            update={"reply": "rating" if unreadable is None else metric.rubric.reply, "combine": "mean"}
         ).digest
         verdicts = _Verdicts(run, writer, name, metric, progress, seed, first.setdefault(question, name), baseline)
         await verdicts.run(asked, ask_all)

@@ -120,7 +120,7 @@ def test_a_prompt_has_no_mistake_and_is_used(name):
     assert load_prompt(name).summary
     # These are chosen with --set NAME.prompt=..., as a README and docs/benchmarks.md say.
     offered = {"speak-as-instructed-in-voice", "audiobench/figure-2", "reworded-choice"}
-    used = {load_benchmark(one).spec.prompt for one in NAMES} | offered
+    used = {str(load_benchmark(one).spec.prompt) for one in NAMES} | offered
     assert name.removesuffix("-zh") in used  # the Chinese wordings are taken with --set NAME.prompt=...
 
 

@@ -235,7 +235,9 @@ def _several(our: str, at: int, benchmark: Benchmark) -> list[Any]:
 
 
 def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
-    if our in SOUNDS:
+    if our in SOUNDS or (benchmark.name.startswith("audio-multichallenge") and our.startswith("user_")):
+        if our not in SOUNDS and int(our[-1]) > 2 + index % 3:  # conversations of two, three and four turns
+            return None
         if benchmark.data.sounds is not None:  # the paths of members of an archive; in MMAU-Pro one to three of them
             paths = [] if index == NO_SOUND else [f"./audio/{at}.wav" for at in range(index, index + 1 + index % 3)]
             return paths if benchmark.name == "mmau-pro" else next(iter(paths), None)
@@ -245,7 +247,14 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
         return None if index == NO_SOUND and not sounding else _sentence(benchmark.language, index)
     if our == "reference":
         return None if index == NO_REFERENCE else _reference(index, benchmark)
+    if (
+        benchmark.name.startswith("audio-multichallenge")
+        and our[-1].isdigit()
+        and int(our[-1]) > 2 + index % 3 - our.startswith("assistant")
+    ):
+        return None
     return {
+        "criteria": ["It names a place.", "It is short."],
         "choices": _with_labels() if _labelled(benchmark) else list(OPTIONS),
         "id": f"navigate_{index}",
         "instruction_id_list": ["punctuation:no_comma"],

@@ -37,7 +37,7 @@ NOBODY = frozenset(("", "-", "n/a", "na", "nan", "none", "null", "unknown"))
 _LONGEST_SPEAKER = 1_000
 SPLIT = "split"
 """Name of the subsets that several splits form."""
-_LISTS = ("choices", "reference")
+_LISTS = ("choices", "criteria", "reference")
 """Names that may hold lists. Some tables write a list as text."""
 _LONGEST_LIST = 20_000
 

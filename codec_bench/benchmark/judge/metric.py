@@ -58,8 +58,9 @@ class Rubric(BaseModel):
         reply: how a reply is read: `rating` (one number in the range), `pair` (two), `preferred` (the better of two, or a tie; a
             verdict that changes with the order is a tie), `yes-no`, `letter`, or the name of a
             published reader (see `codec_bench.benchmark.judge.replies`).
+        each: a column that holds a list of criteria; the judge is asked about each by itself, as `criterion`. Null asks once.
         times: how often each question is asked.
-        combine: `mean` or `majority` of the verdicts.
+        combine: `mean` or `majority` of the verdicts, or `all`: the least of them, so that of yes and no every one must be yes.
         needs: columns without which a question cannot be judged.
         also: a metric of answers that must have the value 1 as well; where it has not, the answer gets the worst end of the range.
         judged_by: the config of the model whose verdicts the published numbers rest on; None if it is not known. It changes nothing.
@@ -80,8 +81,9 @@ class Rubric(BaseModel):
     aligns: str | None = None
     baseline: str | None = None
     reply: Literal["rating", "pair", "preferred", "yes-no", "letter"] | Annotated[str, Field(pattern=r"^official/")]
+    each: str | None = None
     times: int = Field(1, ge=1, le=9)
-    combine: Literal["mean", "majority"] = "mean"
+    combine: Literal["mean", "majority", "all"] = "mean"
     needs: list[str] = []
     also: str | None = None
     judged_by: str | None = None
@@ -96,7 +98,7 @@ class Rubric(BaseModel):
     def digest(self) -> str:
         """A hash of everything that changes a verdict: 32 bits in hexadecimal."""
         held = self.model_dump(exclude={"summary", "paper", "source", "judged_by"})
-        for later in ("aligns", "also", "baseline"):
+        for later in ("aligns", "also", "baseline", "each"):
             if held[later] is None:
                 del held[later]  # the rubrics that were there before these fields keep their hashes
         if not self.reply.startswith("official/"):
@@ -262,16 +264,21 @@ class JudgeMetric:
             return Score.refused("the baseline has no sound for the judge to hear", self.protocol)
         if rubric.hears and sound is None:
             return Score.failed("there is no sound for the judge to hear", self.protocol)
+        criteria = _criteria(answer.fields.get(rubric.each)) if rubric.each is not None else [None]
+        if not criteria:
+            return Score.refused(f"the question has no criterion in '{rubric.each}'", self.protocol)
         orders = (False, True) if rubric.swap else (False,)
         made = []
         for time in range(rubric.times):
-            for swapped in orders:
-                parameters = dict(rubric.parameters)
-                if parameters.get("temperature"):
-                    parameters["seed"] = _drawn(seed, answer.id, time)
-                messages = self._messages(answer, sound if rubric.hears else None, swapped, beside)
-                key = f"{answer.id}{_SEPARATOR}{time}{_SWAPPED if swapped else ''}"
-                made.append(Request(key, messages, {}, "text", parameters))
+            for at, criterion in enumerate(criteria):
+                for swapped in orders:
+                    parameters = dict(rubric.parameters)
+                    if parameters.get("temperature"):
+                        parameters["seed"] = _drawn(seed, answer.id, time)
+                    messages = self._messages(answer, sound if rubric.hears else None, swapped, beside, criterion)
+                    which = "" if criterion is None else f".{at:04d}"
+                    key = f"{answer.id}{_SEPARATOR}{time}{which}{_SWAPPED if swapped else ''}"
+                    made.append(Request(key, messages, {}, "text", parameters))
         return made
 
     def score(self, answer: Answer, asked: int, responses: Mapping[str, Response]) -> Score:
@@ -327,7 +334,7 @@ class JudgeMetric:
             detail["flag"] = doubt
         if self.range == (0, 1) and (chance := chance_of(answer.fields, answer.references)) is not None:
             detail["chance"] = chance
-        value = fmean(own)
+        value = min(own) if self.rubric.combine == "all" else fmean(own)
         if self.prefers:
             changed = len(set(own)) > 1
             value = 0.5 if changed else own[0]
@@ -360,7 +367,12 @@ class JudgeMetric:
         return Score.ok(self.range[0 if self.higher_is_better else 1], self.protocol)
 
     def _messages(
-        self, answer: Answer, sound: Clip | None, swapped: bool, beside: Beside | None = None
+        self,
+        answer: Answer,
+        sound: Clip | None,
+        swapped: bool,
+        beside: Beside | None = None,
+        criterion: str | None = None,
     ) -> tuple[Message, ...]:
         from codec_bench.benchmark.definition.prompt import render_text
 
@@ -372,6 +384,8 @@ class JudgeMetric:
             if not isinstance(value, (Clip, bytes))
         }
         values |= {"answer": _fenced("answer", answer.text, mark), "reference": _fenced("reference", reference, mark)}
+        if criterion is not None:
+            values["criterion"] = _fenced("criterion", criterion, mark)
         options = "\n".join(f"{letter}. {text}" for letter, text in choices_of(answer.fields).items())
         values["options"] = _fenced("options", options, mark)
         first, second = ("answer", "reference") if swapped else ("reference", "answer")
@@ -406,6 +420,12 @@ def calls_of(responses: Sequence[Response]) -> dict[str, Any]:
 def id_of(request: Request) -> str:
     """The id of the question that a request to the judge is about."""
     return request.id.rpartition(_SEPARATOR)[0]
+
+
+def _criteria(held: Any) -> list[str]:
+    """The criteria of a question, without blank ones."""
+    listed = held if isinstance(held, (list, tuple)) else [held]
+    return [str(one).strip() for one in listed if one is not None and str(one).strip()]
 
 
 def _fenced(what: str, text: str, mark: str) -> str:

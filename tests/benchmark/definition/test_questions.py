@@ -169,7 +169,9 @@ def test_a_limit_that_is_none_is_refused():
         load_benchmark("librispeech-dev-clean").questions(limit=0)
 
 
-@pytest.mark.parametrize("kind", ["a manifest", "a folder of files", "a hub table", "a hub table with splits"])
+@pytest.mark.parametrize(
+    "kind", ["a manifest", "a folder of files", "a hub table", "a hub table with splits", "several configurations"]
+)
 def test_a_larger_limit_holds_every_smaller_one_in_the_same_order(tmp_path, kind):
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -186,6 +188,13 @@ def test_a_larger_limit_holds_every_smaller_one_in_the_same_order(tmp_path, kind
                 pq.write_table(pa.Table.from_pylist(of), file)
         splits = {"splits": ["test", "train"]} if kind == "a hub table with splits" else {}
         place = {"path": "mirror/OWNER/NAME"} if kind == "a folder of files" else {"repository": "OWNER/NAME", **splits}
+    if kind == "several configurations":
+        (root / "README.md").write_text(
+            "---\nconfigs:\n"
+            + "".join(f"- config_name: {one}\n  data_files: data/{one}-*\n" for one in ("test", "train"))
+            + "---\n"
+        )
+        place["configs"] = "train,test"
     data = Data.model_validate({**place, "columns": {"question": "q"}})
 
     def taken(limit, seed=3):
@@ -193,7 +202,7 @@ def test_a_larger_limit_holds_every_smaller_one_in_the_same_order(tmp_path, kind
         return [q.id for q in QuestionStream("mine", data, limit=limit, seed=seed, folder=tmp_path, **about)]
 
     every, larger = taken(None), taken(40)
-    assert len(every) == 40 and larger == every
+    assert len(every) == len(set(every)) == 40 and larger == every
     for limit in (31, 18, 7, 2):
         smaller = taken(limit)
         assert len(smaller) == limit and [id for id in larger if id in smaller] == smaller

@@ -96,6 +96,27 @@ def test_every_answer_has_its_verdict(tmp_path, rubric):
     assert (found["q#7"].numerator, found["q#7"].denominator) == (8.0, 1.0)
 
 
+def test_rubrics_that_differ_in_how_verdicts_are_combined_share_the_replies(tmp_path, monkeypatch):
+    each = {
+        **PLAIN,
+        "prompt": "{{ criterion }}\n{{ answer }}",
+        "reply": "yes-no",
+        "range": (0, 1),
+        "needs": ["criteria"],
+        "each": "criteria",
+    }
+    rubrics = {"mine": Rubric(**each), "every": Rubric(**each, combine="all")}
+    monkeypatch.setattr(metric_module, "load_rubric", rubrics.__getitem__)
+    judge = Told(lambda request: "No" if "second" in text_of(request) else "Yes")
+    names, about = (NAME, "rating[every]"), {"criteria": ["the first", "the second", "the third"]}
+    writer, made = answers(tmp_path, ["Paris"], fields=about, names=names)
+    with closing(writer), closing(open_run(tmp_path)) as run:
+        asyncio.run(judge_all(run, writer, made.judged, judge, ask_all, lambda *a: None, 0))
+        values = {name: [s.value for s in run.scores(metric=name)] for name in names}
+    assert values == {NAME: [pytest.approx(2 / 3)], "rating[every]": [0.0]}
+    assert sorted(judge.asked) == ["q#0#0.0000", "q#0#0.0001", "q#0#0.0002"]
+
+
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
