@@ -146,11 +146,11 @@ class QuestionStream:
         told: dict[str, Any] = {"revision": data.revision, "mirror": mirror, "limit": rows, "seed": seed}
         if data.layout == "table":
             told |= {"data_dir": data.data_dir, "sounds": data.sounds, "in_place": self._texts}
-            for config in data.configs or [data.config]:
+            for config in data.configs if data.configs is not None else [data.config]:
                 for split in splits:
                     table = open_table(where, config=config, split=split, **told)
-                    read = table.narrowed(text_columns(data, table)) if self._texts else table
-                    yield Opened(_Apart(config, read) if data.configs else read, split, table.columns)
+                    kept = table.narrowed(text_columns(data, table)) if self._texts else table
+                    yield Opened(_Apart(str(config), kept) if data.configs else kept, split, table.columns)
             return
         from codec_bench.benchmark.definition.layouts import open_air_bench, open_listed, open_minimax, open_seed_tts
         from codec_bench.benchmark.definition.pairs import open_story_cloze, open_zerospeech
