@@ -75,7 +75,10 @@ TABLE = {
     "watermark_bits": "codec_bench.metrics.watermark:WatermarkBits",
     "watermark_kept": "codec_bench.metrics.watermark:WatermarkKept",
     "wer": "codec_bench.metrics.error_rate:Wer",
+    "wer_between": "codec_bench.metrics.consensus:WerBetween",
     "wer_macro": "codec_bench.metrics.error_rate:WerMacro",
+    "wer_mean": "codec_bench.metrics.consensus:WerMean",
+    "wer_smallest": "codec_bench.metrics.consensus:WerSmallest",
     **{name: f"codec_bench.metrics.predicted:{name}" for row in SCORERS for name in row.scores},
 }
 GROUPS = {
@@ -102,7 +105,7 @@ TOPICS = {
             "speechbleu",
             "ter",
         ),
-        *("transcript", "wer", "wer_macro"),
+        *("transcript", "wer", "wer_between", "wer_macro", "wer_mean", "wer_smallest"),
     ),
     "speaker": ("sim",),
     "emotion": ("emotion_accuracy", "emotion_sim"),
@@ -135,11 +138,14 @@ REGISTRY = Registry("metric", "METRICS", TABLE)
 def expand(texts: list[str]) -> list[str]:
     """Replaces the names of groups by those of their metrics and keeps all other names. `dnsmos[all-windows]` gives four.
 
-    Metrics over frames voiced in both signals bring `voiced_in_both` with them.
+    `wer[a+b]` of several recognisers stands for what each gives and what all give together (`metrics.consensus`); what of it was
+    also named by itself is measured once. Metrics over frames voiced in both signals bring `voiced_in_both` with them.
 
     Raises:
         UserError: a metric is asked for twice.
     """
+    from codec_bench.metrics.consensus import members
+
     out: list[str] = []
     for text in texts:
         spec = Spec.parse(text)
@@ -148,6 +154,7 @@ def expand(texts: list[str]) -> list[str]:
     for name in out:
         if out.count(name) > 1:
             raise UserError(f"the metric '{name}' is asked for twice", hint="name each metric once")
+    out = [member for name in out for member in members(Spec.parse(name)) or [name]]
     beside = ["voiced_in_both" + name[len("f0_corr") :] for name in out if name in _OVER_FRAMES_VOICED_IN_BOTH]
     return list(dict.fromkeys([*out, *beside]))
 

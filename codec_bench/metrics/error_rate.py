@@ -88,6 +88,11 @@ class _RecognisedErrorRate(Metric):
         """The recognisers by language, and the one for all other languages."""
         return recognisers(self.stem, variant)
 
+    @property
+    def rule_name(self) -> str:
+        """The rule by which texts are compared."""
+        return self._rule.name
+
     def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The one recogniser of the language."""
         base = base_language(language) if language is not None else None
@@ -143,6 +148,17 @@ class _RecognisedErrorRate(Metric):
         for pair, compared, result in zip(asked, self._compare(asked), heard):
             scores[pair.place] = compared if isinstance(compared, Score) else self._score(compared, result)
         return [scores[place] for place in range(len(batch))]
+
+    def transcripts(self, batch: Sequence[Inputs]) -> list[str | Score]:
+        """What the recogniser heard of each item, or a score that says why there is nothing."""
+        names = [self.features_of(item.language)[0][0] for item in batch]
+        return [self._heard(name, item.estimate_features[name]) for name, item in zip(names, batch)]
+
+    def between(self, batch: Sequence[Inputs], texts: Sequence[tuple[str, str]]) -> list[Compared | Score]:
+        """How two texts of each item differ by the rule, the first as the reference; a score for what cannot be normalised."""
+        results = [item.estimate_features[self.features_of(item.language)[0][0]] for item in batch]
+        languages = [self._language(item, result) for item, result in zip(batch, results)]
+        return self._compare([_Pair(at, *pair, code) for at, (pair, code) in enumerate(zip(texts, languages))])
 
     def _language(self, item: Inputs, result: Mapping[str, Any]) -> str | None:
         """The language whose rule applies: the sample's, else the detected one, else the recogniser's if it knows only one."""

@@ -16,6 +16,7 @@ from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, flagged
 from codec_bench.store.rows import NO_SPEECH
 from codec_bench.types import Score
 
+SEVERAL = f"pocketsphinx+{Path(__file__).parent / 'assets' / 'own_code.py'}:HearsOneWord"
 NOT_HEARD = ["bitrate"]
 """It does not rest on the sound."""
 FLAGGED = ["dnsmos_sig", "dnsmos_bak", "dnsmos_ovrl", "dnsmos_p808"]
@@ -25,12 +26,12 @@ MEANT = {
     "dwer[pocketsphinx]": 1.0, "transcript[pocketsphinx]": 0.0, "mel_distance": None, "stft_distance": None,
     "vuv_error": None, "bitrate": None, "snr": None, "snr_seg": None, "lsd": None, "duration_error": 0.0,
     "voiced_in_both": 0.0, "speech_kept": 0.0, "speech_share": 0.0, "silence_kept": None, "clipped_share": 0.0,
-    "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None,
+    "speaking_rate_error[pocketsphinx]": 1.0, "ttsds2_pitch": None, f"wer_mean[{SEVERAL}]": 1.0, f"wer_smallest[{SEVERAL}]": 1.0,
 }  # fmt: skip
 """They have a value that means what it says; None for one that depends on the sound."""
 WORST = {
     "pesq_wb": 1.0, "pesq_nb": 1.0, "sim[ge2e]": -1.0, "f0_corr": -1.0, "energy_corr": -1.0, "si_sdr": None, "f0_rmse": None,
-    "leading_silence_error": None, "loudness_error": None, "true_peak": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "asv_eer[ge2e]": None, "asv_eer_listed[ge2e]": None, "kad[ge2e]": None, "warpq": None,
+    "leading_silence_error": None, "loudness_error": None, "true_peak": None, "mcd": None, "visqol": 1.0, "fad[ge2e]": None, "asv_eer[ge2e]": None, "asv_eer_listed[ge2e]": None, "kad[ge2e]": None, "warpq": None, f"wer_between[{SEVERAL}]": None,
 }  # fmt: skip
 """They have no value for silence, and this worst one; None for a metric whose values have no bound."""
 for row in SCORERS:

@@ -1,0 +1,240 @@
+"""Error rates by several recognisers: `wer[a+b]` is each one's `wer`, their mean, the smallest of each item, and how far they disagree."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from codec_bench.errors import UserError
+from codec_bench.metrics.base import Inputs, Metric
+from codec_bench.metrics.error_rate import RECOGNISERS, Wer
+from codec_bench.registry import Spec, is_own_code
+from codec_bench.types import Score
+
+EACH = "wer"
+"""The metric that is computed with each recogniser, and whose name with several recognisers stands for all of them."""
+TOGETHER = ("wer_mean", "wer_smallest", "wer_between")
+"""What is computed of all recognisers together."""
+
+
+def recognisers_in(variant: str) -> list[str]:
+    """The recognisers that a metric's brackets name, with their own settings: `a@28s+float16+b` gives `a@28s+float16` and `b`.
+
+    Raises:
+        UserError: one of them is named twice.
+    """
+    found: list[str] = []
+    own_file = is_own_code(variant) and Path(variant.rpartition(":")[0]).is_file()  # its path may have a plus
+    for part in [variant] if own_file else variant.split("+"):
+        if found and "@" in found[-1] and not _is_recogniser(part):
+            found[-1] += f"+{part}"
+        else:
+            found.append(part.strip())
+    if again := next((name for name in found if found.count(name) > 1), None):
+        raise UserError(f"'{variant}' names the recogniser '{again}' twice", hint="name each recogniser once")
+    return found
+
+
+def members(spec: Spec) -> list[str]:
+    """The metrics that `wer[a+b]` stands for; none if a name is no such consensus.
+
+    Raises:
+        UserError: another error rate is asked for by several recognisers, or a recogniser is named twice.
+    """
+    of_several = spec.name in (EACH, "cer", "dwer", "hallucinated", "wer_macro") and "+" in (spec.argument or "")
+    named = recognisers_in(spec.argument or "") if of_several else []
+    if len(named) < 2:
+        return []
+    if spec.name != EACH:
+        raise UserError(
+            f"'{spec.text}' names {len(named)} recognisers, and {spec.name} has one",
+            hint=", ".join(f"{spec.name}[{one}]" for one in named) + f", or {EACH}[{spec.argument}]",
+        )
+    rule = f"@{spec.point}" if spec.point else ""
+    return [f"{EACH}[{one}]{rule}" for one in named] + [f"{stem}[{spec.argument}]{rule}" for stem in TOGETHER]
+
+
+def _is_recogniser(part: str) -> bool:
+    from codec_bench import features
+    from codec_bench.config import config_names
+
+    name = part.partition("@")[0].strip()
+    known = name in features.REGISTRY.table() or name in config_names("recogniser")
+    return known or is_own_code(name) or name.startswith(RECOGNISERS)
+
+
+class _Consensus(Metric):
+    """The common part of what several recognisers give together.
+
+    An item has a value only if every recogniser has heard it: with one less, the value would be that of other recognisers.
+
+    Args:
+        variant: the recognisers, with a plus between them, each as `wer` takes it.
+        point: the rule by which texts are compared, as for `wer`.
+
+    Raises:
+        UserError: fewer than two recognisers were named, or one twice, or one is not a recogniser. UnknownName: as for `wer`.
+    """
+
+    signals = False
+    aggregate = "ratio"
+    where = "cpu"
+    stem: ClassVar[str]
+
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        named = recognisers_in(variant or "")
+        if len(named) < 2:
+            raise UserError(
+                f"{self.stem} needs several recognisers, and {variant!r} names {'one' if variant else 'none'}",
+                hint=f"{self.stem}[pocketsphinx+whisper-tiny.en]",
+            )
+        self._each = {name: Wer(name, point) for name in named}
+        self.name = f"{self.stem}[{variant}]" + (f"@{point}" if point else "")
+        features = [feature for one in self._each.values() for feature in one.estimate_features]
+        self.estimate_features = tuple(dict.fromkeys(features))
+        asr, rule = [one.protocol.removeprefix("wer/") for one in self._each.values()], "/" + self._first.rule_name
+        self.protocol = f"{self.stem}/{'+'.join(text.removesuffix(rule) for text in asr)}{rule}"
+        most = [one.bounds[1] for one in self._each.values() if one.bounds is not None]
+        self.bounds = self.range if self.range[1] is not None else (0.0, None if None in most else 1.0)
+
+    @property
+    def _first(self) -> Wer:
+        return next(iter(self._each.values()))
+
+    def features_of(self, language: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The recogniser of the language of each choice."""
+        return tuple(dict.fromkeys(one.features_of(language)[0][0] for one in self._each.values())), ()
+
+    def refusal(self, *, text: str | None, language: str | None) -> str | None:
+        """As `wer` of the first recogniser that refuses the item."""
+        said = text if self.kind == "text" else text or ""
+        reasons = (one.refusal(text=said, language=language) for one in self._each.values())
+        return next(filter(None, reasons), None)
+
+
+class _OfRates(_Consensus):
+    """What is made of each recogniser's own error rate."""
+
+    kind: ClassVar[Literal["pair", "single", "text"]] = "text"
+    higher_is_better = False
+    range: ClassVar[tuple[float | None, float | None]] = (0.0, None)
+    paper = Wer.paper
+    source = "made of each recogniser's `wer`, whose counts are equal to jiwer 4.0's"
+
+    def worst(self, *, text: str | None, language: str | None) -> Score | None:
+        """As `wer`: the score of transcripts that are empty."""
+        scores = {name: one.worst(text=text, language=language) for name, one in self._each.items()}
+        known = {name: score for name, score in scores.items() if score is not None}
+        return self._score(known) if len(known) == len(scores) else None
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item. `detail["rates"]` holds each recogniser's own."""
+        columns = [one.compute(batch) for one in self._each.values()]
+        return [self._of_item(dict(zip(self._each, row, strict=True))) for row in zip(*columns, strict=True)]
+
+    def _of_item(self, scores: Mapping[str, Score]) -> Score:
+        for name, score in scores.items():
+            if score.status != "ok":
+                return Score(None, score.status, _named(name, score.reason or ""), self.protocol)
+        flags = [_named(name, str(score.detail["flag"])) for name, score in scores.items() if "flag" in score.detail]
+        made = self._score(scores)
+        return replace(made, detail={**made.detail, "flag": flags[0]}) if flags else made
+
+    @abstractmethod
+    def _score(self, scores: Mapping[str, Score]) -> Score:
+        """The score of an item from the recognisers' scores, all of which have a value."""
+
+
+class WerMean(_OfRates):
+    """The mean of several recognisers' word error rates. Lower is better; insertions can take it above 1.
+
+    For a corpus it is the mean of the recognisers' own corpus rates, over the items that all of them have heard. A voice or a
+    codec that pleases one recogniser moves it less than that one's rate.
+    """
+
+    stem = "wer_mean"
+
+    def _score(self, scores: Mapping[str, Score]) -> Score:
+        count = len(scores)
+        errors = sum(score.numerator or 0.0 for score in scores.values()) / count
+        words = sum(score.denominator or 0.0 for score in scores.values()) / count
+        rates = {name: score.value for name, score in scores.items()}
+        value = sum(score.value or 0.0 for score in scores.values()) / count
+        return Score.ok(value, self.protocol, numerator=errors, denominator=words, detail={"rates": rates})
+
+
+class WerSmallest(_OfRates):
+    """The smallest of several recognisers' word error rates, chosen anew for each item. Lower is better.
+
+    For a corpus, the errors of the chosen recognisers over the words. Reports print it as their word error rate, which it is not:
+    it is at most each recogniser's own rate and falls with each one that is added. Compare it with the same choice alone.
+    """
+
+    stem = "wer_smallest"
+
+    def _score(self, scores: Mapping[str, Score]) -> Score:
+        chosen = min(scores, key=lambda name: scores[name].value or 0.0)
+        best = scores[chosen]
+        detail = {"recogniser": chosen, "rates": {name: score.value for name, score in scores.items()}}
+        return Score.ok(
+            best.value or 0.0, self.protocol, numerator=best.numerator, denominator=best.denominator, detail=detail
+        )
+
+
+class WerBetween(_Consensus):
+    """How far several recognisers disagree: the edits between their transcripts, over the transcripts' words, 0 to 2.
+
+    Neither more nor less is better by itself: it says how much a word error rate of these items depends on who hears them. It needs
+    no text. Over all pairs of recognisers, the fewest edits from one transcript to the other are added, and so is the mean length
+    of the two; the value is the first over the second, for a corpus over all items. It is 0 where all transcripts are the same by the
+    rule, and 2 where of each pair only one has words. An item in which none hears a word is undefined.
+    """
+
+    stem = "wer_between"
+    kind = "single"
+    higher_is_better = None
+    range: ClassVar[tuple[float | None, float | None]] = (0.0, 2.0)
+    paper = Wer.paper
+    source = "counts equal to jiwer 4.0's; the rule of the text is in the protocol"
+
+    def compute(self, batch: Sequence[Inputs]) -> list[Score]:
+        """One score per item. `detail` holds what each recogniser heard and, by pair, the value of the pair."""
+        heard = [one.transcripts(batch) for one in self._each.values()]
+        scores: dict[int, Score] = {}
+        for place, row in enumerate(zip(*heard, strict=True)):
+            for name, said in zip(self._each, row):
+                if isinstance(said, Score):
+                    scores.setdefault(place, Score(None, said.status, _named(name, said.reason or ""), self.protocol))
+        whole = [place for place in range(len(batch)) if place not in scores]
+        items = [batch[place] for place in whole]
+        pairs: dict[str, list[Any]] = {}
+        for (one, said), (other, answered) in combinations(zip(self._each, heard), 2):
+            texts = [(str(said[place]), str(answered[place])) for place in whole]
+            pairs[f"{one}+{other}"] = self._each[one].between(items, texts)
+        for at, place in enumerate(whole):
+            transcripts = {name: str(said[place]) for name, said in zip(self._each, heard)}
+            scores[place] = self._score({name: compared[at] for name, compared in pairs.items()}, transcripts)
+        return [scores[place] for place in range(len(batch))]
+
+    def _score(self, pairs: Mapping[str, Any], transcripts: Mapping[str, str]) -> Score:
+        errors, words, values = 0.0, 0.0, {}
+        for name, compared in pairs.items():
+            if isinstance(compared, Score):
+                return Score(None, compared.status, compared.reason, self.protocol)
+            counts = compared.counts
+            length = counts.hits + counts.substitutions + (counts.deletions + counts.insertions) / 2
+            values[name] = counts.errors / length if length else None
+            errors, words = errors + counts.errors, words + length
+        if not words:
+            return Score.undefined("none of the recognisers hears a word", self.protocol)
+        detail = {"pairs": values, "transcripts": dict(transcripts)}
+        return Score.ok(errors / words, self.protocol, numerator=errors, denominator=words, detail=detail)
+
+
+def _named(recogniser: str, reason: str) -> str:
+    """A reason that names its recogniser."""
+    return reason if reason.startswith(recogniser) else f"{recogniser}: {reason}"
