@@ -210,7 +210,16 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
         outer, _, inner = name.partition(".")
         held = columns.setdefault(outer, [{} for _ in range(ROWS)])
         columns[outer] = [{**cell, inner: value} for cell, value in zip(held, columns.pop(name))]
+    told = {column: wanted for one in benchmarks for column, wanted in (one.data.where or {}).items()}
+    if told:  # a benchmark of chosen rows has rows of its own behind those of the others
+        count = {name: len(values) for name, values in columns.items()}
+        for name, values in list(columns.items()):
+            columns[name] = values + ([told[name]] * count[name] if name in told else _again(values))
     return pa.table({name: pa.array(values) for name, values in columns.items()})
+
+
+def _again(values: list[Any]) -> list[Any]:
+    return [f"{value}-again" if isinstance(value, str) and value.startswith("row-") else value for value in values]
 
 
 SPEAKERS = {
@@ -240,7 +249,7 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
             return None
         if benchmark.data.sounds is not None:  # the paths of members of an archive; in MMAU-Pro one to three of them
             paths = [] if index == NO_SOUND else [f"./audio/{at}.wav" for at in range(index, index + 1 + index % 3)]
-            return paths if benchmark.name == "mmau-pro" else next(iter(paths), None)
+            return paths if benchmark.name.startswith("mmau-pro") else next(iter(paths), None)
         return None if index == NO_SOUND else {"bytes": _wav(index), "path": f"{index}.wav"}
     if our == "text":
         sounding = any(name in benchmark.data.columns for name in SOUNDS)

@@ -2,7 +2,8 @@
 
 UltraEval-Audio: github.com/OpenBMB/UltraEval-Audio 9b69da6 `audio_evals/evaluator`; AudioBench:
 github.com/AudioLLMs/AudioBench e991641 `src/dataset_src/eval_methods`; AIR-Bench: github.com/OFA-Sys/AIR-Bench
-9832476 `cal_score.py`; VocalBench: github.com/SJTU-OmniAgent/VocalBench 5e9cce0 `utils/qwenmax_eval.py`. Where the published program raises an exception, the reader raises one too; `read_official`
+9832476 `cal_score.py`; MMAU-Pro:
+github.com/sonalkum/MMAUPro 960e93a `evaluate_mmau_pro_comprehensive.py`; VocalBench: github.com/SJTU-OmniAgent/VocalBench 5e9cce0 `utils/qwenmax_eval.py`. Where the published program raises an exception, the reader raises one too; `read_official`
 turns it into a reason.
 """
 
@@ -24,6 +25,7 @@ COMBINED = "official/audiobench/ifeval-combined"
 SEVERAL_REPLIES = ("official/ultraeval-audio/voicebench-open", "official/ultraeval-audio/voicebench-yes-no")
 """These readers read three replies to one question together."""
 
+_MMAU_PRO = ("CORRECTNESS", "RELEVANCE", "COMPLETENESS", "CLARITY")
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
 
@@ -140,6 +142,16 @@ def vocalbench_following(reply: str) -> dict[str, float]:
     return {"score": -1 if yes == no else int(yes)}
 
 
+def mmau_pro_open(reply: str) -> dict[str, float]:
+    """The number after `OVERALL:`. Without one, or where it is 3, the mean of the four marks, each 3 where it is not found."""
+    found = re.search(r"OVERALL:\s*(\d+(?:\.\d+)?)", reply, re.IGNORECASE)
+    overall = float(found[1]) if found is not None else 3.0
+    if overall != 3.0:
+        return {"score": overall}
+    marks = [re.search(rf"{name}:\s*(\d+)", reply, re.IGNORECASE) for name in _MMAU_PRO]
+    return {"score": sum(float(mark[1]) if mark is not None else 3.0 for mark in marks) / len(marks)}
+
+
 def _candidates(reply: str) -> list[str]:
     """The texts that may be the JSON object: inside a fence, flat objects with the key, the whole reply."""
     fence_start = reply.find("```json")
@@ -154,6 +166,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     COMBINED: ifeval_combined,
     "official/audiobench/judge-0-5": last_piece,
     "official/audiobench/judge-binary": last_piece,
+    "official/mmau-pro/open": mmau_pro_open,
     "official/ultraeval-audio/air-bench-geval": air_bench_geval,
     "official/ultraeval-audio/alpaca-rank": alpaca_rank,
     "official/ultraeval-audio/chatbot-eval": chatbot_eval,

@@ -83,6 +83,7 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
             "official/air-bench/chat": f"{value:g} {value:g}",
             "official/audiobench/judge-0-5": f"Explanation: well said.\nRating: {value:g}",
             "official/audiobench/judge-binary": f"Explanation: well said.\nRating: {value:g}",
+            "official/mmau-pro/open": f"OVERALL: {value:g}",
             "official/vocalbench/score": f"Well said. Score: [{value:g}]",
             "official/vocalbench/following": "[Yes]" if value > 0 else "Neither.",
         }
@@ -94,6 +95,7 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
     unread = made.score(answer(), len(asked), {r.id: Response(text="Hm.") for r in asked})
     adds = {
         "official/audiobench/": 0,
+        "official/mmau-pro/open": 3,
         "official/vocalbench/score": 1,
         "official/vocalbench/following": -1,
     }  # what nobody can read

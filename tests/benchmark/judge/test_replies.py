@@ -36,6 +36,7 @@ FILES = {
     "ultraeval_voicebench_yes_no_parse": f"{ULTRAEVAL}/voicebench-yes-no",
     "audiobench_judge_0_5": f"{AUDIOBENCH}/judge-0-5",
     "audiobench_judge_binary": f"{AUDIOBENCH}/judge-binary",
+    "mmau_pro_open": "official/mmau-pro/open",
     "audiobench_judge_ifeval_combined": f"{AUDIOBENCH}/ifeval-combined",
 }
 
