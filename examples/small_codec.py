@@ -34,9 +34,14 @@ class Small:
     bands, frame_rate_hz = 64, 16000 / HOP
 
     def __init__(self):
-        bps = self.bands * np.log2(LEVELS) * self.frame_rate_hz
+        tokens_per_s = self.bands * self.frame_rate_hz
+        bps = tokens_per_s * np.log2(LEVELS)
         self.info = CodecInfo(
-            f"small@{bps / 1000:g}", (16000,), frame_rate_hz=self.frame_rate_hz, nominal_bitrate_bps=bps
+            f"small@{bps / 1000:g}",
+            (16000,),
+            frame_rate_hz=self.frame_rate_hz,
+            nominal_bitrate_bps=bps,
+            tokens_per_s=tokens_per_s,
         )
 
     def encode(self, batch):

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codec_bench.api import benchmark_names
 from codec_bench.api.metric_names import group_rows, metric_rows
 from codec_bench.errors import UnknownName, UserError
+from codec_bench.types import NOT_DISCRETE
+
+if TYPE_CHECKING:
+    from codec_bench.codecs import CodecInfo, CodecRow
+
+UNKNOWN = "unknown"
+"""In the place of what no source states."""
 
 
 def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = None) -> list[dict[str, Any]]:
@@ -78,13 +85,30 @@ def _listing(what: str) -> list[dict[str, Any]]:
 
 def _codec_row(row: Any) -> dict[str, Any]:
     info = row.info
-    here = {None: "", True: "here", False: "not here"}[row.weights_here]
     facts = {} if info is None else {
         "rates_hz": list(info.sample_rates_hz), "channels": list(info.channels), "frame_rate_hz": info.frame_rate_hz,
-        "bitrate_bps": info.nominal_bitrate_bps, "code": info.code_licence, "weights": info.weights_licence,
+        "bitrate_bps": info.nominal_bitrate_bps, **token_facts(info), "code": info.code_licence, "weights": info.weights_licence,
     }  # fmt: skip
     of = {"family": row.family, "kind": row.kind, "from": row.source}
-    return {"name": row.name, **of, **facts, "weights are": here, "points_kbps": row.points, "what": row.summary}
+    return {"name": row.name, **of, **facts, **weights_facts(row), "points_kbps": row.points, "what": row.summary}
+
+
+def token_facts(info: CodecInfo) -> dict[str, float | str | None]:
+    """The tokens of a second and the bits of a token, as a codec declares them; a continuous one has none, and says so."""
+    if info.latents:
+        return dict.fromkeys(("tokens_per_s", "bits_per_token"), NOT_DISCRETE)
+    return {"tokens_per_s": info.tokens_per_s, "bits_per_token": info.bits_per_token}
+
+
+def weights_facts(row: CodecRow) -> dict[str, str | int]:
+    """Whether the weights of a codec are on this machine, and what a source states of their revision and size in bytes."""
+    here = {None: "", True: "here", False: "not here"}[row.weights_here]
+    told = row.published
+    return {
+        "weights are": here,
+        "weights_revision": "" if told is None else told.revision or UNKNOWN,
+        "weights_bytes": "" if told is None else told.size or UNKNOWN,
+    }
 
 
 def _feature_row(name: str, path: str) -> dict[str, Any]:

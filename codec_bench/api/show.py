@@ -110,9 +110,7 @@ def _described(name: str) -> dict[str, Any]:
         return {"preset": name, **read_config("preset", name)}
     is_file = defines_a_benchmark(name) or configures_a_model(name)
     if not is_file and (is_own_code(name) or codecs.has_codec(name)):
-        from dataclasses import asdict
-
-        return {"codec": name, **asdict(codecs.load_codec(name).info)}
+        return _codec_facts(name)
     found = describe(name)
     if found is not None:
         return found
@@ -128,6 +126,16 @@ def _described(name: str) -> dict[str, Any]:
         *config_names("preset"),
     ]
     raise UnknownName("codec, metric, feature, benchmark, model, suite, data set, preset or run", name, known)
+
+
+def _codec_facts(name: str) -> dict[str, Any]:
+    from codec_bench.api.list_names import token_facts, weights_facts
+    from codec_bench.codecs import describe_codec
+
+    row = describe_codec(name)
+    assert row.info is not None, "only the list leaves out the facts of another package's codec"
+    of = {"family": row.family, "kind": row.kind, "from": row.source, "what": row.summary}
+    return {"codec": name, **asdict(row.info), **token_facts(row.info), **weights_facts(row), **of}
 
 
 def _feature_facts(name: str) -> dict[str, Any]:

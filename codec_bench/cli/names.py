@@ -13,6 +13,9 @@ import typer
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, table, talk
 
+_COMMIT = 10
+"""Letters of a commit that are shown."""
+
 
 def list_(
     what: Annotated[
@@ -56,10 +59,14 @@ def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
         "ch": row.get("channels"),
         "frames/s": row.get("frame_rate_hz"),
         "kbps": f"{bitrate / 1000:.3g}" if bitrate else "",
+        "tokens/s": row.get("tokens_per_s"),
+        "bits/token": row.get("bits_per_token"),
         "@kbps": " to ".join(dict.fromkeys([points[0], points[-1]])),
         "licence: code": row.get("code"),
         "of weights": row.get("weights"),
         "weights are": row["weights are"],
+        "revision": row["weights_revision"][:_COMMIT],
+        "size": f"{size / 1e6:,.0f} MB" if isinstance(size := row["weights_bytes"], int) else size,
     }
 
 

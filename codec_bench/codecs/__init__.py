@@ -19,7 +19,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from codec_bench.codecs.base import Codec, CodecInfo
+from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import Registry, Spec, call_with_known, is_own_code, load_attribute
 from codec_bench.types import not_discrete
@@ -84,6 +84,7 @@ class CodecRow:
         source: the library or package that codes.
         family: the codec without its operating point.
         weights_here: whether its weights are on this machine; None if it has no weights or this is unknown.
+        published: of its weights, what a source states of their revision and size; None if it has no weights or this is unknown.
     """
 
     name: str
@@ -94,6 +95,7 @@ class CodecRow:
     kind: str = ""
     source: str = ""
     family: str = ""
+    published: PublishedWeights | None = None
 
 
 def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **options: Any) -> Codec:
@@ -159,28 +161,45 @@ def build_codec(made: Any, name: str, *, device: str = "cpu", **options: Any) ->
 def list_codecs() -> list[CodecRow]:
     """Every codec that a name alone selects, first the built-in ones, then those of other packages. Nothing is loaded."""
     from codec_bench.codecs import catalogue
+
+    rows = [_row(name, _find(name)) for name in [*catalogue.names(), *_collected()]]
+    return rows + [CodecRow(name, None, path) for name, path in sorted(REGISTRY.table().items())]
+
+
+def describe_codec(name: str) -> CodecRow:
+    """What is known of one codec. Nothing is loaded, unless it is own code, a command file or another package's codec.
+
+    Args:
+        name: as `load_codec` takes it.
+
+    Raises:
+        UnknownName, UserError: as for `load_codec`.
+    """
+    entry = None if is_own_code(name) or is_command_file(name) else _find(name)
+    return CodecRow(name, load_codec(name).info, "") if entry is None else _row(name, entry)
+
+
+def _row(name: str, entry: Any) -> CodecRow:
+    """What the catalogue knows of one of its codecs."""
     from codec_bench.codecs.quantised import quantised_info
 
-    rows = []
-    for name in [*catalogue.names(), *_collected()]:
-        entry = _find(name)
-        family, adapter = entry.family, load_attribute(TABLE[entry.family.adapter])
-        options, bits = _without_bits(entry.options)
-        described = adapter.describe(**options)
-        info = replace(
-            described if bits is None else quantised_info(described, bits),
-            name=name,
-            code_licence=family.licence.code,
-            weights_licence=family.licence.weights,
-            paper=family.paper,
-        )
-        find_weights = getattr(adapter, "find_weights", None)
-        here = None if find_weights is None else find_weights(**options) is not None
-        kind = "latents" if info.latents else "codes" if adapter.where == "device" else "packets"
-        rows.append(
-            CodecRow(name, info, family.summary, family.points_text(), here, kind, family.source, entry.family_name)
-        )
-    return rows + [CodecRow(name, None, path) for name, path in sorted(REGISTRY.table().items())]
+    family, adapter = entry.family, load_attribute(TABLE[entry.family.adapter])
+    options, bits = _without_bits(entry.options)
+    described = adapter.describe(**options)
+    found = adapter.find_weights(**options) if hasattr(adapter, "find_weights") else None
+    info = replace(
+        described if bits is None else quantised_info(described, bits),
+        name=name,
+        code_licence=family.licence.code,
+        weights_licence=family.licence.weights,
+        weights=found,
+        paper=family.paper,
+    )
+    kind = "latents" if info.latents else "codes" if adapter.where == "device" else "packets"
+    here, published = (found is not None, adapter.published(**options)) if kind != "packets" else (None, None)
+    return CodecRow(
+        name, info, family.summary, family.points_text(), here, kind, family.source, entry.family_name, published
+    )
 
 
 def codec_names() -> list[str]:
@@ -376,6 +395,7 @@ __all__ = [
     "CodecRow",
     "build_codec",
     "codec_names",
+    "describe_codec",
     "has_codec",
     "is_command_file",
     "list_codecs",

@@ -37,6 +37,7 @@ class CodecInfo:
         weights: the weights in use (repository and revision, a path, or `random`), or None.
         paper: where the codec is described.
         latents: real numbers of each frame, for a continuous codec; None for a discrete one.
+        tokens_per_s: codes of a second, of all codebooks, without those that are sent once per item; None if it sends packets or latents.
 
     Examples:
         >>> info = CodecInfo("mine", sample_rates_hz=(16000, 24000), frame_rate_hz=50.0, causal=True)
@@ -56,6 +57,26 @@ class CodecInfo:
     weights: str | None = None
     paper: str = ""
     latents: int | None = None
+    tokens_per_s: float | None = None
+
+    @property
+    def bits_per_token(self) -> float | None:
+        """The nominal bits of a code; None if it declares no tokens or no bitrate."""
+        rate_bps, per_s = self.nominal_bitrate_bps, self.tokens_per_s
+        return rate_bps / per_s if rate_bps is not None and per_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedWeights:
+    """What a source states of the published weights of a codec; None where no source does.
+
+    Args:
+        revision: the commit of their repository that is loaded; of several checkpoints one after the other.
+        size: of all their files, in bytes.
+    """
+
+    revision: str | None = None
+    size: int | None = None
 
 
 class Codec(ABC):

@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from codec_bench.audio.resample import fit_length
-from codec_bench.codecs.base import Codec, CodecInfo, check_input
+from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights, check_input
 from codec_bench.codecs.catalogue import Entry, Family, Licence
 from codec_bench.config import config_names, read_config
 from codec_bench.errors import UserError, WeightsError
@@ -35,7 +35,8 @@ class Member(BaseModel):
         held_as: the class of `audiocodecs`, or the module of `SoundCodec.codec`. arguments: of the class, or of the worker's `load`.
         rate_hz, frame_rate_hz, codebooks, cardinality: of its codes. further: the number of codebooks and of their entries, of a
             second stream of codes at the same frame rate. weights: their licence. paper: where it is described.
-        family: the codec without its operating point.
+        family: the codec without its operating point. revision, size: of its weights, the commit that its package loads and the bytes of
+            all files; None where the package states none.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,6 +51,8 @@ class Member(BaseModel):
     weights: str
     paper: str
     family: str
+    revision: str | None = None
+    size: int | None = None
 
     def streams(self) -> tuple[tuple[int, int], ...]:
         """The number of codebooks and of their entries, of each stream."""
@@ -131,9 +134,10 @@ class Collected(Codec):
         """The facts, without the package."""
         facts = cls._member(codec, collection)
         bits = sum(count * math.log2(entries) for count, entries in facts.streams())
+        tokens = sum(count for count, _ in facts.streams())
         return CodecInfo(
             f"{collection or cls.collection}/{codec}", (facts.rate_hz,), frame_rate_hz=facts.frame_rate_hz,
-            nominal_bitrate_bps=bits * facts.frame_rate_hz,
+            nominal_bitrate_bps=bits * facts.frame_rate_hz, tokens_per_s=tokens * facts.frame_rate_hz,
         )  # fmt: skip
 
     @classmethod
@@ -141,6 +145,12 @@ class Collected(Codec):
         """The package if it is installed, which loads the weights itself; else None."""
         package = cls._held().package
         return package if find_spec(package) else None
+
+    @classmethod
+    def published(cls, codec: str, collection: str | None = None) -> PublishedWeights:
+        """What the package's own source states of the weights."""
+        facts = cls._member(codec, collection)
+        return PublishedWeights(facts.revision, facts.size)
 
     @classmethod
     def require_weights(cls, weights: str | None, codec: str, collection: str | None = None) -> None:

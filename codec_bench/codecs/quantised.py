@@ -45,8 +45,9 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
         )
     if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= _MOST_BITS:
         raise UserError(f"{info.name}: {OPTION} is {bits!r}; expected a whole number from 1 to {_MOST_BITS}")
-    rate_bps = info.latents * bits * info.frame_rate_hz
-    return replace(info, name=f"{info.name}-{bits}bit", nominal_bitrate_bps=rate_bps, latents=None)
+    per_s = info.latents * info.frame_rate_hz
+    name = f"{info.name}-{bits}bit"
+    return replace(info, name=name, nominal_bitrate_bps=per_s * bits, tokens_per_s=per_s, latents=None)
 
 
 class Quantised(Codec):

@@ -93,7 +93,7 @@ def summary_markdown(summary: Summary) -> str:
         return " ".join(filter(None, (value, _markdown(cell.spread), cell.items)))
 
     table = _table(summary)
-    heads = list(map(_markdown, (*_beside(), *table.heads)))
+    heads = list(map(_markdown, (*_beside(summary), *table.heads)))
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
     lines += [[*map(_markdown, beside), *map(shown, cells)] for beside, cells in table.rows]
     notes = "".join(f"\n- {_markdown(note)}" for note in table.notes)
@@ -109,7 +109,7 @@ def summary_latex(summary: Summary) -> str:
 
     table = _table(summary)
     lines = [[*map(latex_text, beside), *map(shown, cells)] for beside, cells in table.rows]
-    heads = list(map(latex_text, (*_beside(), *table.heads)))
+    heads = list(map(latex_text, (*_beside(summary), *table.heads)))
     return latex_table(f"l{'r' * (len(heads) - 1)}", heads, lines, table.notes)
 
 
@@ -153,7 +153,7 @@ def summary_html(summary: Summary) -> str:
         return f"<td>{value} <small>{_html(more)}</small></td>" if more else f"<td>{value}</td>"
 
     table = _table(summary)
-    heads = "".join(f"<th>{_html(head)}</th>" for head in (*_beside(), *table.heads))
+    heads = "".join(f"<th>{_html(head)}</th>" for head in (*_beside(summary), *table.heads))
     rows = "".join(
         f'<tr><th style="text-align: left">{_html(system)}</th>'
         f"{''.join(f'<td>{_html(text)}</td>' for text in beside)}{''.join(map(shown, cells))}</tr>"
@@ -163,9 +163,9 @@ def summary_html(summary: Summary) -> str:
     return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table><ul>{notes}</ul>"
 
 
-def _beside() -> list[str]:
+def _beside(summary: Summary) -> list[str]:
     """The heads of the columns that are no metrics."""
-    return ["system", *(column.name for column in columns_in("paper"))]
+    return ["system", *(column.name for column in columns_in("paper", summary.systems.values()))]
 
 
 def _table(summary: Summary) -> _Table:
@@ -175,9 +175,10 @@ def _table(summary: Summary) -> _Table:
     }
     count = {name: max((entry.n for entry in held.values()), default=0) for name, held in systems.items()}
     columns = [_column(systems, metric, count) for metric in summary.metrics]
+    beside = columns_in("paper", summary.systems.values())
     rows = [
         (
-            [numbers.marked(name, held), *(column.cell(held) for column in columns_in("paper"))],
+            [numbers.marked(name, held), *(column.cell(held) for column in beside)],
             [cells[name] for _, cells in columns],
         )
         for name, held in summary.systems.items()

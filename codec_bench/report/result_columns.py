@@ -5,12 +5,13 @@ A row of `SYSTEM_COLUMNS` stands in the table of the terminal, on the page, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from codec_bench.report import numbers
 from codec_bench.stats.summary_types import MetricSummary, SystemSummary
+from codec_bench.types import NOT_DISCRETE
 
 Place = Literal["terminal", "page", "paper"]
 
@@ -23,6 +24,7 @@ class SystemColumn:
         name: its head. means: what it holds, for the documentation.
         read: takes it from the summary of a system; None where there is none. write: how it is written; it may hold text from data.
         places: the tables in which it stands.
+        where_known: whether it stands only where some system has a value.
     """
 
     name: str
@@ -30,6 +32,7 @@ class SystemColumn:
     read: Callable[[SystemSummary], Any]
     write: Callable[[Any], str]
     places: Sequence[Place] = ("terminal", "page", "paper")
+    where_known: bool = False
 
     def cell(self, system: SystemSummary) -> str:
         """What stands in the cell of a system."""
@@ -45,12 +48,38 @@ SYSTEM_COLUMNS = (
         "{:,}".format,
         places=("paper",),
     ),
+    SystemColumn(
+        "tokens/s",
+        "The codes of a second that a codec declares, of all codebooks; `not discrete` for a codec with latents. It stands where some codec has one.",
+        lambda system: _tokens(system, "per_s"),
+        lambda value: value if isinstance(value, str) else f"{value:,.6g}",
+        where_known=True,
+    ),
+    SystemColumn(
+        "bits/token",
+        "The nominal bits of a code: the bitrate that the codec declares over its tokens a second.",
+        lambda system: _tokens(system, "bits"),
+        lambda value: value if isinstance(value, str) else f"{value:.4g}",
+        where_known=True,
+    ),
 )
 
 
-def columns_in(place: Place) -> list[SystemColumn]:
-    """The columns beside the metrics in a kind of table."""
-    return [column for column in SYSTEM_COLUMNS if place in column.places]
+def _tokens(system: SystemSummary, fact: Literal["per_s", "bits"]) -> float | str | None:
+    """What a codec declares of its tokens; a text for one that has latents."""
+    if not system.tokens:
+        return None
+    return NOT_DISCRETE if system.tokens.latents else getattr(system.tokens, fact)
+
+
+def columns_in(place: Place, systems: Iterable[SystemSummary]) -> list[SystemColumn]:
+    """The columns beside the metrics in a table of such a kind and of these systems."""
+    held = list(systems)
+    return [
+        column
+        for column in SYSTEM_COLUMNS
+        if place in column.places and not (column.where_known and all(column.read(system) is None for system in held))
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +153,16 @@ CSV_COLUMNS = (
         lambda name, metric, entry, system: (
             str(entry.standing.best).lower() if entry.standing and entry.standing.compared else None
         ),
+    ),
+    CsvColumn(
+        "tokens_per_s",
+        "The codes of a second that the codec declares, of all codebooks; `not discrete` for one with latents, and empty where it sends packets.",
+        lambda name, metric, entry, system: _tokens(system, "per_s"),
+    ),
+    CsvColumn(
+        "bits_per_token",
+        "The nominal bits of a code, in the same way.",
+        lambda name, metric, entry, system: _tokens(system, "bits"),
     ),
     CsvColumn(
         "suspect",

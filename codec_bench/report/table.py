@@ -128,7 +128,7 @@ def _beside(summary: Summary) -> list[_Column]:
     """The columns that are no metrics."""
     return [
         _Column(Text(column.name), [Text(column.cell(system)) for system in summary.systems.values()])
-        for column in columns_in("terminal")
+        for column in columns_in("terminal", summary.systems.values())
     ]
 
 

@@ -34,6 +34,7 @@ from codec_bench.stats.summary_types import (
     MetricSummary,
     Summary,
     SystemSummary,
+    Tokens,
 )
 from codec_bench.stats.told import UNTOLD
 from codec_bench.stats.verdict import verdict
@@ -137,10 +138,19 @@ def _entry_of_system(
         checks=(recorded.meta.get("checks") or {}).get(name),
         channels=_channels(items, recorded.systems[name].get("channels") or ()),
         bitrate_bps=entries.get(BITRATE, UNTOLD),
+        tokens=_tokens(recorded.systems[name]),
         timing=UNTOLD
         if timings is None
         else {key: None if hidden and key.startswith(hidden) else value for key, value in timings.items()},
     )
+
+
+def _tokens(facts: Mapping[str, Any]) -> Tokens:
+    """The tokens that the facts of a system declare."""
+    if latents := facts.get("latents"):
+        return Tokens(None, None, latents)
+    per_s, rate_bps = facts.get("tokens_per_s"), facts.get("nominal_bitrate_bps")
+    return Tokens(per_s, rate_bps / per_s if rate_bps else None) if per_s else UNTOLD
 
 
 def _channels(items: Items, declared: Sequence[int]) -> Channels | None:

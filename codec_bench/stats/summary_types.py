@@ -262,6 +262,18 @@ class Channels(Told):
 
 
 @dataclass(frozen=True, slots=True)
+class Tokens(Told):
+    """The tokens that a codec declares: how many a second, of all codebooks, and the nominal bits of one; None where it has none.
+
+    `latents` are the real numbers of a frame of a continuous codec, which has no tokens; untold of a discrete one.
+    """
+
+    per_s: float | None
+    bits: float | None
+    latents: int = UNTOLD
+
+
+@dataclass(frozen=True, slots=True)
 class SystemSummary(Told):
     """One system of a run.
 
@@ -275,6 +287,7 @@ class SystemSummary(Told):
             if that is not known.
         checks: what the checks of the run found, as the record holds it; None without checks.
         channels: None without items of several channels.
+        tokens: untold of a system that is no codec, and of a codec that declares neither tokens nor latents.
         timing: what the record holds of its time; `times_real_time` is None if items have no estimate.
     """
 
@@ -289,6 +302,7 @@ class SystemSummary(Told):
     checks: Mapping[str, Any] | None = None
     channels: Channels | None = None
     bitrate_bps: MetricSummary = UNTOLD
+    tokens: Tokens = UNTOLD
     timing: Mapping[str, Any] = UNTOLD
 
     @property

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import codec_bench.registry
-from codec_bench.codecs import catalogue, codec_names, has_codec, list_codecs, load_codec, require_codec
+from codec_bench.codecs import catalogue, codec_names, describe_codec, has_codec, list_codecs, load_codec, require_codec
+from codec_bench.codecs.base import PublishedWeights
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.types import Audio
 
@@ -194,7 +195,11 @@ def test_the_list_has_every_fact_and_loads_nothing_heavy():
         assert row.info.nominal_bitrate_bps > 0
         assert row.info.code_licence
         assert row.weights_here is None
+    assert (rows["g722"].info.tokens_per_s, rows["g722"].published) == (None, None)
     assert rows["encodec-24khz@6"].weights_here in (True, False)
+    assert rows["encodec-24khz@6"].published == PublishedWeights("c1dbe2ae3f1de713481a3b3e7c47f357092ee040", None)
+    assert rows["encodec-48khz@6"].published.size == 76291152 + 803  # the files that configs/weights states
+    assert rows["spark-bicodec"].published == PublishedWeights()
     assert rows["encodec-24khz@6"].info.weights_licence == "MIT"
     assert rows["encodec-48khz@6"].info.channels == (2,)
 
@@ -232,3 +237,33 @@ def test_a_class_that_a_file_makes_when_it_is_run_is_not_refused(tmp_path, made)
     path.with_name("plain.py").write_text(OWN + "\nif __name__ == '__main__':\n    print(Halved.__name__)\n")
     with pytest.raises(UserError, match="nothing that is called 'Small16'"):
         require_codec(f"{tmp_path}/plain.py:Small16")
+
+
+@pytest.mark.parametrize(
+    ("name", "tokens_per_s", "bits_per_token"),
+    [  # as their papers say: codebooks times frames a second, and the logarithm of the entries
+        ("encodec-24khz@6", 8 * 75, 10),
+        ("encodec-48khz@24", 16 * 150, 10),
+        ("mimi-8cb", 8 * 12.5, 11),
+        ("dac-44khz", 9 * 44100 / 512, 10),
+        ("snac-24khz", (1 + 2 + 4) * 24000 / 2048, 12),
+        ("snac-44khz", (1 + 2 + 4 + 8) * 44100 / 3072, 12),
+        ("speechtokenizer@4", 8 * 50, 10),
+        ("funcodec-zh-en-ds640@8", 32 * 25, 10),
+        ("xcodec2", 50, 16),
+        ("spark-bicodec", 50, 13),
+        ("bigcodec", 80, 13),
+        ("wavtokenizer-large-unify-40token", 40, 12),
+        ("qwen-tts/12hz", 16 * 12.5, 11),
+        ("dualcodec/12hz-8vq", 8 * 12.5, (14 + 7 * 12) / 8),
+        ("pocket-tts-4bit", 32 * 12.5, 4),
+    ],
+)
+def test_tokens_follow_from_codebooks_and_frames(name, tokens_per_s, bits_per_token):
+    info = describe_codec(name).info
+    assert info.tokens_per_s == pytest.approx(tokens_per_s) and info.bits_per_token == pytest.approx(bits_per_token)
+
+
+def test_what_has_codes_declares_tokens_and_what_has_none_does_not():
+    for row in list_codecs():
+        assert row.info is None or (row.info.bits_per_token is not None) == (row.kind == "codes"), row.name

@@ -4,8 +4,8 @@ Conventions
     A table holds what may be compared: one metric by one protocol over the same data, from one source. Published rows never
     share a table with own runs, nor with those of another source.
     Bitrates of own runs are measured; where a run did not measure them, it is the codec's nominal one. The real-time factor is
-    seconds of computing for a second of sound, on the machine of the run. The look-ahead and the number of parameters are the
-    codec's own facts, the latter from a profile. A point without the cost that is asked for is on no front, and
+    seconds of computing for a second of sound, on the machine of the run. The tokens of a second, the look-ahead and the number of
+    parameters are the codec's own facts, the last from a profile. A point without the cost that is asked for is on no front, and
     neither is a codec whose checks found something, or one that has values for too few samples (`stats.verdict`).
     A later run of a system replaces an earlier one over the same data.
 """
@@ -43,6 +43,7 @@ from codec_bench.store.record import Run
 
 AXES = {
     "bitrate": ("bitrate", "kbps", 1e-3),
+    "tokens": ("tokens", "per s", 1.0),
     "real_time_factor": ("real-time factor", "", 1.0),
     "lookahead": ("look-ahead", "ms", 1e3),
     "parameters": ("parameters", "M", 1e-6),
@@ -63,11 +64,12 @@ class CodecPoint:
 
     Args:
         name: of the codec. family: its name without the operating point. run: the folder of an own run, or "".
-        costs: what it costs, by the names in `AXES`, in bit/s, as a ratio, in seconds, and as a count; unknown ones are missing.
+        costs: what it costs, by the names in `AXES`, in bit/s, per second, as a ratio, in seconds, and as a count; unknown ones are missing.
         value: of the metric. ci95: its interval, or None. n: how many items it rests on; None if that is not known.
         on_front: whether it is on the front; None without the cost. share: the share of draws of other items in which it is.
         doubt: why it is compared with no other, and so on no front: what its checks found, or values for too few samples; or None.
         continuous: whether it makes latents instead of codes; such codecs have a front of their own.
+        bits_per_token: the nominal bits of a code, as the codec declares them; None where it has none.
     """
 
     name: str
@@ -81,6 +83,7 @@ class CodecPoint:
     share: float | None = None
     doubt: str | None = None
     continuous: bool = False
+    bits_per_token: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +273,7 @@ def _take(run: Run, found: dict[Key, _Gathered], notes: list[str]) -> bool:
                 None if entry.ci95 is None else (entry.ci95[0], entry.ci95[1]), entry.n,
                 doubt=numbers.doubts_text(held) or (entry.standing.why if entry.standing and not entry.standing.compared else None),
                 continuous=run.systems[system].get("latents") is not None,
+                bits_per_token=held.tokens.bits if held.tokens else None,
             )  # fmt: skip
             before = table.points.get(system)
             if before is not None and before.value != point.value:
@@ -291,6 +295,7 @@ def _costs(run: Run, system: str, held: SystemSummary) -> dict[str, float]:
     speed = timing.get("times_real_time")
     known = {
         "bitrate": bits or facts.get("nominal_bitrate_bps"),
+        "tokens": held.tokens.per_s if held.tokens else None,
         "real_time_factor": 1 / speed if speed else None,
         "lookahead": facts.get("lookahead_s"),
         "parameters": _parameters(run.folder, system),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.errors import UserError
 from codec_bench.report.numbers import ARROWS
 from codec_bench.terminal.output import console, talk
+from codec_bench.types import NOT_DISCRETE
 
 if TYPE_CHECKING:
     from codec_bench.apps.leaderboards.codecs import CodecBoard, CodecPoint, CodecTable, DeltaRate
@@ -60,7 +61,7 @@ def _plain_point(point: CodecPoint) -> dict[str, Any]:
     return {
         "codec": point.name, "family": point.family, "run": point.run or None, "costs": dict(point.costs), "value": point.value,
         "ci95": list(point.ci95) if point.ci95 else None, "n": point.n, "on_front": point.on_front, "front_share": point.share, "doubt": point.doubt,
-        "continuous": point.continuous,
+        "continuous": point.continuous, "bits_per_token": point.bits_per_token,
     }  # fmt: skip
 
 
@@ -106,7 +107,7 @@ def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
     called, unit, factor = AXES[axis]
     names = list(dict.fromkeys((point.name, point.run) for table in tables for point in table.points))
     held = [{(point.name, point.run): point for point in table.points} for table in tables]
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in names:
         points = [points.get(name) for points in held]
         costs = next(point.costs for point in points if point is not None)
@@ -117,12 +118,23 @@ def _print_group(axis: str, tables: Sequence[CodecTable]) -> None:
             (
                 f"{called_so} (not compared)" if doubtful else called_so,
                 shown,
+                *_tokens(next(point for point in points if point is not None)),
                 *("" if point is None else _cell(point) for point in points),
             )
         )
     out = console()
-    heads = ["", f"{called}\n{unit}".strip(), *map(_head, tables)]
+    heads = ["", f"{called}\n{unit}".strip(), "tokens/s", "bits/token", *map(_head, tables)]
+    if not any(row[2] for row in rows):  # no codec declares tokens
+        heads, rows = [*heads[:2], *heads[4:]], [(*row[:2], *row[4:]) for row in rows]
     out.print(wide_table(heads, rows, out.width))
+
+
+def _tokens(point: CodecPoint) -> tuple[str, str]:
+    """The tokens of a second and the bits of one, as the codec declares them; empty where it sends packets."""
+    if point.continuous:
+        return NOT_DISCRETE, NOT_DISCRETE
+    per_s, bits = point.costs.get("tokens"), point.bits_per_token
+    return "" if per_s is None else f"{per_s:,.6g}", "" if bits is None else f"{bits:.4g}"
 
 
 def _named(table: CodecTable) -> str:

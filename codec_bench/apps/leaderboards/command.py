@@ -58,7 +58,7 @@ def leaderboard(
         typer.Option("--figures", help="With --correlations, or for codecs: a folder for them as pictures (SVG, PDF) and CSV."),
     ] = None,
     latex: Annotated[Path | None, typer.Option("--latex", help="Also write the table in LaTeX, with ranks and significance groups.")] = None,
-    axis: Annotated[str, typer.Option("--axis", help="For codecs: what quality is set against: bitrate, real_time_factor, lookahead or parameters.")] = "bitrate",
+    axis: Annotated[str, typer.Option("--axis", help="For codecs: what quality is set against: bitrate, tokens, real_time_factor, lookahead or parameters.")] = "bitrate",
     metrics: Annotated[str | None, typer.Option("--metrics", help="For codecs: only these, with commas.")] = None,
     anchor: Annotated[str | None, typer.Option("--anchor", help="For codecs: the family that delta rates (Bjøntegaard) are measured against.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draws of other items.")] = 0,

@@ -31,6 +31,7 @@ TO_DO = {
     "silence": "look for a length, a buffer or a threshold after which nothing is coded",
     "constant": "take the mean out in decode, or quantise zero to zero",
     "bitrate label": "let nominal_bitrate_bps say what is sent, or send what it says",
+    "token label": "let tokens_per_s of the info say how many codes a second has, of all codebooks",
     "frame rate": "let frame_rate_hz of the info and of the streams say how many frames a second holds",
     "side information": "send it as codes or packets, or count it in side_bits",
     "odd input": "give the codec such input by itself in Python",

@@ -1,4 +1,4 @@
-"""What a codec declares, compared with the codes that it sends: bitrate, frame rate, and side information.
+"""What a codec declares, compared with the codes that it sends: bitrate, tokens, frame rate, and side information.
 
 Conventions
     `info` declares a bitrate, and each stream of codes its frame rate and cardinality, from which a nominal bitrate follows.
@@ -30,7 +30,7 @@ class LabelChecks:
     """Takes the codes of some clips and compares them with what the codec declares."""
 
     def __init__(self) -> None:
-        self._seconds = self._sent = self._nominal = self._of_clips = 0.0
+        self._seconds = self._sent = self._nominal = self._of_clips = self._tokens = 0.0
         self._frames = self._frames_said = self._frames_allowed = 0.0
         self._rates: set[float] = set()
         self._packets = False
@@ -52,6 +52,7 @@ class LabelChecks:
         self._of_clips += min(max(codes.side_bits, 0.0), _CLIP_BITS)
         for stream in codes.streams:
             if stream.frame_rate_hz:
+                self._tokens += len(stream.values) * stream.frame_rate_hz * seconds
                 self._count_frames(stream.frame_rate_hz, np.asarray(stream.values).shape[1], seconds)
         self._side.append((seconds, side_bits(codes.side) - max(0.0, codes.side_bits)))
 
@@ -67,7 +68,7 @@ class LabelChecks:
             return []
         if self._no_bits is not None:
             return [finding("bitrate label", "not applicable", self._no_bits), *self._frame_rate(info)]
-        return [self._bitrate(info), *self._frame_rate(info), *self._uncounted()]
+        return [self._bitrate(info), *self._token_rate(info), *self._frame_rate(info), *self._uncounted()]
 
     def _bitrate(self, info: CodecInfo) -> dict[str, Any]:
         declared = info.nominal_bitrate_bps
@@ -80,6 +81,13 @@ class LabelChecks:
         allowed = (_PACKETS_SHARE if self._packets else _RATE_SHARE) + self._of_clips / (declared * self._seconds)
         text = f"declared {declared / 1000:.3g} kbit/s, its codes take {kbps[0]} ({100 * share:+.1f} %)"
         return finding("bitrate label", "suspect" if abs(share) > allowed else "ok", text, share)
+
+    def _token_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
+        declared, found = info.tokens_per_s, self._tokens / self._seconds
+        if declared is None or abs(found - declared) <= _RATE_SHARE * declared:
+            return []
+        text = f"declared {declared:g} tokens a second, its codes have {found:g}"
+        return [finding("token label", "suspect", text, found / declared - 1 if declared else None)]
 
     def _frame_rate(self, info: CodecInfo) -> list[dict[str, Any]]:
         out = []

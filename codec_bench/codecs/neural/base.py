@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.audio.passes import passes
-from codec_bench.codecs.base import Codec, CodecInfo, check_input
+from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights, check_input
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL
 from codec_bench.errors import UserError
 from codec_bench.networks.ladder import in_shape
@@ -61,6 +61,18 @@ class PublishedCodec(Codec):
         return str(found[0].folder) if found[0] and all(found) else None
 
     @classmethod
+    def published(cls, **options: Any) -> PublishedWeights:
+        """What the catalogue of weights states of them: the revision, and the bytes of all files if those of each are known."""
+        from codec_bench.weights import checkpoint
+
+        held = [checkpoint(name.format(**options)) for name in cls.checkpoints]
+        revisions, sizes = [one.revision for one in held], [one.size for one in held]
+        return PublishedWeights(
+            ", ".join(map(str, revisions)) if all(revisions) else None,
+            sum(size or 0 for size in sizes) if all(sizes) else None,
+        )
+
+    @classmethod
     def require_weights(cls, weights: str | None, **options: Any) -> None:
         """Raises WeightsError unless the weights are on this machine: the published ones, or those that are named."""
         from codec_bench.weights import find_all
@@ -93,9 +105,11 @@ class PublishedCodec(Codec):
             raise UserError(f"{self.info.name} decodes no fewer codebooks than it has")
         fewer = copy(self)
         fewer._codebooks = check_codebooks(self.info.name, codebooks, self._codebooks)
-        rate = self.info.nominal_bitrate_bps
         share = codebooks / self._codebooks
-        fewer.info = replace(self.info, nominal_bitrate_bps=None if rate is None else rate * share)
+        bps, per_s = (
+            None if rate is None else rate * share for rate in (self.info.nominal_bitrate_bps, self.info.tokens_per_s)
+        )
+        fewer.info = replace(self.info, nominal_bitrate_bps=bps, tokens_per_s=per_s)
         return fewer
 
     def _in_shape(

@@ -65,6 +65,7 @@ class BiCodec(PublishedCodec):
             sample_rates_hz=(_RATE_HZ,),
             frame_rate_hz=_RATE_HZ / _HOP,
             nominal_bitrate_bps=_RATE_HZ / _HOP * _BITS_PER_CODE,
+            tokens_per_s=_RATE_HZ / _HOP,
             causal=False,
         )
 

@@ -63,6 +63,7 @@ class ChatTtsDvae(NeuralCodec):
             sample_rates_hz=(_RATE_HZ,),
             frame_rate_hz=stream.frame_rate_hz,
             nominal_bitrate_bps=stream.nominal_bitrate_bps,
+            tokens_per_s=_CODEBOOKS * stream.frame_rate_hz,
             causal=False,
         )
 

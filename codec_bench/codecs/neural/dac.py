@@ -106,6 +106,7 @@ class Dac(NeuralCodec):
             sample_rates_hz=(facts.rate_hz,),
             frame_rate_hz=frame_rate_hz,
             nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
+            tokens_per_s=count * frame_rate_hz,
             causal=False,
         )
 

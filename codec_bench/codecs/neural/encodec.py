@@ -105,6 +105,7 @@ class Encodec(PublishedCodec):
             channels=(facts["audio_channels"],),
             frame_rate_hz=frame_rate_hz,
             nominal_bitrate_bps=codebooks * frame_rate_hz * _BITS_PER_CODE,
+            tokens_per_s=codebooks * frame_rate_hz,
             causal=model == "24khz",
             lookahead_s=0.0 if model == "24khz" else _CHUNK / facts["sampling_rate"],
         )

@@ -144,6 +144,7 @@ class FunCodec(NeuralCodec):
             sample_rates_hz=(_RATE_HZ,),
             frame_rate_hz=frame_rate_hz,
             nominal_bitrate_bps=float(bitrate_bps),
+            tokens_per_s=bitrate_bps / _BITS_PER_CODE,
             causal=False,
         )
 

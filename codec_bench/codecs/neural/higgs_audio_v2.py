@@ -59,7 +59,7 @@ class HiggsAudioV2(NeuralCodec):
         rate_hz = _RATE_HZ / cls._hop
         return CodecInfo(
             name=f"higgs-audio-v2-{count}cb", sample_rates_hz=(_RATE_HZ,), frame_rate_hz=rate_hz, causal=False,
-            nominal_bitrate_bps=count * rate_hz * math.log2(_CARDINALITY),
+            nominal_bitrate_bps=count * rate_hz * math.log2(_CARDINALITY), tokens_per_s=count * rate_hz,
         )  # fmt: skip
 
     def vectors(self, values: np.ndarray) -> np.ndarray:

@@ -98,11 +98,13 @@ class Snac(PublishedCodec):
             raise UserError(f"SNAC has no model '{model}'", hint=f"it has {', '.join(_MODELS)}")
         facts = _MODELS[model]
         finest_hz = facts["sampling_rate"] / math.prod(facts["encoder_rates"])
+        tokens_per_s = sum(finest_hz / stride for stride in facts["vq_strides"])
         return CodecInfo(
             name=f"snac-{model}",
             sample_rates_hz=(facts["sampling_rate"],),
             frame_rate_hz=finest_hz,
-            nominal_bitrate_bps=sum(finest_hz / stride for stride in facts["vq_strides"]) * _BITS_PER_CODE,
+            nominal_bitrate_bps=tokens_per_s * _BITS_PER_CODE,
+            tokens_per_s=tokens_per_s,
             causal=False,
         )
 

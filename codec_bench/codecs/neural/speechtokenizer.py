@@ -67,6 +67,7 @@ class SpeechTokenizer(NeuralCodec):
             sample_rates_hz=(_RATE_HZ,),
             frame_rate_hz=_RATE_HZ / _HOP,
             nominal_bitrate_bps=float(bitrate_bps),
+            tokens_per_s=bitrate_bps / _BPS_PER_CODEBOOK * _RATE_HZ / _HOP,
             causal=False,
         )
 

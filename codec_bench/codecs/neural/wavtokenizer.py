@@ -66,6 +66,7 @@ class WavTokenizer(NeuralCodec):
             sample_rates_hz=(_RATE_HZ,),
             frame_rate_hz=float(frame_rate_hz),
             nominal_bitrate_bps=float(frame_rate_hz * _BITS_PER_CODE),
+            tokens_per_s=float(frame_rate_hz),
             causal=False,
         )
 

@@ -87,6 +87,7 @@ class Xcodec(NeuralCodec):
             sample_rates_hz=(_RATE_HZ,),
             frame_rate_hz=frame_rate_hz,
             nominal_bitrate_bps=count * frame_rate_hz * math.log2(_CARDINALITY),
+            tokens_per_s=count * frame_rate_hz,
             causal=False,
         )
 

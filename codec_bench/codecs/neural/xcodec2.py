@@ -112,6 +112,7 @@ class Xcodec2(NeuralCodec):
             sample_rates_hz=(_MODELS[model].rate_hz,),
             frame_rate_hz=frame_rate_hz,
             nominal_bitrate_bps=frame_rate_hz * math.log2(_CARDINALITY),
+            tokens_per_s=frame_rate_hz,
             causal=False,
         )
 

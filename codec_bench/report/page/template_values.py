@@ -40,6 +40,7 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         if entry is not None
     ]
     found = {system.label: summaries[system.run].systems[system.name] for system in systems}
+    beside = columns_in("page", found.values())
     described = [describe(run, name, summary) for run, name, summary in zip(runs, tables.names, summaries)]
     return {
         "title": tables.names if len(runs) <= _NAMED else [f"{len(runs)} runs"],
@@ -52,13 +53,13 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
                 "unprocessed": system.name == numbers.UNPROCESSED,
                 "lost": lost,
                 "remarks": numbers.remarks(found[system.label]),
-                "beside": [column.cell(found[system.label]) for column in columns_in("page")],
+                "beside": [column.cell(found[system.label]) for column in beside],
                 "cells": [_shown(entry, head, lost) for entry, head in zip(row, heads)],
             }
             for system, row in zip(systems, entries)
             for lost in [found[system.label].without_estimate]
         ],
-        "beside": [column.name for column in columns_in("page")],
+        "beside": [column.name for column in beside],
         "uncurved": numbers.uncurved(
             system.name for system in systems if numbers.UNPROCESSED != system.name and found[system.label].bitrate_bps
         ),

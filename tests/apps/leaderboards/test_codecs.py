@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from contextlib import closing
+from types import MappingProxyType
 
 import numpy as np
 import pytest
 from compared_runs import FINDING, SUSPECT, recorded
 
 from codec_bench.apps.leaderboards.codecs import OWN, codec_board, published_codecs
+from codec_bench.apps.leaderboards.codecs_command import print_codecs
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.stats.bd_rate import bd_rate
 from codec_bench.store.rows import SILENT_ESTIMATE, ItemRecord
@@ -21,7 +24,17 @@ RATES = {"6": 6000.0, "12": 12000.0, "24": 24000.0, "48": 48000.0}
 ITEMS = 30
 
 
-def record(folder, values, *, protocol="q/1", data="d1", state="finished", metric="stoi", latents=()):
+def record(
+    folder,
+    values,
+    *,
+    protocol="q/1",
+    data="d1",
+    state="finished",
+    metric="stoi",
+    latents=(),
+    facts_of=MappingProxyType({}),
+):
     """A run with a bitrate and one metric; `values` gives the mean by codec, the name of which ends with its kbps."""
     rng = np.random.default_rng(0)
     hard = rng.normal(0, 0.05, ITEMS)
@@ -37,7 +50,12 @@ def record(folder, values, *, protocol="q/1", data="d1", state="finished", metri
     samples = [Sample(f"s{n}", None, speaker=f"p{n}") for n in range(ITEMS)]
     with closing(RunWriter(folder, {"asked": {}})) as writer:
         writer.begin(
-            {name: {"lookahead_s": 0.02, "latents": 64 if name in latents else None} for name in values}, facts, samples
+            {
+                name: {"lookahead_s": 0.02, "latents": 64 if name in latents else None, **facts_of.get(name, {})}
+                for name in values
+            },
+            facts,
+            samples,
         )
         for name, mean in values.items():
             rate = RATES[name.rpartition("@")[2]]
@@ -78,6 +96,37 @@ def test_latents_have_a_front_of_their_own(tmp_path):
     record(tmp_path / "r", {"a@6": 0.9, "a@12": 0.8, "b@6": 0.6, "b@12": 0.5}, latents=("b@6", "b@12"))
     (table,) = own(codec_board([tmp_path], axis="lookahead"))
     assert {point.name for point in table.points if point.on_front} == {"a@6", "b@6"}
+
+
+def test_tokens_stand_beside_the_bitrate_and_are_an_axis(tmp_path, capsys):
+    facts = {
+        "a@6": {"tokens_per_s": 600.0, "nominal_bitrate_bps": 6000.0},
+        "a@12": {"tokens_per_s": 1000.0, "nominal_bitrate_bps": 12000.0},
+    }
+    record(tmp_path / "r", {"a@6": 0.9, "a@12": 0.8, "b@6": 0.6, "c@6": 0.5}, latents=("b@6",), facts_of=facts)
+    (table,) = own(codec_board([tmp_path], axis="tokens"))
+    points = {point.name: point for point in table.points}
+    assert {name: point.costs.get("tokens") for name, point in points.items()} == {
+        "a@6": 600.0,
+        "a@12": 1000.0,
+        "b@6": None,
+        "c@6": None,
+    }
+    assert [name for name, point in points.items() if point.on_front] == ["a@6"]
+    print_codecs([tmp_path], axis="bitrate", metrics=["stoi"], anchor=None, seed=0, figures=None, as_json=False)
+    shown = {
+        line.split()[0]: re.split(r"  +", line.strip()) for line in capsys.readouterr().out.splitlines() if "@" in line
+    }
+    assert shown["a@6"][2:4] == ["600", "10"] and shown["a@12"][2:4] == ["1,000", "12"]
+    assert shown["b@6"][2:4] == ["not discrete", "not discrete"]
+    print_codecs([tmp_path], axis="bitrate", metrics=["stoi"], anchor=None, seed=0, figures=None, as_json=True)
+    (made,) = [one for one in json.loads(capsys.readouterr().out)["tables"] if one["source"] == OWN]
+    assert {p["codec"]: p["bits_per_token"] for p in made["points"]} == {
+        "a@6": 10.0,
+        "a@12": 12.0,
+        "b@6": None,
+        "c@6": None,
+    }
 
 
 def test_other_data_and_other_protocols_are_tables_of_their_own(tmp_path):

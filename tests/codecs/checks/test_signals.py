@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,10 @@ def test_labels_are_compared_with_what_is_sent():
     right = CodecInfo("x", (16000,), frame_rate_hz=50.0, nominal_bitrate_bps=400.0)
     assert labelled(right, (50, 50.0)) == {"bitrate label": "ok"}
     assert labelled(right, (100, 100.0))["bitrate label"] == "suspect"
+    assert labelled(replace(right, tokens_per_s=62.5), (12.5, 12.5), (50, 50.0)) == labelled(
+        right, (12.5, 12.5), (50, 50.0)
+    )
+    assert labelled(replace(right, tokens_per_s=50.0), (12.5, 12.5), (50, 50.0))["token label"] == "suspect"
     assert labelled(CodecInfo("x", (16000,), frame_rate_hz=75.0), (50, 50.0))["frame rate"] == "suspect"
     assert labelled(CodecInfo("x", (16000,), frame_rate_hz=50.0), (12.5, 12.5), (50, 50.0)) == {
         "bitrate label": "not applicable"

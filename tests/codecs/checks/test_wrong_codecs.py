@@ -31,6 +31,7 @@ NAMED = {
     "Silent": ({"silence"}, {"silence"}),
     "Overspends": ({"bitrate label"}, {"bitrate label"}),
     "SaysFewerFrames": ({"frame rate"}, {"frame rate"}),
+    "CountsFramesAsTokens": ({"token label"}, {"token label"}),
     "PassesAside": ({CHECK}, {CHECK}),
     "PassesInSide": ({"side information"}, {"side information"}),
     "LeaksItsBatch": ({"batch", "causal label"}, {"batch"}),

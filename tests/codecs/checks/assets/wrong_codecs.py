@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import zlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -176,6 +177,14 @@ class SaysFewerFrames(Right):
     def pack(self, blocks, heard, audio):
         codes = super().pack(blocks, heard, audio)
         return Codes((CodeStream(codes.streams[0].values, LEVELS, 10.0),), codes.num_samples, RATE)
+
+
+class CountsFramesAsTokens(Right):
+    """Declares a token for each frame, and sends as many as it has codebooks."""
+
+    def __init__(self):
+        super().__init__()
+        self.info = replace(self.info, name="CountsFramesAsTokens", tokens_per_s=RATE / FRAME)
 
 
 class PassesAside(Right):
