@@ -155,7 +155,7 @@ def attention(device: str, reduced: bool) -> bool:
 
 def engine(device: str, reduced: bool) -> bool:
     """A run on the device that meets trouble, compared with the CPU's: memory that does not suffice, and a worker that is killed."""
-    from codec_bench.api.evaluate import evaluate
+    from codec_bench import evaluate
 
     scores: dict[str, dict[Any, Any]] = {}
     right = True

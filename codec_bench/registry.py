@@ -19,7 +19,7 @@ import linecache
 import pkgutil
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
@@ -59,12 +59,6 @@ class Spec:
         if match is None:
             raise UserError(f"'{text}' is not a name", hint="expected NAME, NAME[ARGUMENT] or NAME@POINT")
         return cls(text, match["name"].strip(), match["argument"], match["point"])
-
-
-def names(value: str | Iterable[str]) -> list[str]:
-    """A list of names, from a list or from one string with commas."""
-    parts = value.split(",") if isinstance(value, str) else list(value)
-    return [p.strip() for p in parts if p.strip()]
 
 
 def is_own_code(text: str) -> bool:

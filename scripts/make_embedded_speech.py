@@ -15,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from codec_bench import Audio
 from codec_bench.audio.encode import write_flac
-from codec_bench.types import Audio
 
 FOLDER = Path(__file__).resolve().parent.parent / "codec_bench" / "data" / "embedded"
 DIGITS_FOLDER = FOLDER.parent.parent / "apps" / "listening" / "spoken_digits"

@@ -9,8 +9,8 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from codec_bench.config.option import names
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.registry import names
 from codec_bench.report.numbers import doubts_in
 from codec_bench.report.opened import open_run
 from codec_bench.stats.bounds import declared_bounds

@@ -9,6 +9,7 @@ import numpy as np
 
 from codec_bench.audio.following import is_silent
 from codec_bench.audio.resample import prepare, to_signal
+from codec_bench.config.option import names
 from codec_bench.engine.plan import Plan, build_plan, features_read
 from codec_bench.engine.stage import Fault, compute_features, compute_scores
 from codec_bench.engine.systems import UNPROCESSED
@@ -16,7 +17,6 @@ from codec_bench.errors import UserError
 from codec_bench.features import load_feature
 from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import NOT_COMPARED, Compared, Metric, compared, flagged, inputs_or_score
-from codec_bench.registry import names
 from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Score
 

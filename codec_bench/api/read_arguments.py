@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.benchmark import suite as read_suite
 from codec_bench.benchmark.run_request import Terms
-from codec_bench.config.option import Of, options_of
+from codec_bench.config.option import Of, names, options_of
 from codec_bench.config.request import REQUESTS, Command, Request
 from codec_bench.config.request_file import read_request
 from codec_bench.config.run_request import RunRequest
 from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.running import Running, taken_running
 from codec_bench.errors import UserError
-from codec_bench.registry import names
 from codec_bench.store.draws import GIVEN
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from codec_bench.config.option import names
 from codec_bench.errors import UserError
-from codec_bench.registry import names
 from codec_bench.report.figures import Figures, write_figures
 from codec_bench.report.opened import Run, open_run
 from codec_bench.report.page import write_page

@@ -26,7 +26,7 @@ from codec_bench.benchmark.judging import judges_told
 from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe
 from codec_bench.benchmark.scoring_phase import score
 from codec_bench.benchmark.tables import Outcome, write_overview
-from codec_bench.config.option import documented
+from codec_bench.config.option import documented, names
 from codec_bench.config.run_request import RunRequest as RunOptions
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard
 from codec_bench.data.source import with_problem
@@ -38,7 +38,7 @@ from codec_bench.errors import AnswersPending, UnknownName, UserError
 from codec_bench.models import check_served, load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.likelihood import told
-from codec_bench.registry import Spec, code_hash, is_own_code, names
+from codec_bench.registry import Spec, code_hash, is_own_code
 from codec_bench.report.opened import Run
 from codec_bench.report.results import write_results
 from codec_bench.store.controls import AS_GIVEN, Control

@@ -1,4 +1,4 @@
-"""Follows a run and writes to Weights & Biases, MLflow or TensorBoard what it has found so far (see `report.trackers`)."""
+"""Follows a run and writes to Weights & Biases, MLflow or TensorBoard what it has found so far (see `trackers`)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
+from codec_bench.api.trackers import Tracker, checked_log, material_of, open_tracker
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
 from codec_bench.report.opened import open_run
-from codec_bench.report.trackers import Tracker, checked_log, material_of, open_tracker
 from codec_bench.stats.summary import summarise
 from codec_bench.store.folders import run_folders
 

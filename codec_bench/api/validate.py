@@ -12,9 +12,9 @@ from codec_bench.api.benchmark_names import configures_a_model, defines_a_benchm
 from codec_bench.api.doctor import embedded_clip
 from codec_bench.api.finding import Finding, State
 from codec_bench.config.limits import Limits
+from codec_bench.config.option import names as listed
 from codec_bench.errors import UserError
 from codec_bench.registry import declared_methods, is_own_code
-from codec_bench.registry import names as listed
 from codec_bench.types import Audio
 
 

@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 import textwrap
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -48,6 +48,12 @@ Settings = Annotated[
     dict[str, dict[str, Any]], Kind("a mapping of names to options, such as {dnsmos: {weights: DIR}}", "settings")
 ]
 _ANY = Kind("", str)
+
+
+def names(value: str | Iterable[str]) -> list[str]:
+    """A list of names, from a list or from one string with commas."""
+    parts = value.split(",") if isinstance(value, str) else list(value)
+    return [p.strip() for p in parts if p.strip()]
 
 
 @dataclass(frozen=True, slots=True)

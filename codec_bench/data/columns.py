@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.config.option import names
 from codec_bench.data.rows import ALIASES, PROBLEM
 from codec_bench.errors import UserError
-from codec_bench.registry import names
 from codec_bench.types import Sample
 
 FACTS = ("speaker", "language", "duration", "sample_rate")

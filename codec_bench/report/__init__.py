@@ -11,6 +11,5 @@ Which file to open
                          `controls/` what answers have beyond those under controls; `pairs.py` strengths of systems.
     `page/`              the page of a run; `figures/` its plots as files.
     `hugging_face.py`, `harnesses.py`  a run in the forms of other tools, and `export_facts.py` what these have in common.
-    `trackers.py`        a run followed elsewhere while it goes on.
     `results.py`         the files beside a record; `opened.py` a run as people open it.
 """

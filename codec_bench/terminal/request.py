@@ -15,10 +15,9 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
-from codec_bench.config.option import Option, options_of
+from codec_bench.config.option import Option, names, options_of
 from codec_bench.config.request import COMMANDS, REQUESTS, Request
 from codec_bench.errors import UserError
-from codec_bench.registry import names
 
 _META = "codec_bench.settings"
 _TYPED: dict[Any, Any] = {"path": Path, "columns": list[str], "settings": list[str]}

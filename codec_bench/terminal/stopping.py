@@ -78,14 +78,14 @@ def command(folder: Path) -> str:
 def _held(folder: Path) -> str:
     """What the records in a folder hold."""
     from codec_bench.errors import UserError
-    from codec_bench.report.opened import open_run
     from codec_bench.store.answers import has_answers
     from codec_bench.store.folders import run_folders
+    from codec_bench.store.record import Run
 
     finished = items = answers = 0
     try:
         for place in run_folders(folder):
-            run = open_run(place)
+            run = Run(place)
             counts = run.counts()
             finished, items = finished + counts["finished"], items + counts["items"]
             answers += run.query("SELECT COUNT(*) FROM answers")[0][0] if has_answers(run) else 0

@@ -20,6 +20,7 @@ from page_in_browser import browser, choose, open_page, texts, until  # noqa: F4
 from codec_bench import compare, open_run
 from codec_bench.api.merge import merge
 from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.api.trackers import material_of
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.site.boards import boards_of
 from codec_bench.apps.site.records import _shortened, describe_run
@@ -32,7 +33,6 @@ from codec_bench.report.controls.rows import beyond_notes
 from codec_bench.report.export_facts import results_of
 from codec_bench.report.page import write_page
 from codec_bench.report.page.collect import collect
-from codec_bench.report.trackers import material_of
 from codec_bench.stats.paired import paired_test
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import exchanges

@@ -8,11 +8,11 @@ import sys
 
 import pytest
 
+from codec_bench.api.trackers import checked_log, material_of
 from codec_bench.api.tracking import Tracking, tracked
 from codec_bench.engine.running import Running
 from codec_bench.errors import MissingExtra, UserError
 from codec_bench.report.opened import open_run
-from codec_bench.report.trackers import checked_log, material_of
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
 

@@ -30,6 +30,7 @@ def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("utmos")
     state = deterministic_weights.state_dict_from(GOLDEN / "utmos22_strong_keys.json")
     torch.save({name: torch.from_numpy(value) for name, value in state.items()}, folder / FILE)
+    del state  # 400 MB, which this frame would hold until the last test
     yield folder
     (folder / FILE).unlink()  # 400 MB
 

@@ -14,13 +14,13 @@ from compared_runs import FINDING, SUSPECT, recorded
 from codec_bench.api.compare import compare
 from codec_bench.api.export import export
 from codec_bench.api.import_results import import_results
+from codec_bench.api.trackers import material_of
 from codec_bench.report.figures import write_figures
 from codec_bench.report.figures.draw import _footnotes
 from codec_bench.report.figures.plots import plots_of
 from codec_bench.report.numbers import doubts_in
 from codec_bench.report.page import write_page
 from codec_bench.report.page.collect import collect
-from codec_bench.report.trackers import material_of
 from codec_bench.stats.summary import summarise
 from codec_bench.store.rows import SILENT_ESTIMATE
 

@@ -27,8 +27,8 @@ from codec_bench.apps.agreement.ratings import (
     Row,
     read_ratings,
 )
+from codec_bench.config.option import names
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.registry import names
 from codec_bench.store.record import Run
 
 APART = 20

@@ -14,8 +14,8 @@ from codec_bench.apps.agreement.p1401 import Standard, Values, Votes, p1401, ran
 from codec_bench.apps.agreement.raters import opened_runs
 from codec_bench.apps.agreement.ratings import UNCLEAR, UNKNOWN_ID, UNKNOWN_SYSTEM, Problems, Ratings, Row, read_ratings
 from codec_bench.apps.agreement.score_columns import Scored, scored
+from codec_bench.config.option import names
 from codec_bench.errors import UserError
-from codec_bench.registry import names
 from codec_bench.store.record import Run
 
 LISTENERS = "listeners"

@@ -17,9 +17,9 @@ import numpy as np
 
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.resample import to_rate
+from codec_bench.config.option import names
 from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import UserError
-from codec_bench.registry import names
 from codec_bench.types import Audio, Sample, Score
 
 SYSTEMS = ("opus-6k", "opus-12k", "opus-24k", "amr-nb-12k", "g722")

@@ -28,6 +28,7 @@ from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User, recorded_user
 from codec_bench.apps.conversation.voice import voice
 from codec_bench.config import fit
+from codec_bench.config.option import names
 from codec_bench.data import open_source
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UserError
@@ -36,7 +37,6 @@ from codec_bench.models import check_served, load_model, own_name
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.sockets import SocketModel
 from codec_bench.models.streaming import StreamingModel
-from codec_bench.registry import names
 from codec_bench.store.files import read_json, write_json, write_text
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 

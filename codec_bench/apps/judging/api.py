@@ -25,10 +25,11 @@ from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.benchmark.judge.metric import JudgeMetric, load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label
 from codec_bench.benchmark.tables import Outcome
+from codec_bench.config.option import names
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models import load_model
-from codec_bench.registry import is_own_code, names
+from codec_bench.registry import is_own_code
 from codec_bench.report.answers import spent_text
 from codec_bench.stats.summary import summarise
 from codec_bench.store.files import read_json, write_json

@@ -24,10 +24,10 @@ from codec_bench.apps.judging.words import part_name
 from codec_bench.benchmark import has_benchmark
 from codec_bench.benchmark.judge.metric import STEM, load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
+from codec_bench.config.option import names
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
-from codec_bench.registry import names
 from codec_bench.stats import interval
 from codec_bench.stats.correlation import spearman
 from codec_bench.store.answers import AnswerWriter, exchanges

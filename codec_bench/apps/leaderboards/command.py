@@ -67,7 +67,7 @@ def leaderboard(
     """Show a published leaderboard with your runs among its rows."""
     from codec_bench.apps.leaderboards.api import leaderboard as read_board
     from codec_bench.apps.leaderboards.item_discrimination import board_items
-    from codec_bench.registry import names
+    from codec_bench.config.option import names
 
     if name == CODECS:
         if robustness or correlations or groups:

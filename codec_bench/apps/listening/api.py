@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codec_bench.config.option import names
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.registry import names
 from codec_bench.report.opened import open_run
 from codec_bench.store.record import Run
 

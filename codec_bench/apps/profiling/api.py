@@ -21,7 +21,7 @@ from codec_bench.apps.profiling.several_codecs import Asked, measure_codecs
 from codec_bench.apps.profiling.steps import OPTIONAL
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks.steps import NotApplicable
-from codec_bench.config.option import documented
+from codec_bench.config.option import documented, names
 from codec_bench.config.profile_request import ProfileRequest
 from codec_bench.data import open_source
 from codec_bench.data.alignments import read_alignments
@@ -30,7 +30,6 @@ from codec_bench.engine.plan import build_plan
 from codec_bench.engine.systems import Codecs, System, read_systems
 from codec_bench.environment import machine, versions
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.registry import names
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 

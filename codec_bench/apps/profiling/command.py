@@ -17,7 +17,7 @@ def profile(request: ProfileRequest) -> None:
     """Profile codecs: bitrate, codebooks, speed, size, latency, stability, quality curves, and checks for common mistakes."""
     from codec_bench.api.read_arguments import arguments_of
     from codec_bench.apps.profiling.api import profile as profile_codecs
-    from codec_bench.registry import names
+    from codec_bench.config.option import names
     from codec_bench.terminal.output import console, talk
     from codec_bench.terminal.progress import progress_line
     from codec_bench.terminal.stopping import stopping
