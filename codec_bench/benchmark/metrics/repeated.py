@@ -1,0 +1,75 @@
+"""`repeated`: how well an answer says again what was to be repeated. Higher is better.
+
+The value of an answer is one minus its error rate, and 0 where more than half is wrong. So the mean over a set is what URO-Bench
+calls its score: the share of accepted answers, times one minus their mean error rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.errors import UnknownName
+from codec_bench.text.error_rate import error_rate
+from codec_bench.text.rules import get_rule
+from codec_bench.types import Score
+
+OFFICIAL = "official/uro-bench"
+MOST_WRONG = 0.5
+"""The highest error rate of an answer that is accepted."""
+
+
+class Repeated(AnswerMetric):
+    """How well an answer repeats its reference: one minus the error rate, and 0 where that is above one half. Higher is better; 1 is word for word.
+
+    Errors are counted by the rule `by-language`: words, or characters in languages without spaces. `official/uro-bench` counts words of
+    English by Whisper's rule and divides by the length of the answer, because its program hands over the two in the wrong order; an answer
+    without words is 0. Its rule for Mandarin writes numbers out by a package that is not here, so other languages are refused.
+
+    Args:
+        variant: `official/uro-bench`, or None for the project's own.
+
+    Raises:
+        UnknownName: there is no such rule.
+    """
+
+    paper = "Yan et al.: URO-Bench, EMNLP Findings 2025"
+
+    def __init__(self, variant: str | None = None) -> None:
+        if variant not in (None, OFFICIAL):
+            raise UnknownName("rule of repetition", str(variant), [OFFICIAL])
+        self._rule = get_rule("by-language")
+        self._official = variant is not None
+        self.name = "repeated" if variant is None else f"repeated[{variant}]"
+        self.protocol = f"repeated/{variant or self._rule.name}"
+        self.source = (
+            "github.com/Ruiqi-Yan/URO-Bench 9e74bc0 metrics/mark_wer.py eval_repeat, English, exactly"
+            if variant
+            else ""
+        )
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per answer, by the reference that it repeats best; undefined without one."""
+        return [self._one(answer) for answer in answers]
+
+    def _one(self, answer: Answer) -> Score:
+        if not answer.references:
+            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+        if self._official and answer.language not in (None, "en"):
+            return Score.refused(
+                f"the published rule is here for English, and this is '{answer.language}'", self.protocol
+            )
+        rates = [rate for ref in answer.references if (rate := self._rate(answer, ref)) is not None]
+        if not rates:
+            return Score.undefined(f"no reference of the sample '{answer.id}' has anything to repeat", self.protocol)
+        rate = min(rates)
+        value = 1 - rate if rate <= MOST_WRONG else 0.0
+        return Score.ok(value, self.protocol, detail={"error_rate": rate})
+
+    def _rate(self, answer: Answer, reference: str) -> float | None:
+        if self._official:
+            said, wanted = answer.text.strip().lower(), reference.strip().lower()
+            rate = error_rate(reference=said, estimate=wanted).rate
+            return 1.0 if rate is None else rate  # the program's comparison fails on an empty answer
+        (compared,) = self._rule.compare(reference=[reference], estimate=[answer.text], language=[answer.language])
+        return self._rule.item_value(compared)
