@@ -18,7 +18,7 @@ from codec_bench.report import numbers
 from codec_bench.report.chance_level import beside_notes, chance_text
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.result_columns import columns_in
-from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, UNSEEN, Comparison
+from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, LUCK, UNSEEN, Comparison
 from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Summary, SystemSummary
 
 _GAP = 2
@@ -289,7 +289,7 @@ def _comparison(c: Comparison, adjusted: bool) -> list[Text]:
 
 def _is_starred(c: Comparison) -> bool:
     """Whether there is something to know beside the p of a comparison."""
-    return c.test.p is not None and any(text in (c.test.note or "") for text in (DISAGREE, UNSEEN))
+    return c.test.p is not None and any(text in (c.test.note or "") for text in (DISAGREE, LUCK, UNSEEN))
 
 
 def comparison_notes(comparisons: Sequence[Comparison]) -> list[str]:

@@ -11,7 +11,8 @@ How it is done
     exactly where p is 0.05 or less (`stats.sign_flips`). With three to five units it is that of `stats.intervals`.
     Where one system alone may fail on rare items, both the interval and p allow for some that were not seen (`stats.unseen`): p is the
     larger of that of the exchanges and of that with these items. Error rates of fewer than `FEW_ITEMS` items that may loop have no
-    interval, and p says whether chance explains what was seen. Where the two disagree, as for BLEU, the note says so.
+    interval, and p says whether chance explains what was seen. Of BLEU the interval alone allows for the luck of having enough matches
+    (`stats.luck`): where it holds 0 and p is small, the note says so (`LUCK`).
 
 Conventions
     Differences are A minus B. A win is an item on which A is better, also for metrics whose lower values are better.
@@ -21,6 +22,7 @@ References: those of `stats.sign_flips` and `stats.intervals`; Holm 1979, "A sim
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -58,9 +60,11 @@ from codec_bench.stats.spread import (
     reaches_of_few,
     t_quantile,
 )
-from codec_bench.stats.unseen import lost_together, unseen_end, unseen_p
+from codec_bench.stats.unseen import ALONE, lost_together, unseen_end, unseen_p
 
 FEWEST_FOR_P = FEWEST_FOR_FLIPS
+_LOST = 0.9
+"""From which share of what an item can have it is lost by one system alone."""
 POWER = 0.8
 DISAGREE = "the interval and p disagree: only one of them tells the two apart, so the difference is at the edge of what the data show: take more items before you call the two different"
 EQUAL = (
@@ -68,6 +72,8 @@ EQUAL = (
 )
 ALIKE = "every unit gives the same difference, so the data do not say how small a difference they could show: other items would"
 UNSEEN = "the interval and p allow for rare items that were not seen: the two differ on these items, and few bad items would take that away"
+
+LUCK = "p tells the two apart on these items; few n-grams match, and p does not allow for the luck of having enough of them, as the interval does: take more items before you say how far the two differ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +282,7 @@ def paired_parts(
     if unseen is not None:
         p = max(exchanged, unseen_p(apart, unseen[difference < 0], upper=difference < 0))
     if low is not None and high is not None and (low > 0 or high < 0) != (p <= 1 - level):
-        notes.insert(0, DISAGREE)
+        notes.insert(0, LUCK if isinstance(fold, CorpusFold) and exchanged <= 1 - level else DISAGREE)
     elif exchanged <= 1 - level < p:
         notes.insert(0, UNSEEN)
     return PairedTest(difference, low, high, p, count, "; ".join(notes) or None, detectable, level)
@@ -332,8 +338,26 @@ def _unseen_units(
         return None
     size, each = float(both[:, 1].mean()), len(a) / units
     most = (rare.high - rare.low) * size
-    low, high = (lost_together(float(worst) / most, each, units) for worst in (-residuals.min(), residuals.max()))
+    sizes = (a[:, 1] + b[:, 1]) / 2
+    low, high = (_lost_alone(side, sizes, most / size, each, units) for side in (-residuals, residuals))
     return (-most * low, size * low), (most * high, size * high)
+
+
+def _lost_alone(beyond: np.ndarray, sizes: np.ndarray, reach: float, each: float, units: int) -> float:
+    """How many items of a unit that was not seen one system alone may lose.
+
+    Args:
+        beyond: how much worse it is on each item, `(items,)`. sizes: of the items. reach: how much worse an item of size 1 can be.
+        each: items of a unit. units: how many were seen.
+    """
+    size = float(sizes.mean())
+    several = lost_together(float(beyond.max()) / (reach * size), each, units)
+    lost = beyond > _LOST * reach * sizes
+    if not lost.any():
+        return several
+    # A short item that is lost adds little, and shows nearly as well as a long one that items of one unit are lost.
+    shown = math.sqrt(min(1.0, float(sizes[lost].max()) / size))
+    return max(several, lost_together(shown, each, units, ALONE))
 
 
 def exchange_p(

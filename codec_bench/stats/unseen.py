@@ -26,24 +26,25 @@ from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS
 
 MOST_LOST = 0.05
 """The share of items that may be lost in whole units that were not seen."""
-_TOGETHER = 0.4
+TOGETHER, ALONE = 0.4, 0.6
+"""Which power of a unit's items is lost where a lost one was seen: of a value, and of a difference, which allows for no whole units besides."""
 _STEPS = 60
 # Of more units than this, those of usual values are taken together: sums of many have the same spread together as one by one.
 _MOST_UNITS = 4_000
 
 
-def lost_together(worst: float, each: float, units: int) -> float:
+def lost_together(worst: float, each: float, units: int, power: float = TOGETHER) -> float:
     """How many items of a unit that was not seen are at the bound.
 
     The constants were chosen on the first rows of losses in the study (`CHOSEN_LOSSES` in bench/interval_designs.py).
 
     Args:
         worst: how far the worst item that was seen lies beyond the value, over how far an item of mean size at the bound does.
-        each: items of a unit. units: how many were seen.
+        each: items of a unit. units: how many were seen. power: `TOGETHER` or `ALONE`.
     """
     # Of fewer units Student's t reaches so far that one item is enough.
     least = 1 + 10 / units if units >= FEWEST_FOR_FLIPS else 1.0
-    return min(each, max(least, worst * each**_TOGETHER))
+    return min(each, max(least, worst * each**power))
 
 
 def rare_end(

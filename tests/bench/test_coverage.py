@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from bench_intervals import RECORDED, crossed, ordinary, recorded, study
 from interval_designs import ORDINARY
+
+from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.paired import LUCK, paired_parts
 
 
 @pytest.mark.parametrize("design", [(3, 20), (5, 10), (8, 8), (10, 10), (20, 5), (6, 1), (12, 1), (30, 1)])
@@ -55,6 +59,13 @@ def test_a_bleu_that_has_enough_matches_by_luck_is_held(name):
     """Of 20 answers of which a word in twenty is right, one run in twelve has ten matches; Student's t held the truth in 0.86 of these."""
     (row,) = ordinary(400, [name])
     assert 0 < row["given"] < 0.2 and row["coverage"] >= 0.92, row
+
+
+def test_a_difference_of_bleu_says_where_its_interval_alone_allows_for_luck():
+    draw, _ = ORDINARY["difference of BLEU, 5% and 40% of words right, speakers 2 x 40, 8 x 2"]
+    a, b, codes, _ = draw(np.random.default_rng(5))  # with 18 matches of four words, of which few are expected
+    found = paired_parts(FOLDS["bleu"], a, b, codes, seed=0)
+    assert found.p <= 0.05 and found.low < 0 < found.high and found.note == LUCK
 
 
 def test_a_bleu_of_common_words_keeps_its_interval():

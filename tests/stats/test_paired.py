@@ -172,6 +172,19 @@ def test_the_interval_and_p_of_error_rates_agree_also_where_one_system_alone_los
     assert said > 10 and told > 10
 
 
+def test_a_short_item_that_one_system_alone_loses_shows_that_more_of_a_speaker_may_be_lost(rng):
+    codes, words = np.repeat(np.arange(50), 20), np.full(1000, 20.0)
+    words[7] = 4.0
+    a, b = (rng.binomial(words.astype(int), 0.02).astype(float) for _ in range(2))
+    reach = {}
+    for errors in (0, 3, 4):  # of four words; b has them all right
+        a[7], b[7] = errors, 0
+        found = paired_test(a, b, denominators=words, clusters=codes.tolist(), bounds=(0, 1))
+        reach[errors] = found.high - found.difference, found.difference - found.low
+    assert reach[3][0] == pytest.approx(reach[0][0], rel=0.1) and reach[4][0] > 1.5 * reach[3][0]
+    assert reach[4][1] == pytest.approx(reach[0][1], rel=0.1), "the other system has not lost any"
+
+
 def test_the_p_of_one_unseen_item_is_that_of_its_interval(rng):
     """The level at which the end of the interval is 0."""
     units = np.stack([rng.normal(0.8, 1, 12), np.ones(12)], axis=1)
