@@ -50,19 +50,30 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
     return replace(info, name=name, nominal_bitrate_bps=per_s * bits, tokens_per_s=per_s, latents=None)
 
 
+def latent_range(codec: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The lowest and the highest latent of each dimension over the clips of the range, `(dimensions, 1)`."""
+    held = files("codec_bench.data") / "embedded"
+    clips = [piece for name in RANGE_CLIPS for piece in ready(Audio.read(str(held / f"{name}.flac")), codec.info)]
+    latents = codec.encode(clips)
+    check_encoded(codec.info, latents, len(clips))
+    values = np.concatenate([np.asarray(item.values, np.float64) for item in latents], axis=1)
+    return values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+
+
 class Quantised(Codec):
     """A continuous codec whose latents are sent as whole numbers of some bits for each dimension.
 
     Args:
         codec: the continuous codec. bits: of each dimension, 1 to 16.
+        span: what `latent_range` gave for it, where that is known.
 
     Raises:
         UserError: the codec has no latents, or it is no such number of bits.
     """
 
-    def __init__(self, codec: Any, bits: int) -> None:
+    def __init__(self, codec: Any, bits: int, span: tuple[np.ndarray, np.ndarray] | None = None) -> None:
         self.info = quantised_info(codec.info, bits)
-        self._codec, self._levels = codec, 2**bits
+        self._codec, self._levels, self._span = codec, 2**bits, span
         self.where, self.batch_s = getattr(codec, "where", "device"), getattr(codec, "batch_s", 60.0)  # type: ignore[misc]
 
     def __getattr__(self, name: str) -> Any:
@@ -73,19 +84,14 @@ class Quantised(Codec):
     @cached_property
     def _range(self) -> tuple[np.ndarray, np.ndarray]:
         """The lowest value of each dimension and the step between its levels, `(dimensions, 1)`."""
-        held = files("codec_bench.data") / "embedded"
-        clips = [piece for name in RANGE_CLIPS for piece in ready(Audio.read(str(held / f"{name}.flac")), self.info)]
-        latents = self._codec.encode(clips)
-        check_encoded(self._codec.info, latents, len(clips))
-        values = np.concatenate([np.asarray(item.values, np.float64) for item in latents], axis=1)
-        low, high = values.min(axis=1, keepdims=True), values.max(axis=1, keepdims=True)
+        low, high = self._span or latent_range(self._codec)
         return low, (high - low) / (self._levels - 1)
 
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Codes of each item, one codebook for each dimension."""
         latents = self._codec.encode(batch)
         check_encoded(self._codec.info, latents, len(batch))
-        return list(map(self._rounded, latents))
+        return list(map(self.rounded, latents))
 
     def decode(self, codes: Sequence[Codes]) -> list[Audio]:
         """Audio of each item."""
@@ -107,7 +113,8 @@ class Quantised(Codec):
             raise UserError(f"{self.info.name} needs the whole signal: it has no streaming way of coding")
         return self._stream()
 
-    def _rounded(self, item: Latents) -> Codes:
+    def rounded(self, item: Latents) -> Codes:
+        """What is sent for latents; those beyond the range become the nearest level."""
         low, step = self._range
         places = np.rint((item.values - low) / np.where(step > 0, step, 1.0))
         values = np.clip(places, 0, self._levels - 1).astype(np.int64)
@@ -127,7 +134,7 @@ class _Stream(CodecStream):
         self.step_samples = stream.step_samples
 
     def encode(self, piece: Audio) -> Codes:
-        return self._codec._rounded(self._of.encode(piece))
+        return self._codec.rounded(self._of.encode(piece))
 
     def decode(self, codes: Codes) -> Audio:
         return self._of.decode(self._codec._restored(codes))

@@ -1,8 +1,8 @@
-"""The rows and plots of lost frames, of codebooks that are left out, and of exchanged voices."""
+"""The rows and plots of lost frames, of codebooks that are left out, of rounded latents, and of exchanged voices."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -126,20 +126,81 @@ def _by_codebooks(metric: str, section: Mapping[str, Any]) -> Cell:
 
 def kept_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """For each metric its course over the number of codebooks that are decoded."""
+    return _figures_of(
+        profile,
+        labels,
+        "codebooks_kept",
+        lambda point: point["codebooks"],
+        ("{} against codebooks", "first codebooks that are decoded"),
+    )
+
+
+def _figures_of(
+    profile: Mapping[str, Any],
+    labels: Sequence[str],
+    name: str,
+    place: Callable[[Mapping[str, Any]], float],
+    titles: tuple[str, str],
+) -> list[dict[str, Any]]:
+    """For each metric of a section its course over the section's points.
+
+    Args:
+        name: of the section. place: where a point stands. titles: of the plot, with a place for the metric, and of what points stand along.
+    """
     lines: dict[str, list[tuple[str, list[list[float]]]]] = {}
     facts: dict[str, Mapping[str, Any]] = {}
     for label, codec in zip(labels, profile["codecs"].values()):
-        section = codec["codebooks_kept"]
+        section = codec[name]
         for metric, fact in section["metrics"].items() if section["state"] == "ok" else ():
-            points = [[point["codebooks"], point["quality"][metric]["value"]] for point in section["points"]]
+            points = [[place(point), point["quality"][metric]["value"]] for point in section["points"]]
             points = [[x, y] for x, y in points if y is not None]
             facts[metric] = fact
             lines.setdefault(metric, []).extend([(label, points)] if points else [])
     return [
-        figure(f"{metric} against codebooks", "first codebooks that are decoded", facts[metric], found)
-        for metric, found in lines.items()
-        if found
+        figure(titles[0].format(metric), titles[1], facts[metric], found) for metric, found in lines.items() if found
     ]
+
+
+def rounded(codecs: Mapping[str, Any]) -> Section:
+    """Bitrate and quality by the number of bits that each latent is rounded to."""
+    measured = [c["latent_bits"] for c in codecs.values() if c["latent_bits"]["state"] == "ok"]
+    metrics = dict.fromkeys(metric for section in measured for metric in section["metrics"])
+    row = partial(row_of, codecs, section="latent_bits")
+    rows = [
+        row("bitrate by bits a latent", "kbps", "The number of bits that each latent is rounded to, and the bitrate that follows.", say=_rates),
+        *(
+            row(f"{metric} by bits a latent", measured[0]["metrics"][metric]["unit"], "The number of bits that each latent is rounded to, and the value with these; the last value is without rounding.", say=partial(_by_bits, metric))
+            for metric in metrics
+        ),
+        row("latents beyond the range", "%", "The share of latents that lie beyond the range that is divided into levels, and are cut.", say=lambda s: f"{100 * s['beyond']:.2g}"),
+    ]  # fmt: skip
+    return Section(
+        "Rounded latents",
+        "A few whole clips; each latent becomes one of evenly spaced levels between the lowest and highest of its dimension over clips of the embedded speech. No interval.",
+        rows,
+    )
+
+
+def _rates(section: Mapping[str, Any]) -> str:
+    return ", ".join(f"{point['bits']}: {point['bps'] / 1000:.3g}" for point in section["points"])
+
+
+def _by_bits(metric: str, section: Mapping[str, Any]) -> Cell:
+    entries = [(f"{point['bits']}", point["quality"][metric]) for point in section["points"]]
+    entries.append(("unrounded", section["unrounded"][metric]))
+    told = [f"{bits}: {_number(entry)}" for bits, entry in entries if entry["value"] is not None]
+    return Cell(", ".join(told)) if told else Cell("–", entries[-1][1]["reason"])
+
+
+def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
+    """For each metric its course over the bitrate of rounded latents."""
+    return _figures_of(
+        profile,
+        labels,
+        "latent_bits",
+        lambda point: point["bps"] / 1000,
+        ("{} against rounded latents", "bitrate of the rounded latents, kbps"),
+    )
 
 
 def swap(codecs: Mapping[str, Any]) -> Section:

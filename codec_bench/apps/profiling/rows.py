@@ -13,7 +13,7 @@ from typing import Any
 from codec_bench.apps.profiling.cells import Cell, Section, row_of
 from codec_bench.apps.profiling.language_rows import language_section
 from codec_bench.apps.profiling.probe_rows import probes_section
-from codec_bench.apps.profiling.robust_rows import kept, loss, swap
+from codec_bench.apps.profiling.robust_rows import kept, loss, rounded, swap
 from codec_bench.apps.profiling.stability_rows import stability
 from codec_bench.codecs.checks import wrong
 from codec_bench.report import numbers
@@ -36,6 +36,7 @@ def sections(profile: Mapping[str, Any]) -> list[Section]:
         stability,
         loss,
         kept,
+        rounded,
         swap,
     )
     made = [section(profile if section is _speed else codecs) for section in of_codecs]

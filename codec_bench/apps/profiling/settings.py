@@ -29,6 +29,7 @@ class Settings(Limits):
         recovery_frames: how many frames are lost one at a time. recovery_db: the difference, relative to the undisturbed output, up to
             which the output counts as recovered.
         bit_errors: how often a single bit is turned round.
+        latent_bits: the numbers of bits that each latent of a continuous codec is rounded to.
         swap_pairs: of how many pairs of clips the global parts are exchanged. voice_metric: says how alike two voices are.
         players: of how many clips the decoded audio is kept, to be played on the page.
         lm_steps: how many steps a small transformer is trained on the codes; 0 for none.
@@ -54,6 +55,7 @@ class Settings(Limits):
     recovery_frames: int = 4
     recovery_db: float = -30.0
     bit_errors: int = 8
+    latent_bits: tuple[int, ...] = (2, 4, 6, 8, 12)
     swap_pairs: int = 4
     voice_metric: str = "sim"
     players: int = 3

@@ -17,6 +17,7 @@ from codec_bench.apps.profiling import (
     complexity,
     language,
     latency,
+    latent_bits,
     loss,
     probes,
     speaker_swap,
@@ -48,6 +49,7 @@ STEPS: Mapping[str, tuple[str, ...]] = {
     "loss": ("loss",),
     "bit_errors": ("bit_errors",),
     "kept": ("codebooks_kept",),
+    "latents": ("latent_bits",),
     "swap": ("speaker_swap",),
     "cpu": ("speed_on_cpu",),
     "language": ("language",),
@@ -210,6 +212,11 @@ class Measuring(Checking):
         request = self._request
         found = codebooks_kept.measure(self._codec, self._material, request.settings, request.metrics, request.texts)
         return {"codebooks_kept": found}
+
+    def _latents(self) -> dict[str, dict[str, Any]]:
+        request = self._request
+        found = latent_bits.measure(self._codec, self._material, request.settings, request.metrics, request.texts)
+        return {"latent_bits": found}
 
     def _swap(self) -> dict[str, dict[str, Any]]:
         request = self._request

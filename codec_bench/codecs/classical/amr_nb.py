@@ -23,6 +23,8 @@ _FRAME = 160
 # The delay is the encoder's look-ahead of 5 ms alone. Its 80 Hz high-pass filter changes the phase of the lowest
 # frequencies: the cross-correlation of a voice peaks a few samples early. With pre-emphasis the peak is at 40.
 DELAY_SAMPLES = 40
+# A frame of type 15 (no data): opencore-amr then replaces the frame as TS 26.091 says.
+_MISSING = bytes([15 << 3 | 0b100])
 
 
 class AmrNb(RatedCodec):
@@ -50,6 +52,10 @@ class AmrNb(RatedCodec):
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal without its delay."""
-        check_packet_sizes(self.info.name, packets, self._frame_bytes)
-        whole = [self._header + packet for packet in packets]
+        return self.decode_gaps(packets, num_samples, rate_hz, channels)
+
+    def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal without its delay, with opencore-amr's concealment (3GPP TS 26.091) of what is missing."""
+        check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
+        whole = [_MISSING if packet is None else self._header + packet for packet in packets]
         return decode_packets("libopencore_amrnb", whole, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]

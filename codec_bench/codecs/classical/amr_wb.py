@@ -25,6 +25,8 @@ MODES_BPS = (6600, 8850, 12650, 14250, 15850, 18250, 19850, 23050, 23850)
 _RATE_HZ, _FRAME, _LONGEST_BYTES = 16000, 320, 61
 # 5 ms of look-ahead, and 15 samples of the filters that convert to 12.8 kHz and back.
 DELAY_SAMPLES = 95
+# A frame of type 14 (speech lost): opencore-amr then replaces the frame as TS 26.191 says.
+_MISSING = bytes([14 << 3 | 0b100])
 
 
 class AmrWb(RatedCodec):
@@ -71,8 +73,12 @@ class AmrWb(RatedCodec):
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal without its delay."""
-        check_packet_sizes(self.info.name, packets, self._frame_bytes)
-        whole = [self._header + packet for packet in packets]
+        return self.decode_gaps(packets, num_samples, rate_hz, channels)
+
+    def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal without its delay, with opencore-amr's concealment (3GPP TS 26.191) of what is missing."""
+        check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
+        whole = [_MISSING if packet is None else self._header + packet for packet in packets]
         return decode_packets("libopencore_amrwb", whole, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]
 
 

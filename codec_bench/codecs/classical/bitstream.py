@@ -149,6 +149,14 @@ class BitstreamCodec(Codec):
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """float32 `(channels, at least num_samples)`, aligned with what was encoded."""
 
+    def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """As `decode_one`, with None for each packet that did not arrive: the decoder conceals it.
+
+        Raises:
+            UserError: the decoder has no concealment of its own.
+        """
+        raise UserError(f"{self.info.name} has no concealment of its own")
+
     def encode(self, batch: Sequence[Audio]) -> list[Codes]:
         """Packets of each item.
 
@@ -174,15 +182,29 @@ class BitstreamCodec(Codec):
         Raises:
             UserError: a packet is damaged, or the packets hold too few samples.
         """
-        out = []
-        for item in codes:
-            length, rate_hz = item.num_samples, item.sample_rate_hz
-            samples = self.decode_one(item.packets, length, rate_hz, item.side["channels"])
-            if samples.shape[1] < length:
-                reason = f"the {len(item.packets)} packets decode to {samples.shape[1]} samples; expected {length}"
-                raise UserError(f"{self.info.name}: {reason}. Packets are missing or cut short")
-            out.append(Audio(samples[:, :length], rate_hz))
-        return out
+        return [
+            self._as_long(item, self.decode_one(item.packets, item.num_samples, item.sample_rate_hz, item.side["channels"]))
+            for item in codes
+        ]  # fmt: skip
+
+    def conceal(self, codes: Sequence[Codes], lost: Sequence[np.ndarray]) -> list[Audio]:
+        """Audio of each item of which some packets did not arrive, by the decoder's own concealment."""
+        arrived = [
+            [None if missing else packet for packet, missing in zip(item.packets, gone, strict=True)]
+            for item, gone in zip(codes, lost, strict=True)
+        ]
+        return [
+            self._as_long(item, self.decode_gaps(packets, item.num_samples, item.sample_rate_hz, item.side["channels"]))
+            for item, packets in zip(codes, arrived)
+        ]  # fmt: skip
+
+    def _as_long(self, item: Codes, samples: np.ndarray) -> Audio:
+        """What was decoded of an item, as long as the item was."""
+        length = item.num_samples
+        if samples.shape[1] < length:
+            reason = f"the {len(item.packets)} packets decode to {samples.shape[1]} samples; expected {length}"
+            raise UserError(f"{self.info.name}: {reason}. Packets are missing or cut short")
+        return Audio(samples[:, :length], item.sample_rate_hz)
 
 
 class RatedCodec(BitstreamCodec):

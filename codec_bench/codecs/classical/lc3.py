@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,7 @@ from codec_bench.errors import MissingExtra, UserError, optional_package
 RATES_HZ = (8000, 16000, 24000, 32000, 48000)
 LOWEST_BPS, HIGHEST_BPS = 16000, 320000  # of a channel: 20 to 400 bytes a frame
 _FRAME_US, _FRAMES_A_SECOND = 10000, 100
+_FLOATS = 3  # `LC3_PCM_FORMAT_FLOAT`
 
 
 def delay_samples(rate_hz: int) -> int:
@@ -58,10 +60,28 @@ class Lc3(RatedCodec):
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal without its delay."""
+        return self.decode_gaps(packets, num_samples, rate_hz, channels)
+
+    def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal without its delay, with liblc3's concealment of what is missing."""
         with _coder("Decoder", rate_hz, channels) as coder:
-            check_packet_sizes(self.info.name, packets, coder.get_frame_bytes(self.bitrate_bps))
-            pieces = [np.frombuffer(coder.decode(packet), np.float32) for packet in packets]
+            size = coder.get_frame_bytes(self.bitrate_bps)
+            check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], size)
+            pieces = [
+                np.frombuffer(_missing(coder, size) if p is None else coder.decode(p), np.float32) for p in packets
+            ]
         return np.concatenate([*pieces, np.empty(0, np.float32)]).reshape(-1, channels).T[:, delay_samples(rate_hz) :]
+
+
+def _missing(coder: Any, size: int) -> Any:
+    """The samples of a packet of some bytes that did not arrive: `lc3_decode` conceals where it is given no data, which `lc3py` never does."""
+    channels = coder.num_channels
+    out = (ctypes.c_float * (channels * coder.get_frame_samples()))()
+    for place, held in enumerate(coder._Decoder__decoders):
+        samples = ctypes.byref(out, place * ctypes.sizeof(ctypes.c_float))
+        if coder.lib.lc3_decode(held, None, size // channels, _FLOATS, samples, channels) < 0:
+            raise UserError("liblc3 refuses to conceal a frame")
+    return out
 
 
 def _package() -> Any:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, decode_packets, packets_for
 from codec_bench.errors import UserError
-from codec_bench.types import Audio, Codes
 
 RATES_HZ = (8000, 12000, 16000, 24000, 48000)
 _DECODED_HZ = 48000  # libopus through FFmpeg always decodes at this rate
@@ -64,20 +62,20 @@ class Opus(RatedCodec):
         decoded = samples.shape[1] * (_DECODED_HZ // rate_hz) + _LONGEST_DELAY
         return encoder.encode(samples, rate_hz, packets_for(decoded, round(_DECODED_HZ * _FRAME_S)))
 
-    def conceal(self, codes: Sequence[Codes], lost: Sequence[np.ndarray]) -> list[Audio]:
-        """Audio of each item with libopus' concealment of the lost packets. Forward error correction is not used.
-
-        A packet whose frame is empty is how RFC 6716 (section 3.2.1) says that a frame is missing, and for such a one libopus calls
-        its concealment. Its first byte is that of the last packet that arrived; before any arrived, that of the first that does.
-        """
-        return self.decode([replace(item, packets=_with_gaps(item.packets, gone)) for item, gone in zip(codes, lost)])
-
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal without its delay, at the rate that was encoded."""
         header = b"OpusHead" + bytes([1, channels, 0, 0]) + _DECODED_HZ.to_bytes(4, "little") + bytes(3)
         out = decode_packets("libopus", packets, rate_hz=_DECODED_HZ, channels=channels, extradata=header)
         start = delay_samples(packets, rate_hz)
         return resample(out[:, start : start + num_samples * (_DECODED_HZ // rate_hz)], _DECODED_HZ, rate_hz)
+
+    def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
+        """The decoded signal with libopus' concealment of what is missing. Forward error correction is not used.
+
+        A packet whose frame is empty is how RFC 6716 (section 3.2.1) says that a frame is missing, and for such a one libopus calls
+        its concealment. Its first byte is that of the last packet that arrived; before any arrived, that of the first that does.
+        """
+        return self.decode_one(_with_gaps(packets), num_samples, rate_hz, channels)
 
 
 def delay_samples(packets: Sequence[bytes], rate_hz: int) -> int:
@@ -89,17 +87,16 @@ def delay_samples(packets: Sequence[bytes], rate_hz: int) -> int:
     return _SILK_DELAY[mode[0][0]].get(rate_hz, _CELT_DELAY) if mode and mode[0][0] in _SILK_DELAY else _CELT_DELAY
 
 
-def _with_gaps(packets: Sequence[bytes], lost: np.ndarray) -> tuple[bytes, ...]:
-    """The packets with an empty frame of the same kind and length in place of each lost one."""
-    arrived = [packet for packet, gone in zip(packets, lost) if not gone]
-    if not arrived:
+def _with_gaps(packets: Sequence[bytes | None]) -> list[bytes]:
+    """The packets with an empty frame of the same kind and length in place of each that is missing."""
+    last = next((packet for packet in packets if packet is not None), None)
+    if last is None:
         raise UserError("no packet arrived")
     out: list[bytes] = []
-    last = arrived[0]
-    for packet, gone in zip(packets, lost):
-        last = last if gone else packet
-        out.append(bytes([last[0] & _ONE_FRAME]) if gone else packet)
-    return tuple(out)
+    for packet in packets:
+        last = last if packet is None else packet
+        out.append(bytes([last[0] & _ONE_FRAME]) if packet is None else packet)
+    return out
 
 
 def _mode(configuration: int) -> str:

@@ -134,6 +134,7 @@ def codec(rng, kbps, stoi, books=18):
             "state": "ok", "clips": 2, "codebooks": 4, "metrics": {"stoi": {"unit": "", "higher_is_better": True, "protocol": "p"}},
             "points": [{"codebooks": k, "bps": 100.0 * k, "quality": {"stoi": {"value": 0.2 * k, "n": 2, "reason": None}}} for k in (1, 2, 4)],
         },
+        "latent_bits": {"state": "not applicable", "reason": "what it sends is discrete already: it has no latents to round"},
         "speaker_swap": {
             "state": "ok", "pairs": 4, "speakers_known": True, "metric": "sim", "to_voice": {"value": 0.7, "n": 4, "reason": None},
             "to_content": {"value": 0.2, "n": 4, "reason": None}, "kept": {"value": 0.8, "n": 4, "reason": None},
@@ -191,7 +192,7 @@ def facts(tmp_path_factory):
     codecs = {f"new@{k}": codec(rng, k, s) for k, s in ((2, 0.7), (4, 0.8), (8, 0.9), (16, 0.95))}
     broken = {
         name: {"state": "not measured", "reason": HOSTILE} for name in
-        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "codebooks_kept", "speaker_swap", "speed_on_cpu", "language", "transformer", "probes", "quality")
+        ("info", "load", "speed", "batched", "rate", "complexity", "latency", "streaming", "stability", "loss", "bit_errors", "codebooks_kept", "latent_bits", "speaker_swap", "speed_on_cpu", "language", "transformer", "probes", "quality")
     }  # fmt: skip
     broken["findings"] = {
         "state": "failed", "reason": HOSTILE, "findings": [{"check": "length", "state": "failed", "found": HOSTILE, "value": None}],

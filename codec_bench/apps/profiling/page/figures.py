@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from codec_bench.apps.profiling.robust_rows import kept_figures, loss_figures
+from codec_bench.apps.profiling.robust_rows import kept_figures, loss_figures, rounded_figures
 from codec_bench.apps.profiling.stability_rows import noise_figures
 
-_MAKERS = (loss_figures, noise_figures, kept_figures)
+_MAKERS = (loss_figures, noise_figures, kept_figures, rounded_figures)
 
 
 def figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:

@@ -1,0 +1,68 @@
+"""A continuous codec whose latents are rounded to a few bits each: what bitrate they then have, and what quality is left.
+
+Each latent is rounded to one of 2^b evenly spaced levels between the lowest and the highest value of its dimension over stated
+clips (`codecs/quantised.py`); `beyond` is the share of the latents of the measured clips that lie beyond and are cut. `bps` is the rate of the
+rounded latents, b bits for each. Quality is by the metrics of the robustness measurements and those that the profile was asked for, of
+a few whole clips against what was encoded; `unrounded` is that of the latents as they are. The means have no interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.apps.profiling.scoring import Scorer
+from codec_bench.apps.profiling.settings import Settings
+from codec_bench.codecs.adapt import decode, recode
+from codec_bench.codecs.checks.material import Material
+from codec_bench.codecs.checks.steps import NotApplicable
+from codec_bench.codecs.quantised import RANGE_CLIPS, Quantised, latent_range
+from codec_bench.types import Latents
+
+
+def measure(
+    codec: Any,
+    material: Material,
+    settings: Settings,
+    metrics: Sequence[str] = (),
+    texts: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Rounds the latents of a few clips to fewer and fewer bits.
+
+    Args:
+        metrics: that the profile was asked for. texts: what is said in the clips, by their ids.
+
+    Raises:
+        NotApplicable: it sends no latents.
+    """
+    if codec.info.latents is None:
+        raise NotApplicable("what it sends is discrete already: it has no latents to round")
+    clips = material.few[: settings.robust_clips]
+    ids = [name for name, _ in material.files if name not in material.unreadable][: len(clips)]
+    said = [(texts or {}).get(name) for name in ids]
+    sent, waves = recode(codec, clips)
+    latents = [item for item in sent if isinstance(item, Latents)]
+    scorer = Scorer((*settings.robust_metrics, *metrics))
+    span = latent_range(codec)
+    points = []
+    for bits in settings.latent_bits:
+        rounding = Quantised(codec, bits, span)
+        codes = [rounding.rounded(item) for item in latents]
+        bps = sum(item.bits for item in codes) / sum(item.duration_s for item in codes)
+        points.append({"bits": bits, "bps": bps, "quality": scorer(clips, decode(rounding, codes, clips), said)})
+    return {
+        "clips": len(clips),
+        "range_clips": list(RANGE_CLIPS),
+        "beyond": _beyond(latents, span),
+        "metrics": scorer.facts,
+        "unrounded": scorer(clips, waves, said),
+        "points": points,
+    }
+
+
+def _beyond(latents: Sequence[Latents], span: tuple[np.ndarray, np.ndarray]) -> float:
+    """The share of latents that lie beyond the range of their dimension."""
+    values = np.concatenate([np.asarray(item.values, np.float64) for item in latents], axis=1)
+    return float(((values < span[0]) | (values > span[1])).mean())
