@@ -339,7 +339,8 @@ def convolve(
         rows, start, apart = x_flat, row * step, step
         if taps.shape[0] > 0:
             known = 0 if n == 0 else 2  # the last two rows of the tiles above
-            first[: known * _STRIP] = first[TILE * _STRIP : (TILE + known) * _STRIP]
+            for i in range(known * _STRIP):  # numba compiles an assignment of slices for two seconds
+                first[i] = first[TILE * _STRIP + i]
             for i in range(known, POINTS):
                 bounds = limit[row + i, : TILE * across + 2]
                 first_layer(x_flat, (row + i) * step, step, taps, bounds, first[i * _STRIP : (i + 1) * _STRIP])
