@@ -363,6 +363,11 @@ class Answered(Generic[Spoken]):
     served: Mapping[str, str] = field(default_factory=dict)
     sound_s: float | None = None
 
+    @property
+    def state(self) -> str:
+        """What the service called the model that answered, with the state that it named; "" if it named neither."""
+        return " ".join(filter(None, (self.served.get("model"), self.served.get("revision"))))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Response(Answered[Audio]):

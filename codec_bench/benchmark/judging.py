@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -40,7 +40,7 @@ from codec_bench.models import check_served, load_model, served_words
 from codec_bench.models.base import Model
 from codec_bench.models.cache import ResponseCache
 from codec_bench.registry import code_hash, is_own_code
-from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
+from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.judge_tests import NOT_TESTED, kept_test
 from codec_bench.store.record import Run
 from codec_bench.types import Audio, Request, Response, Score
@@ -130,7 +130,7 @@ class _Verdicts:
 
     def _requests(self, todo: set[int]) -> Iterator[Request]:
         twins = self._run.scores(metric=self._like) if self._like != self._name and todo else ()
-        there = {score.id: (score.detail.get("replies", ()), score.detail.get(FINISHES)) for score in twins}
+        there = {score.id: score.detail for score in twins}
         for exchange in exchanges(self._run):
             if exchange.question.number not in todo:
                 continue
@@ -148,14 +148,18 @@ class _Verdicts:
                 continue
             if sound is not None and self._metric.rubric.hears:
                 self._doubts[exchange.question.number] = _doubt_of(sound, exchange)
-            said, ends = there.get(exchange.question.id, ((), None))
+            held = there.get(exchange.question.id, {})
+            said = held.get("replies", ())
             if len(said) == len(asked):
                 keys = sorted(request.id for request in asked)
                 replies = {
                     key: Response(text=text, finish=end, cached=True)
-                    for key, text, end in zip(keys, said, ends or [None] * len(said))
+                    for key, text, end in zip(keys, said, held.get(FINISHES) or [None] * len(said))
                 }
-                self._take(exchange, self._metric.score(answer_of(exchange, reading), len(asked), replies))
+                score = self._metric.score(answer_of(exchange, reading), len(asked), replies)
+                if served := held.get(CALLS, {}).get("served"):
+                    score = replace(score, detail={**score.detail, CALLS: {**score.detail[CALLS], "served": served}})
+                self._take(exchange, score)
                 continue
             self._waiting[exchange.question.id] = (exchange, len(asked), {})
             yield from asked
@@ -305,7 +309,8 @@ async def judge_at_once(
             )
             await answering.start()
             mine = {n: m for n, m in scheme.judged.items() if m.judge == label}
-            await judge_all(run, writer, mine, judge, answering.ask_all, told.of(label), request.seed, baseline)
+            ask_all = _watched(answering.ask_all, lambda said: told.waits(f"{by.strip()} {said}".strip()))
+            await judge_all(run, writer, mine, judge, ask_all, told.of(label), request.seed, baseline)
             untold[label] = {f"{parameter}{by}": why for parameter, why in judge.untold.items()}
         finally:
             await judge.close()
@@ -323,6 +328,22 @@ async def judge_at_once(
             writer.set_meta(judging={"untold": found})
         if cache is not None:
             cache.close()
+
+
+def _watched(ask_all: AskAll, tell: Callable[[str], None]) -> AskAll:
+    """Asks as `ask_all` does, and tells when the service names another judge, or another state of it, than before."""
+    seen: dict[str, None] = {}
+
+    async def asked(*given: Any, **named: Any) -> AsyncGenerator[tuple[Request, Response], None]:
+        async with aclosing(ask_all(*given, **named)) as replies:
+            async for request, response in replies:
+                if response.state and response.state not in seen:
+                    if seen:
+                        tell(f"the service now says that {response.state} judges, and not {' or '.join(seen)}")
+                    seen[response.state] = None
+                yield request, response
+
+    return asked
 
 
 def judges_told(wanted: Sequence[Benchmark], request: RunRequest) -> list[str]:

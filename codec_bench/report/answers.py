@@ -71,6 +71,8 @@ def judge_notes(entries: Entries) -> list[str]:
             spent_text(done),
             f"the service named {' and '.join(done.served)}" if done.served else "",
         ]
+        if len(done.served) > 1:
+            told.append(f"so that the verdicts may be those of {len(done.served)} judges")
         notes.append(plain(f"{metric} of {system}: the judge {done.judge} gave {'; '.join(filter(None, told))}"))
     return notes
 
@@ -117,7 +119,7 @@ def _who(answers: Answers) -> list[str]:
         )
     if len({(one.model, one.revision) for one in served}) > 1:
         states = "; ".join(
-            f"{' '.join(filter(None, (one.model, one.revision)))} gave {one.n:,} answers{_where(one.subsets)}"
+            f"{one.state} gave {one.n:,} answers{_where(one.subsets)}"
             for one in served
         )
         said.append(f"the service named {len(served)} states of the model that answered: {states}")

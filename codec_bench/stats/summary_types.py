@@ -374,6 +374,11 @@ class Served(Told):
     other: bool
     subsets: Mapping[str, Mapping[str, int]] = UNTOLD
 
+    @property
+    def state(self) -> str:
+        """What the service called the model, with the state that it named; "" if it named neither."""
+        return " ".join(filter(None, (self.model, self.revision)))
+
 
 @dataclass(frozen=True, slots=True)
 class Quantiles(Told):

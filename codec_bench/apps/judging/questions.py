@@ -108,7 +108,7 @@ def _write(
 def read_replies(run: Run, metric: JudgeMetric | None, day: str, plan: Plan) -> tuple[str, PartTest]:
     """The name of a part and what its replies show."""
     answers = {one.question.id: one.answer for one in exchanges(run)}
-    served = {str(model) for answer in answers.values() if (model := answer.served.get("model"))}
+    served = {answer.state for answer in answers.values() if answer.state}
     if metric is None:
         every = [one for _, _, asked in claims(plan.per_kind, plan.repeats, plan.seed, plan.kinds) for one in asked]
         return HEARING, of_sounds([_claimed(one, answers[one.id]) for one in every if one.id in answers], day, served)

@@ -149,6 +149,7 @@ class Row:
         parts: by column how many questions such a row rests on, such as `4 of 896 questions`.
         apart: in what its benchmarks are not those of the columns, such as `other data` or `other prompt`; it is in no rank.
         rerouted: whether a service said that another model answered than the one that was asked for.
+        states: what services called the models that answered, each with the state that it named.
         judged: ratings by another judge or wording than the published one, by column, by group and as `average`, each with the
             judge and the rubric.
         raters: by column, the judge of an own value.
@@ -179,6 +180,7 @@ class Row:
     parts: Mapping[str, str] = field(default_factory=dict)
     apart: tuple[str, ...] = ()
     rerouted: bool = False
+    states: tuple[str, ...] = ()
     unfinished: bool = False
     doubled: Mapping[str, str] = field(default_factory=dict)
     judged: Mapping[str, str] = field(default_factory=dict)
@@ -296,7 +298,7 @@ class Board:
 
     @property
     def mixed(self) -> list[str]:
-        """One sentence for each column whose own values were measured by several protocols, so that they cannot be compared."""
+        """What cannot be compared or is not one thing, a sentence each: columns of several protocols, and rows of several states of a model."""
         told = []
         for column in self.columns:
             of: dict[str, list[str]] = {}
@@ -308,7 +310,11 @@ class Board:
                 told.append(
                     f"{column.name} was measured by {len(of)} protocols, whose values cannot be compared: {sides}"
                 )
-        return told
+        return told + [
+            f"{row.name} rests on {len(row.states)} states of its model, as its service named them: {'; '.join(row.states)}"
+            for row in self.rows
+            if len(row.states) > 1
+        ]
 
     @property
     def judges(self) -> list[str]:

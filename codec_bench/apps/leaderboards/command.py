@@ -325,5 +325,6 @@ def _doubts(row: Row) -> str:
         *((mark, True) for mark in row.apart),
         ("not finished", row.unfinished),
         ("other model", row.rerouted),
+        (f"{len(row.states)} states of the model", len(row.states) > 1),
     )
     return "".join(f" ({word})" for word, holds in doubts if holds)

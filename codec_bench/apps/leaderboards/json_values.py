@@ -16,7 +16,7 @@ def plain_board(board: Board) -> dict[str, Any]:
     numbers = lambda values: {name: float(value) for name, value in values.items()}  # noqa: E731
     rows = [
         {
-            "name": row.name, "published": row.published, "complete": row.complete and not (row.limited or row.short or row.unfinished), "limited": row.limited, "short": row.short, "parts": dict(row.parts), "apart": list(row.apart), "rerouted": row.rerouted, "unfinished": row.unfinished, "doubled": dict(row.doubled), "folders": list(row.folders), "missing": list(row.missing), "judged": dict(row.judged),
+            "name": row.name, "published": row.published, "complete": row.complete and not (row.limited or row.short or row.unfinished), "limited": row.limited, "short": row.short, "parts": dict(row.parts), "apart": list(row.apart), "rerouted": row.rerouted, "states": list(row.states), "unfinished": row.unfinished, "doubled": dict(row.doubled), "folders": list(row.folders), "missing": list(row.missing), "judged": dict(row.judged),
             "raters": {column: {"judge": one.judge, "served": list(one.served), "rubric": one.rubric, "in_place_of": one.named} for column, one in row.raters.items()},
             "average": float(row.average) if row.average is not None else None,
             "cells": numbers(row.cells), "means": numbers(row.means), "printed": numbers(row.printed), "note": row.note,

@@ -42,7 +42,7 @@ from codec_bench.stats.controls import Controlled
 from codec_bench.stats.identity import identity_of, question_hashes
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_types import MetricSummary, Subset, Summary
+from codec_bench.stats.summary_types import MetricSummary, Served, Subset, Summary
 from codec_bench.stats.told import UNTOLD
 from codec_bench.store.controls import NONE, Control
 from codec_bench.store.folders import run_folders
@@ -59,7 +59,7 @@ class _Asked:
         rows: the hash of its questions, or None if the record does not hold them.
         apart: in what it is another benchmark, such as `other prompt`.
         part: how many questions it holds, where these are not all; else "".
-        limited, unfinished, rerouted: as of `Row`.
+        limited, unfinished, rerouted, states: as of `Row`.
         copied: whether its data are a copy of a repository at no known commit, so that the record does not say whether they are its.
     """
 
@@ -70,6 +70,7 @@ class _Asked:
     limited: bool
     unfinished: bool
     rerouted: bool
+    states: tuple[str, ...]
     copied: bool
 
     @property
@@ -111,6 +112,7 @@ class _Values:
     limited: bool = False
     parts: dict[str, str] = field(default_factory=dict)
     rerouted: bool = False
+    states: dict[str, None] = field(default_factory=dict)
     unfinished: bool = False
     copied: bool = False
     doubled: dict[str, list[str]] = field(default_factory=dict)
@@ -126,6 +128,7 @@ class _Values:
         self.limited |= asked.limited
         self.unfinished |= asked.unfinished
         self.rerouted |= asked.rerouted
+        self.states |= dict.fromkeys(asked.states)
         if asked.part:
             self.parts[column.name] = asked.part
         value, told = _by_rule(entry)
@@ -280,7 +283,7 @@ def _definition(name: str) -> Benchmark | None:
         return None
 
 
-def _asked(run: Run, one: Benchmark, rerouted: bool) -> _Asked:
+def _asked(run: Run, one: Benchmark, served: Sequence[Served]) -> _Asked:
     """What a run is of a benchmark, held against the benchmark's definition."""
     meta = run.meta
     config = meta.get("config") or {}
@@ -293,7 +296,8 @@ def _asked(run: Run, one: Benchmark, rerouted: bool) -> _Asked:
     asked = (meta.get("fingerprint") or {}).get("asked") or {}
     copied = "revision" in asked and asked["revision"] is None and one.data.path is None
     apart = tuple(other_than_defined(run, one))
-    return _Asked(str(run.folder), identity_of(run).rows, apart, part, limited, unfinished, rerouted, copied)
+    rerouted, states = any(one.other for one in served), tuple(one.state for one in served)
+    return _Asked(str(run.folder), identity_of(run).rows, apart, part, limited, unfinished, rerouted, states, copied)
 
 
 def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules: Rules) -> Row:
@@ -312,6 +316,7 @@ def _row(system: tuple[str, ...], apart: tuple[str, ...], values: _Values, rules
         parts=values.parts,
         apart=apart,
         rerouted=values.rerouted,
+        states=tuple(values.states),
         unfinished=values.unfinished,
         doubled={name: ", ".join(others) for name, others in values.doubled.items()},
         judged=_judged(values, rules),
@@ -382,8 +387,8 @@ def _values(
     if not wanted:
         return
     summary = summarise(run)
-    rerouted = bool(summary.answers) and any(one.other for one in summary.answers.served)
-    asked = {name: _asked(run, definitions[name], rerouted) for name in {one[2][0] for one in wanted}}
+    served = summary.answers.served if summary.answers else ()
+    asked = {name: _asked(run, definitions[name], served) for name in {one[2][0] for one in wanted}}
     for system, held in summary.systems.items():
         for variant, column, (name, metric, subset) in wanted:
             whole = held.metrics.get(metric)

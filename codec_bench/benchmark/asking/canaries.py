@@ -76,7 +76,7 @@ class Watch:
         """Takes one more answer of this session. After every 500 the canaries are asked again."""
         if response.status != "ok" or response.cached:
             return
-        by = " ".join(response.served.get(name, "") for name in ("model", "revision")).strip()
+        by = response.state
         if by and self._by and by != self._by:
             self._tell(f"the service now says that {by} answers, and not {self._by}")
         self._by = by or self._by

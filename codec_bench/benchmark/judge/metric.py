@@ -405,7 +405,7 @@ class JudgeMetric:
 
 def calls_of(responses: Sequence[Response]) -> dict[str, Any]:
     """What asking cost, for the record: `n` calls, how many were `cached`, and sums of what the others used, such as
-    `output_tokens` and `cost_usd`; `unpriced` counts the calls whose price is not known."""
+    `output_tokens` and `cost_usd`; `unpriced` counts the calls whose price is not known, and `served` names who replied, with its state."""
     new = [response for response in responses if not response.cached]
     used = Counter[str]()
     for response in new:
@@ -413,7 +413,7 @@ def calls_of(responses: Sequence[Response]) -> dict[str, Any]:
     # A call that failed may have been charged, and nothing says so.
     unpriced = sum("cost_usd" not in response.usage for response in new if response.status == "ok")
     counts = {"n": len(responses), "cached": len(responses) - len(new), "unpriced": unpriced}
-    served = {str(model) for response in responses if (model := response.served.get("model"))}
+    served = {response.state for response in responses if response.state}
     return {**counts, **({"usage": dict(used)} if used else {}), **({"served": sorted(served)} if served else {})}
 
 

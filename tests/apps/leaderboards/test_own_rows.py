@@ -21,6 +21,7 @@ def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", 
     facts = {metric: {"protocol": protocol, "unit": "", "higher_is_better": True, "kind": kind, "aggregate": "mean"}}
     writer.begin({"mine": {}}, facts, ())
     by, wordings = about.pop("by", None), about.pop("wordings", 0)
+    states = about.pop("states", [None] * len(values))
     pairs = [value if by else (None, value) for value in values]
     writer.write_answers(
         [
@@ -32,7 +33,7 @@ def recorded(folder, benchmark, metric, values, *, kind="answer", protocol="p", 
                     draw_of=f"q{n // wordings}" if wordings else None,
                     draw=n % wordings if wordings else None,
                 ),
-                AnswerRecord("ok", None, "x"),
+                AnswerRecord("ok", None, "x", served={"model": "m", "revision": states[n]} if states[n] else {}),
             )
             for n, (of, _) in enumerate(pairs)
         ]
@@ -75,6 +76,17 @@ def test_rows_of_the_tasks_of_a_copy_and_of_the_official_way(tmp_path):
     assert str(rows["mine"].means["sound"]) == "62.50" and not rows["mine"].complete
     # With every question counting as one: 4 of 6.
     assert str(own("air-bench-foundation-per-sample", tmp_path)["mine"].means["sound"]) == "66.67"
+
+
+def test_a_row_that_rests_on_several_states_of_its_model_names_them(tmp_path, capsys):
+    recorded(tmp_path / "a", "air-bench-sound-aqa", "accuracy[choice]", [1, 0], states=["fp_1", "fp_1"])
+    assert own("air-bench-foundation", tmp_path)["mine"].states == ("m fp_1",)
+    assert not leaderboard("air-bench-foundation", [tmp_path]).mixed
+    recorded(tmp_path / "b", "air-bench-audio-grounding", "accuracy[choice]", [1, 0], states=["fp_1", "fp_2"])
+    show_leaderboard("air-bench-foundation", [tmp_path])
+    told = capsys.readouterr()
+    assert "mine rests on 2 states of its model, as its service named them: m fp_1; m fp_2" in told.err
+    assert "(2 states of the model)" in " ".join(told.out.split())
 
 
 def test_columns_without_a_value_are_named_and_the_mean_over_fewer_is_marked(tmp_path, capsys):

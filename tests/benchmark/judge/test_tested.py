@@ -5,6 +5,7 @@ A leaderboard says it too (`tests/apps/leaderboards`), and a site, whose pages a
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from contextlib import closing
@@ -34,13 +35,16 @@ def url():
         def do_POST(self):
             self.body()
             choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "[[7]]"}}
-            self.send_json(200, {"model": "judge-1", "choices": [choice], "usage": {}})
+            state = self.server.states.pop(0) if self.server.states else None
+            told = {} if state is None else {"system_fingerprint": state}
+            self.send_json(200, {"model": "judge-1", "choices": [choice], "usage": {}, **told})
 
         def do_GET(self):
             self.send_json(404, {})
 
     with closing(LocalServer(Chat)) as http:
-        yield f"{http.url}/v1"
+        http.states = []
+        yield http
 
 
 def part(protocol, served=("judge-1",)):
@@ -70,7 +74,7 @@ def rated(command, tmp_path, url):
 
     def run(out="out"):
         given = [
-            f"--set=openai-chat.base_url={url}",
+            f"--set=openai-chat.base_url={url.url}/v1",
             "--set=openai-chat.model=m",
             "--judge=openai-chat",
             f"--out={out}",
@@ -137,6 +141,40 @@ def test_the_test_of_a_judge_is_said_everywhere(rated, command, monkeypatch, tmp
     keep_test(part(JudgeMetric("alpaca-1-10").protocol, served=("judge-0",)))
     told = f"{SAID} of judge-0, and judge-1 gave these verdicts"
     assert all(told in text for text in shown(command, folder).values())
+
+
+def test_a_judge_of_another_fingerprint_is_told_during_a_run_and_set_apart_from_that_of_another_run(rated, url):
+    url.states = ["fp_1", "fp_1", "fp_2", "fp_2"]
+    out, err, folder = rated("both")
+    assert "the service named judge-1 fp_1 and judge-1 fp_2; so that the verdicts may be those of 2 judges" in out + err
+    page = (folder / "report.html").read_text("utf-8")
+    assert "judge-1 fp_1 and judge-1 fp_2" in page
+    url.states = ["fp_3"] * 4
+    _, _, other = rated("other")
+    from codec_bench.apps.leaderboards.own_rows import _rater
+
+    keys = set()
+    for one in (folder, other):
+        with closing(open_run(one)) as run:
+            (entry,) = summarise(run).systems.values()
+            keys.add(_rater(run, "rating[alpaca-1-10]", entry.metrics["rating[alpaca-1-10]"]).key)
+    assert [key[1] for key in sorted(keys)] == [("judge-1 fp_1", "judge-1 fp_2"), ("judge-1 fp_3",)]
+
+
+def test_a_change_of_the_judge_is_told_once():
+    from codec_bench.benchmark.judging import _watched
+    from codec_bench.types import Response
+
+    async def ask_all(states):
+        for state in states:
+            yield None, Response(text="7", served={"model": "j", "revision": state})
+
+    async def follow():
+        return [pair async for pair in _watched(ask_all, told.append)(("a", "a", "b", "a", "b"))]
+
+    told: list[str] = []
+    assert len(asyncio.run(follow())) == 5
+    assert told == ["the service now says that j b judges, and not j a"]
 
 
 def test_a_file_that_is_not_a_test_is_one_sentence(rated, command, tmp_path):
