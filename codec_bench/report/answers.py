@@ -118,10 +118,7 @@ def _who(answers: Answers) -> list[str]:
             "model shows in the questions that are asked again alone"
         )
     if len({(one.model, one.revision) for one in served}) > 1:
-        states = "; ".join(
-            f"{one.state} gave {one.n:,} answers{_where(one.subsets)}"
-            for one in served
-        )
+        states = "; ".join(f"{one.state} gave {one.n:,} answers{_where(one.subsets)}" for one in served)
         said.append(f"the service named {len(served)} states of the model that answered: {states}")
     for one in (answers.canary or {}).get("changed", ()):
         among = (

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from codec_bench import compare, merge
+from codec_bench import compare, merge, site
 from codec_bench.apps.leaderboards.codecs import codec_board
+from codec_bench.apps.site.folder import SiteFolder
+from codec_bench.apps.site.same_sounds import placed
 from codec_bench.report.page.columns import data_sets
 from codec_bench.report.warned import warned_notes
 from codec_bench.stats.summary import summarise
@@ -97,6 +99,35 @@ def test_other_sounds_under_the_same_names_and_sizes_are_other_data(run_it, tmp_
     assert [(table.data.endswith("(other sounds)"), len(table.points)) for table in own] == [(False, 2), (True, 2)]
     assert {pair.other_sounds for pair in compare(runs=[first, other])} == {(6, 6)}
     assert {pair.other_sounds for pair in compare(runs=[first, same])} == {(0, 6)}
+    made = site([first.folder], out=tmp_path / "site")
+    made = site([other.folder, same.folder], out=tmp_path / "site")
+    boards = SiteFolder(made.folder).read_data("index")["boards"]
+    assert sorted((board["title"].endswith("(other sounds)"), board["runs"]) for board in boards) == [
+        (False, 2),
+        (True, 1),
+    ]
+    assert not made.contradictions  # the values differ, and so do the data
+    site([made.folder], out=tmp_path / "copy")
+    assert [board["key"] for board in SiteFolder(tmp_path / "copy").read_data("index")["boards"]] == [
+        board["key"] for board in boards
+    ]
+
+
+def test_a_run_with_sounds_that_could_not_be_read_or_are_not_there_yet_finds_its_place():
+    ids = {f"{n:03d}": f"sound {n}" for n in range(10)}
+    entries = [
+        {"key": key, "board": {"key": "0123456789", "title": "data", "sounds": {"all": whole, "some": some}}}
+        for key, whole, some in (
+            ("whole", "a", ids), ("part", None, dict(list(ids.items())[3:])), ("other", "b", {**ids, "004": "another"}),
+            ("empty", None, {}), ("other part", None, {"004": "another"}),
+        )
+    ]  # fmt: skip
+    put = {entry["key"]: entry["board"] for entry in placed(entries)}
+    assert put["whole"] == put["part"] | {"sounds": put["whole"]["sounds"]}
+    assert put["whole"]["key"] == put["empty"]["key"] != put["other"]["key"] == put["other part"]["key"]
+    assert (put["whole"]["title"], put["other"]["title"]) == ("data", "data (other sounds)")
+    # Who heard a whole set has the same address in every order.
+    assert placed(entries[2:3])[0]["board"]["key"] == put["other"]["key"]
 
 
 def test_compare_says_that_the_sounds_were_others(run_it, tmp_path, sounds, command):

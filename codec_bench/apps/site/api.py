@@ -82,6 +82,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
     """
     from codec_bench.apps.site.contradictions import contradictions as found_in
     from codec_bench.apps.site.records import describe_run, is_part
+    from codec_bench.apps.site.same_sounds import placed
     from codec_bench.report.opened import open_run
 
     folders, sites = _sorted(runs)
@@ -96,7 +97,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
             entries.setdefault(entry["key"], entry)
     if not entries:
         raise UserError("no run was given to check", hint="name run folders, or the folder of a site")
-    return found_in(sorted(entries.values(), key=lambda entry: (entry["date"] or "", entry["key"])))
+    return found_in(placed(sorted(entries.values(), key=lambda entry: (entry["date"] or "", entry["key"]))))
 
 
 def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:

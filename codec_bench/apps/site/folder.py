@@ -16,7 +16,7 @@ from codec_bench.errors import UserError
 from codec_bench.report.page.markup import SHARED, as_json, write_whole
 from codec_bench.store.files import read_json, write_json
 
-SCHEMA = 1
+SCHEMA = 2
 MARKER = "site.json"
 SOUNDS = "audio"
 _HEAD, _TAIL = "codecBench(", ");\n"

@@ -20,6 +20,7 @@ from codec_bench.apps.site.boards import boards_of, definitions_of, index_of
 from codec_bench.apps.site.contradictions import Contradiction, contradictions
 from codec_bench.apps.site.folder import SiteFolder
 from codec_bench.apps.site.records import content_of, describe_run, is_part, key_of, write_run
+from codec_bench.apps.site.same_sounds import placed
 from codec_bench.store.record import Run
 
 
@@ -88,7 +89,7 @@ def finish(site: SiteFolder, done: Added, published: Mapping[str, Mapping[str, A
         site: the site. done: what became of the runs of this call. published: the published leaderboards by name, as
             `published.py` writes them. title: of the site; None keeps the one that it has.
     """
-    entries = site.entries()
+    entries = placed(site.entries())
     found = contradictions(entries)
     boards = boards_of(entries, found, site)
     site.write_boards(boards)

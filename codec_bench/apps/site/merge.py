@@ -11,6 +11,7 @@ from typing import Any
 from codec_bench.apps.site.boards import boards_of, index_of
 from codec_bench.apps.site.contradictions import contradictions
 from codec_bench.apps.site.folder import SOUNDS, SiteFolder
+from codec_bench.apps.site.same_sounds import placed
 from codec_bench.errors import UserError
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.files import read_json, write_json
@@ -79,8 +80,9 @@ def _checked(other: SiteFolder, key: str) -> dict[str, Any]:
     if entry is None or lacking:
         raise UserError(f"the run {key} of the site '{other.path}' lacks {', '.join(lacking)}", hint=_AGAIN)
     try:
-        board = boards_of([entry], [])
-        index_of([entry], board, {}, contradictions([entry, entry]), "")
+        (put,) = placed([entry])
+        board = boards_of([put], [])
+        index_of([put], board, {}, contradictions(placed([entry, entry])), "")
         whole = all(_BOARD.fullmatch(name) for name in board) and entry["chunk"] > 0
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         whole = False

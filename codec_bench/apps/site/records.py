@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.site.folder import SCHEMA, SiteFolder
+from codec_bench.apps.site.same_sounds import sounds_of
 from codec_bench.benchmark import has_benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
 from codec_bench.errors import UserError
@@ -114,6 +115,8 @@ def describe_run(run: Run) -> dict[str, Any]:
 def _board(run: Run, samples: int) -> dict[str, Any]:
     """The leaderboard of a run: that of its benchmark as it was asked, or of its data, with the part that a limit takes.
 
+    What the files hold is not in its key: `same_sounds.placed` finds the runs that heard the same.
+
     The title says where a benchmark of ours was asked in another way, or the data hold another number of questions.
 
     The data of a run that scored generated sound are known by the hash of that sound too, which other systems do not have. Such runs stand
@@ -148,6 +151,7 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
         "samples": samples,
         "limit": limit,
         "generated": generated,
+        "sounds": sounds_of(run),
     }
 
 

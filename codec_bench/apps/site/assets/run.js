@@ -1,12 +1,14 @@
 // One run: its numbers, its protocols, its command, and where it was made.
 view("run", async (box, [key], state) => {
-  if (!index.runs.some(([other]) => other === key)) throw new Error("This site has no such run.");
+  const about = index.runs.find(([other]) => other === key);
+  if (!about) throw new Error("This site has no such run.");
+  const board = index.boards[about[2]];
   const run = await loadRun(key);
   const [asked, of] = [state.get("metric"), state.get("system")];
   box.append(
     el("h1", null, words(run.name)),
     facts([
-      ["Leaderboard", el("a", { href: address("board", run.board.key) }, boardTitle(run.board))],
+      ["Leaderboard", el("a", { href: address("board", board.key) }, boardTitle(board))],
       ["Finished", run.finished ? moment(run.finished) : "not finished", run.started ? `started ${moment(run.started)}` : ""],
       ["Items", `${run.counts.finished.toLocaleString("en")} of ${run.counts.items.toLocaleString("en")}`, `${plural(run.counts.failed_items, "item")} and ${plural(run.counts.failed_scores, "score")} failed`],
       ["Machine", String(run.machine.cpu ?? "not recorded"), run.machine.gpu && run.machine.gpu !== "none" ? String(run.machine.gpu) : ""],

@@ -1,0 +1,74 @@
+"""Which runs heard the same sounds: files may have got another content under their names and sizes, and are other data then.
+
+Conventions
+    A record holds a hash of every reference that it read. A run of which all are known has one hash over them. A few of each run, the same
+    ids in every run over the same files, stand beside it, so that a run with an item that could not be read, or with items that are not
+    there yet, finds its place too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from codec_bench.stats.identity import hashed
+from codec_bench.store.record import Run
+
+Entry = Mapping[str, Any]
+SOME = 200
+"""Of so many samples the hash itself is kept; runs over no more are compared sample by sample."""
+
+
+def sounds_of(run: Run) -> dict[str, Any]:
+    """What a run heard: `all` is one hash over all references, or None if one is not known; `some` are hashes by the hash of an id."""
+    held = run.query("SELECT id, sound FROM samples ORDER BY id")
+    known = {_short(id): sound for id, sound in held if sound is not None}
+    whole = bool(held) and len(known) == len(held) and run.meta.get("state") == "finished"
+    return {"all": hashed([list(row) for row in held]) if whole else None, "some": dict(sorted(known.items())[:SOME])}
+
+
+def placed(entries: Sequence[Entry]) -> list[Entry]:
+    """The entries of a site, each with the leaderboard of those that heard the same sounds as its `board`.
+
+    Args:
+        entries: the oldest first.
+    """
+    groups: dict[str, list[list[Entry]]] = {}
+    for entry in entries:
+        among = groups.setdefault(entry["board"]["key"], [])
+        for group in among:
+            if not any(_other(entry, one) for one in group):
+                group.append(entry)
+                break
+        else:
+            among.append([entry])
+    boards = {
+        one["key"]: _board(group, n) for among in groups.values() for n, group in enumerate(among) for one in group
+    }
+    return [{**entry, "board": {**entry["board"], **boards[entry["key"]]}} for entry in entries]
+
+
+def _other(one: Entry, other: Entry) -> bool:
+    """Whether two runs heard other sounds under the same ids, as far as that is known."""
+    (a, b) = (entry["board"]["sounds"] for entry in (one, other))
+    if a["all"] is not None and b["all"] is not None:
+        return bool(a["all"] != b["all"])
+    return any(b["some"].get(id, sound) != sound for id, sound in a["some"].items())
+
+
+def _board(group: Sequence[Entry], before: int) -> dict[str, str]:
+    """The key and the title of the leaderboard of some runs; `before` is how many there are over the same files with other sounds."""
+    board, heard = group[0]["board"], [entry["board"]["sounds"]["all"] for entry in group]
+    sounds = next((one for one in heard if one is not None), None) or (str(before) if before else None)
+    told = "" if not before else " (other sounds)" if before == 1 else f" (other sounds, {before})"
+    key = (
+        board["key"]
+        if sounds is None
+        else hashlib.blake2b(f"{board['key']} {sounds}".encode(), digest_size=5).hexdigest()
+    )
+    return {"key": key, "title": f"{board['title']}{told}"}
+
+
+def _short(id: str) -> str:
+    return hashlib.blake2b(id.encode(), digest_size=6).hexdigest()
