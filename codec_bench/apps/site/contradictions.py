@@ -53,7 +53,7 @@ def contradictions(entries: Sequence[Mapping[str, Any]]) -> list[Contradiction]:
         if entry["state"] != "finished":
             continue
         for name, system in entry["systems"].items():
-            for metric, held in _metrics(entry, name).items():
+            for metric, held in system["metrics"].items():
                 if held["value"] is not None and held["ci95"]:
                     key = (entry["board"]["key"], name, system["identity"], metric, held["protocol"])
                     same.setdefault(key, []).append((entry, held))
@@ -64,13 +64,6 @@ def contradictions(entries: Sequence[Mapping[str, Any]]) -> list[Contradiction]:
                 facts = (a["board"]["title"], a["key"], b["key"], a["name"], b["name"], of_a["value"], of_b["value"])
                 spread = (tuple(of_a["ci95"]), tuple(of_b["ci95"]))
                 found.append(Contradiction(system, metric, protocol, *facts, *spread, _changed(a, b)))
-    return found
-
-
-def _metrics(entry: Mapping[str, Any], system: str) -> Mapping[str, Any]:
-    """The numbers of a system, in an entry of a site or in one that was just made."""
-    held = entry["systems"][system].get("metrics")
-    found: Mapping[str, Any] = entry["summary"]["systems"][system]["metrics"] if held is None else held
     return found
 
 

@@ -36,7 +36,7 @@ from codec_bench.stats.identity import identity_of
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.sets import SETS
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_types import SystemSummary
+from codec_bench.stats.summary_types import Summary, SystemSummary
 from codec_bench.stats.told import UNTOLD
 from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.columns import grouped
@@ -52,6 +52,8 @@ _MOST_GROUPS = 60
 _MOST_REASONS = 100
 _ELSEWHERE = ("where", "batch_s")
 """Facts of a system that say how it was run, and not what it is."""
+_SHOWN = ("value", "ci95", "note", "units", "n", "failed", "missing", "unit", "higher_is_better", "common", "standing")
+"""What pages show of a metric: the number, and what is to be known of it."""
 _COLUMNS = ("speaker", "language", "duration")
 
 
@@ -77,6 +79,7 @@ def describe_run(run: Run) -> dict[str, Any]:
     meta, summary, counts = run.meta, summarise(run), run.counts()
     config, written = meta.get("config") or {}, summary.as_dict()
     board = _board(run, counts["samples"])
+    protocols = _protocols(run, summary)
     command = {"evaluate": "eval"}.get(str(config.get("command")), config.get("command"))
     return {
         "schema": SCHEMA,
@@ -96,9 +99,16 @@ def describe_run(run: Run) -> dict[str, Any]:
         **({"control": summary.control} if summary.control else {}),
         **{name: meta.get(name) or {} for name in ("config", "how", "versions", "machine", "data", "decoding")},
         "wall_s": (meta.get("timings") or {}).get("wall_s"),
-        "metrics": run.metrics,
+        "metrics": {name: {**facts, "protocol": protocols[name]} for name, facts in run.metrics.items()},
         "systems": {
-            name: _system(run, name, facts or {}, summary.systems[name]) for name, facts in run.systems.items()
+            name: {
+                **_system(run, name, facts or {}, summary),
+                "metrics": {
+                    metric: {key: held[key] for key in _SHOWN if key in held} | {"protocol": protocols[metric]}
+                    for metric, held in written["systems"][name]["metrics"].items()
+                },
+            }
+            for name, facts in run.systems.items()
         },
         "failures": replace(summary.failures, reasons=summary.failures.reasons[:_MOST_REASONS]).as_dict(),
         "answers": {k: v for k, v in written.get("answers", {}).items() if k in ("served", "cut", "canary")},
@@ -155,8 +165,22 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
     }
 
 
-def _system(run: Run, name: str, facts: Mapping[str, Any], held: SystemSummary) -> dict[str, Any]:
+def _protocols(run: Run, summary: Summary) -> dict[str, str]:
+    """The protocol of each metric, with what the service of its judge called the models that gave the verdicts: another state is another
+    column."""
+    told = {}
+    for name, facts in run.metrics.items():
+        entries = (system.metrics.get(name) for system in summary.systems.values())
+        states = sorted({state for one in entries if one is not None and one.judging for state in one.judging.served})
+        told[name] = f"{facts['protocol']} ({' and '.join(states)})" if states else facts["protocol"]
+    return told
+
+
+def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> dict[str, Any]:
+    held = summary.systems[name]
     identity: list[Any] = [{key: value for key, value in facts.items() if key not in _ELSEWHERE}]
+    if summary.answers:  # a service may put another model, or another state of it, behind a name
+        identity.append(sorted(one.state for one in summary.answers.served))
     if (run.meta.get("config") or {}).get("command") in ("score", "import"):
         # Nothing is known of what made the sound but the sound, or the file of its scores.
         asked = run.meta.get("fingerprint") or {}
@@ -270,32 +294,8 @@ def write_run(site: SiteFolder, run: Run, entry: Mapping[str, Any], *, audio_mb:
 
 
 def _shortened(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry with what pages show of the summary: of each metric the number and what is to be known of it."""
-    shown = (
-        "value",
-        "ci95",
-        "note",
-        "units",
-        "n",
-        "failed",
-        "missing",
-        "unit",
-        "higher_is_better",
-        "protocol",
-        "common",
-        "standing",
-    )
-    systems = {
-        name: {
-            **system,
-            "metrics": {
-                metric: {key: held[key] for key in shown if key in held}
-                for metric, held in entry["summary"]["systems"][name]["metrics"].items()
-            },
-        }
-        for name, system in entry["systems"].items()
-    }
-    return {**{key: value for key, value in entry.items() if key != "summary"}, "systems": systems}
+    """The entry without the summary, which is a file of its own."""
+    return {key: value for key, value in entry.items() if key != "summary"}
 
 
 def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,9 @@ import json
 
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.apps.leaderboards.command import leaderboard as show_leaderboard
+from codec_bench.apps.site.records import describe_run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord
+from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score
 
@@ -87,6 +89,9 @@ def test_a_row_that_rests_on_several_states_of_its_model_names_them(tmp_path, ca
     told = capsys.readouterr()
     assert "mine rests on 2 states of its model, as its service named them: m fp_1; m fp_2" in told.err
     assert "(2 states of the model)" in " ".join(told.out.split())
+    # A site takes no cell of one state into a row of the other.
+    systems = [describe_run(Run(tmp_path / name))["systems"]["mine"]["identity"] for name in "ab"]
+    assert systems[0] != systems[1]
 
 
 def test_columns_without_a_value_are_named_and_the_mean_over_fewer_is_marked(tmp_path, capsys):

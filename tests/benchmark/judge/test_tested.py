@@ -152,12 +152,15 @@ def test_a_judge_of_another_fingerprint_is_told_during_a_run_and_set_apart_from_
     url.states = ["fp_3"] * 4
     _, _, other = rated("other")
     from codec_bench.apps.leaderboards.own_rows import _rater
+    from codec_bench.apps.site.records import describe_run
 
-    keys = set()
+    keys, protocols = set(), set()
     for one in (folder, other):
         with closing(open_run(one)) as run:
             (entry,) = summarise(run).systems.values()
             keys.add(_rater(run, "rating[alpaca-1-10]", entry.metrics["rating[alpaca-1-10]"]).key)
+            protocols.add(describe_run(run)["metrics"]["rating[alpaca-1-10]"]["protocol"].partition(" ")[2])
+    assert protocols == {"(judge-1 fp_1 and judge-1 fp_2)", "(judge-1 fp_3)"}, "columns of their own on a site"
     assert [key[1] for key in sorted(keys)] == [("judge-1 fp_1", "judge-1 fp_2"), ("judge-1 fp_3",)]
 
 
