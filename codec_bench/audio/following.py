@@ -36,8 +36,10 @@ _LEAST_TO_TELL_S = 0.05
 _SAME_SHORT_WAVEFORM = 0.8
 _OTHER_BANDS, _SAME_BANDS = 0.75, 0.93
 """Band levels of an estimate below 0.3 s that correlate less belong to another sound, and those that correlate as much to the same sound."""
-_OTHER_BANDS_BELOW_1_S = 0.55
-"""Band levels of one below a second, whose levels follow, belong to another sound if they correlate less; noise of 0 dB takes them to 0.57."""
+_OTHER_BANDS_BELOW_1_S, _SAME_BANDS_BELOW_1_S = 0.55, 0.85
+"""The same of one below a second whose levels follow; noise of 0 dB takes them to 0.57, and coding to 0.91."""
+_SURE_WAVEFORM = 0.5
+"""A waveform that correlates as much is that of the reference, however noisy, also below a second."""
 _BANDS_HZ = (200, 400, 700, 1000, 1500, 2000, 2800, 3600)
 _BINS = 512
 MISSING, LACKING, NOT_FOLLOWING, UNTOLD = "partial", "lacking", "unlike", "untold"
@@ -115,12 +117,15 @@ def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | N
     given = np.maximum(of_estimate, np.percentile(of_estimate, 95) - _FLOOR_DB)
     # A steady sound has no levels to follow.
     follows = heard.std() < _STEADY_DB or _correlation(heard, given) >= LEAST_CORRELATION
-    if (follows and heard.size >= _FEWEST_OF_SHARE) or abs(_correlation(reference, estimate)) >= SAME_WAVEFORM:
+    alike = abs(_correlation(reference, estimate))
+    if heard.size >= _FEWEST_OF_SHARE:
+        return None if follows or alike >= SAME_WAVEFORM else NOT_FOLLOWING
+    if alike >= _SURE_WAVEFORM:
         return None
-    if not follows:
-        return NOT_FOLLOWING
     same = _bands_alike(reference, estimate, rate_hz)
-    return NOT_FOLLOWING if same < _OTHER_BANDS_BELOW_1_S else UNTOLD if same < _OTHER_BANDS else None
+    if alike < SAME_WAVEFORM and (not follows or same < _OTHER_BANDS_BELOW_1_S):
+        return NOT_FOLLOWING
+    return None if same >= (_OTHER_BANDS if alike >= SAME_WAVEFORM else _SAME_BANDS_BELOW_1_S) else UNTOLD
 
 
 def _unlike_if_short(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
