@@ -143,6 +143,8 @@ def right_answer(question: Question, prompt: Any = None) -> str:
         and asks_letter
     ):
         text = "ABCD"[choices.index(question.references[0])]
+    elif "criteria" in question.fields and question.references and question.fields.get("choices"):  # MMAR-Rubrics
+        text = f"I hear it.\nAnswer: {question.references[0]}"
     elif "the word Option" in str(question.fields.get("asks")):  # SpeechMMLU
         text = f"Option {question.references[0]}"
     elif question.references:
@@ -263,7 +265,9 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
     ):
         return None
     return {
-        "criteria": ["It names a place.", "It is short."],
+        "criteria": [{"name": "Names the sound", "scoring_point": "A point for it.", "choices": [0, 1]}]
+        if benchmark.name == "mmar-rubrics"
+        else ["It names a place.", "It is short."],
         "choices": _with_labels() if _labelled(benchmark) else list(OPTIONS),
         "id": f"navigate_{index}",
         "instruction_id_list": ["punctuation:no_comma"],
@@ -294,7 +298,7 @@ def _reference(index: int, benchmark: Benchmark) -> Any:
         return ANSWERS[index % len(ANSWERS)]
     if benchmark.primary == "accuracy[number]":
         return str(10 + index)
-    if benchmark.primary == "accuracy[mmau]":
+    if "accuracy[mmau]" in benchmark.metrics:
         return OPTIONS[index % 4]
     if (words := benchmark.data.values.get("reference")) is not None:
         return list(words)[index % len(words)]

@@ -44,9 +44,8 @@ class Rubric(BaseModel):
     Args:
         version: version of the file format.
         summary: what the rubric measures, in one sentence.
-        system, prompt: Jinja templates. They may read `question`, `answer` and `reference`, the data's columns, and
-            `first` and
-            `second` if two answers are compared. Texts from outside are put between marks that differ from item to
+        system, prompt: Jinja templates. They may read `question`, `answer` and `reference`, `whole_answer` (before post-processing),
+            the data's columns, and `first` and `second` if two answers are compared. Texts from outside are put between marks that differ from item to
             item.
         compares: whether the judge rates the reference beside the answer; its verdict is then a pair.
         swap: whether the judge is asked a second time with the two answers in the other order; the mean counts.
@@ -273,7 +272,7 @@ class JudgeMetric:
             for at, criterion in enumerate(criteria):
                 for swapped in orders:
                     parameters = dict(rubric.parameters)
-                    if parameters.get("temperature"):
+                    if parameters.get("temperature") or rubric.times > 1:
                         parameters["seed"] = _drawn(seed, answer.id, time)
                     messages = self._messages(answer, sound if rubric.hears else None, swapped, beside, criterion)
                     which = "" if criterion is None else f".{at:04d}"
@@ -317,7 +316,8 @@ class JudgeMetric:
         if self.rubric.reply.startswith("official/") and self.rubric.compares:
             verdicts = [replies.read_official(self.rubric.reply, [text]) for text in texts.values()]
         elif self.rubric.reply.startswith("official/"):
-            verdicts = [replies.read_official(self.rubric.reply, list(texts.values()))]
+            criteria = answer.fields.get("criteria")
+            verdicts = [replies.read_official(self.rubric.reply, list(texts.values()), criteria=criteria)]
         else:
             verdicts = [self._read(text, answer) for text in texts.values()]
         unread = next((verdict.reason for verdict in verdicts if verdict.reason is not None), None)
@@ -384,6 +384,9 @@ class JudgeMetric:
             if not isinstance(value, (Clip, bytes))
         }
         values |= {"answer": _fenced("answer", answer.text, mark), "reference": _fenced("reference", reference, mark)}
+        values["whole_answer"] = _fenced("answer", answer.raw or answer.text, mark)
+        if isinstance(held := answer.fields.get("criteria"), list):
+            values["criteria"] = _fenced("criteria", json.dumps(held, ensure_ascii=False, indent=1), mark)
         if criterion is not None:
             values["criterion"] = _fenced("criterion", criterion, mark)
         options = "\n".join(f"{letter}. {text}" for letter, text in choices_of(answer.fields).items())

@@ -2,8 +2,8 @@
 
 UltraEval-Audio: github.com/OpenBMB/UltraEval-Audio 9b69da6 `audio_evals/evaluator`; AudioBench:
 github.com/AudioLLMs/AudioBench e991641 `src/dataset_src/eval_methods`; AIR-Bench: github.com/OFA-Sys/AIR-Bench
-9832476 `cal_score.py`; MMAU-Pro:
-github.com/sonalkum/MMAUPro 960e93a `evaluate_mmau_pro_comprehensive.py`; VocalBench: github.com/SJTU-OmniAgent/VocalBench 5e9cce0 `utils/qwenmax_eval.py`. Where the published program raises an exception, the reader raises one too; `read_official`
+9832476 `cal_score.py`; MMAR:
+github.com/ddlBoJack/MMAR 3bce090 `code/evaluation_rubrics.py`; MMAU-Pro: github.com/sonalkum/MMAUPro 960e93a `evaluate_mmau_pro_comprehensive.py`; VocalBench: github.com/SJTU-OmniAgent/VocalBench 5e9cce0 `utils/qwenmax_eval.py`. Where the published program raises an exception, the reader raises one too; `read_official`
 turns it into a reason.
 """
 
@@ -22,8 +22,15 @@ CONSISTENT = "一致性"
 COMBINED = "official/audiobench/ifeval-combined"
 """This reader also needs to know whether the answer follows its rule."""
 
-SEVERAL_REPLIES = ("official/ultraeval-audio/voicebench-open", "official/ultraeval-audio/voicebench-yes-no")
-"""These readers read three replies to one question together."""
+MMAR_RUBRICS = "official/mmar/rubrics"
+"""This reader also needs the criteria of the question, in its field `criteria`."""
+
+SEVERAL_REPLIES = (
+    "official/ultraeval-audio/voicebench-open",
+    "official/ultraeval-audio/voicebench-yes-no",
+    MMAR_RUBRICS,
+)
+"""These readers read all replies to one question together: three for VoiceBench, five for MMAR."""
 
 _MMAU_PRO = ("CORRECTNESS", "RELEVANCE", "COMPLETENESS", "CLARITY")
 _OBJECT = re.compile(r"\{[^{}]*\}")
@@ -142,6 +149,32 @@ def vocalbench_following(reply: str) -> dict[str, float]:
     return {"score": -1 if yes == no else int(yes)}
 
 
+def mmar_rubrics(replies: list[str], criteria: list[dict[str, Any]]) -> dict[str, float]:
+    """The mean of the ratings without the least and the greatest; a rating is the share of the points that a reply gives.
+
+    A reply that is no list of points, as many as there are criteria and each one of those that its criterion allows, is an error,
+    and so is one of several.
+    """
+    ranked = sorted(_share_of_points(reply, criteria) for reply in replies)
+    kept = ranked[1:-1] if len(ranked) >= 3 else ranked
+    return {"score": sum(kept) / len(kept)}
+
+
+def _share_of_points(reply: str, criteria: list[dict[str, Any]]) -> float:
+    found = re.search(r"\[\s*\{.*\}\s*\]", reply, re.DOTALL)
+    given = json.loads(found[0] if found is not None else reply)
+    if not isinstance(given, list) or len(given) != len(criteria):
+        raise ValueError(f"expected a list of {len(criteria)}")
+    points = most = 0.0
+    for one, criterion in zip(given, criteria):
+        if "name" not in one or "score" not in one or one["score"] not in criterion["choices"]:
+            raise ValueError("a criterion without one of its points")
+        if not isinstance(one["score"], (int, float)):
+            raise ValueError("points that are no number")
+        points, most = points + one["score"], most + max(criterion["choices"])
+    return points / most if most else 0.0
+
+
 def mmau_pro_open(reply: str) -> dict[str, float]:
     """The number after `OVERALL:`. Without one, or where it is 3, the mean of the four marks, each 3 where it is not found."""
     found = re.search(r"OVERALL:\s*(\d+(?:\.\d+)?)", reply, re.IGNORECASE)
@@ -166,6 +199,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     COMBINED: ifeval_combined,
     "official/audiobench/judge-0-5": last_piece,
     "official/audiobench/judge-binary": last_piece,
+    MMAR_RUBRICS: mmar_rubrics,
     "official/mmau-pro/open": mmau_pro_open,
     "official/ultraeval-audio/air-bench-geval": air_bench_geval,
     "official/ultraeval-audio/alpaca-rank": alpaca_rank,

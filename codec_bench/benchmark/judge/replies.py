@@ -254,13 +254,16 @@ def majority(verdicts: Sequence[Verdict], name: str = "score") -> Verdict:
     return Verdict({name: ranked[0][0]})
 
 
-def read_official(name: str, replies: Sequence[str | None], *, followed: bool = False) -> Verdict:
+def read_official(
+    name: str, replies: Sequence[str | None], *, followed: bool = False, criteria: object = None
+) -> Verdict:
     """Reads a judge's replies to one question by a published reader.
 
     Args:
         name: such as `official/ultraeval-audio/chatbot-eval`; see `published.READERS`.
-        replies: one reply, or three for VoiceBench's readers; None stands for a reply that did not come.
+        replies: one reply, or all for the readers of `published.SEVERAL_REPLIES`; None stands for a reply that did not come.
         followed: whether the answer follows its rule; only `official/audiobench/ifeval-combined` needs it.
+        criteria: those of the question, each with its `choices`; only `official/mmar/rubrics` needs them.
 
     Raises:
         UnknownName: there is no such reader.
@@ -269,7 +272,7 @@ def read_official(name: str, replies: Sequence[str | None], *, followed: bool = 
         from codec_bench.errors import UnknownName
 
         raise UnknownName("published reader of replies", name, _OFFICIAL)
-    given = [followed] if name == published.COMBINED else []
+    given = [followed] if name == published.COMBINED else [criteria] if name == published.MMAR_RUBRICS else []
     several = name in published.SEVERAL_REPLIES
     try:
         values = _OFFICIAL[name](list(replies) if several else replies[0], *given)

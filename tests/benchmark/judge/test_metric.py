@@ -33,7 +33,7 @@ FIELDS = {
     "emotion": "sad",
     "style": "in verse",
     "requirement": "French",
-    "criteria": ["It names Paris."],
+    "criteria": [{"name": "It names Paris.", "scoring_point": "A point for Paris.", "choices": [0, 1]}],
 }
 
 
@@ -69,7 +69,8 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
     assert len({r.id for r in asked}) == len(asked) and {id_of(r) for r in asked} == {"q1"}
     for request in asked:
         assert request.wants == "text" and request.messages[-1].role == "user"
-        assert ("seed" in request.parameters) == bool(request.parameters.get("temperature"))
+        draws = bool(request.parameters.get("temperature")) or made.rubric.times > 1  # no reply stands for another
+        assert ("seed" in request.parameters) == draws
         assert any(isinstance(p, Clip) for p in request.messages[-1].content) == made.rubric.hears
         if not made.rubric.hears:
             assert "In Paris." in words(request)
@@ -83,6 +84,7 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
             "official/air-bench/chat": f"{value:g} {value:g}",
             "official/audiobench/judge-0-5": f"Explanation: well said.\nRating: {value:g}",
             "official/audiobench/judge-binary": f"Explanation: well said.\nRating: {value:g}",
+            "official/mmar/rubrics": f'[{{"name": "It names Paris.", "score": {value:g}}}]',
             "official/mmau-pro/open": f"OVERALL: {value:g}",
             "official/vocalbench/score": f"Well said. Score: [{value:g}]",
             "official/vocalbench/following": "[Yes]" if value > 0 else "Neither.",
@@ -90,7 +92,8 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
         said = [right.get(made.rubric.reply)] * len(asked)
         if made.rubric.reply == "preferred":  # the same answer of two, whichever of them stands first
             said = ["second", "first"] if value else ["first", "second"]
-        score = made.score(answer(), len(asked), {r.id: Response(text=text) for r, text in zip(asked, said)})
+        options = {"choices": ["Paris", "Rome"]} if made.rubric.also == "accuracy[mmau]" else {}
+        score = made.score(answer(**options), len(asked), {r.id: Response(text=text) for r, text in zip(asked, said)})
         assert (score.value, score.status) == (value, "ok"), score.reason
     unread = made.score(answer(), len(asked), {r.id: Response(text="Hm.") for r in asked})
     adds = {

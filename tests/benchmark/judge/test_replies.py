@@ -80,6 +80,18 @@ def test_a_published_reader(name, given, expected):
         assert dict(verdict.values) == pytest.approx(wanted, rel=1e-9, nan_ok=True)
 
 
+def test_mmars_five_raters():
+    cases = golden("mmar_rubrics")["cases"]
+    for case in cases:
+        given = case["input"]
+        verdict = read_official("official/mmar/rubrics", given["replies"], criteria=given["criteria"])
+        assert verdict.values.get("score") == (None if case["expected"] is None else pytest.approx(case["expected"])), (
+            given
+        )
+        assert (verdict.reason is None) == (case["expected"] is not None)
+    assert len(cases) >= 100
+
+
 @pytest.mark.parametrize(("name", "given", "expected"), every_case(["vocalbench_replies"]))
 def test_vocalbenchs_judge(name, given, expected):
     verdict = read_official(f"official/vocalbench/{given['reader']}", [given["reply"]])
