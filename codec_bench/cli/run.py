@@ -198,6 +198,7 @@ def _told(answers: Answers) -> str:
         f"{answers.asked} answers{each}, {answers.cached} of them from the cache",
         f"{sum(answers.failed.values())} failed" if answers.failed else "",
         f"{seconds.p50:.3g} s each (p95 {seconds.p95:.3g} s)" if seconds else "",
+        f"RTFx {answers.rtfx:.4g}" if answers.rtfx else "",
         ", ".join(f"{amount:,.0f} {name.replace('_', ' ')}" for name, amount in usage.items()),
         cost_text(answers),
     ]

@@ -413,6 +413,8 @@ class Answers(Told):
         canary: of how many questions asked again the answer was the `same`, and the comparisons that `changed`.
         cut, too_long: questions whose audio was cut for the model, and those that were not asked because it is too long.
         usage, cost_usd, latency_s, first_s: of the answers that were not cached; the cost is None if the price of one is not known.
+        rtfx: seconds of sound by the sum of the seconds that its answers took, of the answers that were not cached, as the Open ASR
+            leaderboard defines it; untold if the seconds of no sound are known.
         cost_range_usd: the least and the most that they cost, where a service did not say which tokens were sound.
         no_answer, ways: how many answers are none, and in which ways; an answer may be none in several ways.
     """
@@ -437,6 +439,7 @@ class Answers(Told):
     each_wording: int = UNTOLD
     latency_s: Quantiles | None = None
     first_s: Quantiles | None = None
+    rtfx: float = UNTOLD
     no_answer: int = UNTOLD
     ways: Mapping[str, int] = UNTOLD
     wordings: Mapping[str, Wording] = UNTOLD

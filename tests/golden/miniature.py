@@ -73,13 +73,21 @@ OPTIONS = ("A guitar", "Two violins", "Three drums", "Four flutes")
 ANSWERS = (["Paris"], ["the Nile", "Nile"], ["Jane Austen"], ["Zürich"])
 
 
-FLEURS_SHOWN = ("fleurs-sv-se", "fleurs-ta-in", "fleurs-th-th", "fleurs-tr-tr", "fleurs-yue-hant-hk")
+FLEURS_SHOWN = (
+    "fleurs-st-de-en",
+    "fleurs-st-en-zh",
+    "fleurs-sv-se",
+    "fleurs-ta-in",
+    "fleurs-th-th",
+    "fleurs-tr-tr",
+    "fleurs-yue-hant-hk",
+)
 
 
 def like_another(name: str) -> bool:
     """Whether a benchmark is one of FLEURS's languages that differ from those which are checked in their rows alone."""
     one = load_benchmark(name)
-    return one.entry.family == "fleurs" and one.spec.upstream is None and name not in FLEURS_SHOWN
+    return one.entry.family in ("fleurs", "fleurs-st") and one.spec.upstream is None and name not in FLEURS_SHOWN
 
 
 def build(name: str, folder: Path) -> Path:
@@ -123,6 +131,15 @@ def build(name: str, folder: Path) -> Path:
     if data.sounds is not None:
         _write_archive(root / data.sounds)
     _write_card(root)
+    if data.join is not None and data.join.repository is not None:
+        _write_joined(Path(folder) / data.join.repository, benchmark)
+    elif data.join is not None:
+        other = next(
+            one
+            for one in _all().values()
+            if (one.data.repository, one.data.config) == (data.repository, data.join.config)
+        )
+        build(other.name, folder)
     return Path(folder)
 
 
@@ -194,14 +211,18 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
     # A benchmark may ask without the choices of another: the reference is one of the choices all the same.
     for benchmark in sorted(benchmarks, key=lambda one: "choices" in one.data.columns):
         data = benchmark.data
+        if data.join is not None:
+            columns[data.join.key] = [_key(index, data) for index in range(ROWS)]
         for our, column in data.columns.items():
+            if data.join is not None and column in data.join.columns:
+                continue  # it lies in another table
             if isinstance(column, list):
                 columns |= {part: _several(our, at, benchmark) for at, part in enumerate(column) if part not in columns}
             elif column == "split":
                 continue  # the reader's own, not the data's
             elif column not in columns or our == "reference":
                 columns[column] = [_cell(our, index, benchmark) for index in range(ROWS)]
-        if data.speaker is not None:
+        if data.speaker is not None and data.speaker.column not in columns:
             columns[data.speaker.column] = [_speaker(index, data.repository) for index in range(ROWS)]
         if data.id is not None:
             columns[data.id] = [f"row-{index}" for index in range(ROWS)]
@@ -222,6 +243,26 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
 
 def _again(values: list[Any]) -> list[Any]:
     return [f"{value}-again" if isinstance(value, str) and value.startswith("row-") else value for value in values]
+
+
+def _key(index: int, data: Any) -> Any:
+    """The key of a row: a sentence's number, or the name of a call, which has one part."""
+    return index if data.join.repository is None else f"call-{index}"
+
+
+def _write_joined(root: Path, benchmark: Benchmark) -> None:
+    """The table of another repository; the last key has nothing there."""
+    data = benchmark.data
+    keys = list(dict.fromkeys(_key(index, data) for index in range(ROWS)))
+    columns: dict[str, list[Any]] = {data.join.other_key or data.join.key: keys}
+    for column in data.join.columns.values():
+        columns[column] = [
+            None if key == keys[-1] else _sentence(benchmark.language, at) for at, key in enumerate(keys)
+        ]
+    file = root / "data" / f"{data.join.split or data.split}-00000-of-00001.parquet"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), file)
+    _write_card(root)
 
 
 SPEAKERS = {
@@ -272,6 +313,7 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
         "id": f"navigate_{index}",
         "instruction_id_list": ["punctuation:no_comma"],
         "key": index,
+        "part": 0,
         "kwargs": [{"keywords": None, "num_words": None}],
         "prompt": "Answer without a comma.",
         "question": f"What plays in recording {index}?",
@@ -329,7 +371,7 @@ def _wav(index: int) -> bytes:
 def _write_card(root: Path) -> None:
     """The data set's card, which says what its configurations and splits are."""
     lines = ["---", "configs:"]
-    for folder in sorted(folder for folder in root.iterdir() if folder.is_dir()):
+    for folder in sorted(folder for folder in root.iterdir() if any(folder.glob("*.parquet"))):
         lines += [f"- config_name: {'default' if folder.name == 'data' else folder.name}", "  data_files:"]
         for file in sorted(folder.glob("*.parquet")):
             split = file.name.split("-00000-of-")[0]
@@ -398,6 +440,11 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
 
 def _write_archive(file: Path) -> None:
     sounds = {f"audio/{index}.wav": _wav(index) for index in range(ROWS + 3)}
+    if not file.suffix:  # a folder
+        file.mkdir(exist_ok=True)
+        for name, data in sounds.items():
+            (file.parent / name).write_bytes(data)
+        return
     if file.suffix == ".zip":
         with zipfile.ZipFile(file, "w") as opened:
             for name, data in sounds.items():

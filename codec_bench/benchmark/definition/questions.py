@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
+from codec_bench.benchmark.definition.joined import joined
 from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.data.cells import SOUND_TYPE
 from codec_bench.data.hub import MIRROR_VARIABLE
@@ -113,7 +114,8 @@ class QuestionStream:
         self._texts = texts
         self._each = len(data.expand.columns) if data.expand else 1
         # A layout chooses its own rows; those of a table are chosen as they are read.
-        self._chooses = (data.where or data.unless) is not None and data.layout == "table"
+        leaves_out = data.join is not None and data.join.unmatched == "leave-out"
+        self._chooses = ((data.where or data.unless) is not None or leaves_out) and data.layout == "table"
         self._opened = list(self._open(limit, seed, mirror, folder))
         for opened in self._opened:
             self._check_columns(opened)
@@ -150,7 +152,9 @@ class QuestionStream:
                 for split in splits:
                     table = open_table(where, config=config, split=split, **told)
                     kept = table.narrowed(text_columns(data, table)) if self._texts else table
-                    yield Opened(_Apart(str(config), kept) if data.configs else kept, split, table.columns)
+                    rows_of = kept if data.join is None else joined(kept, data, split, mirror)
+                    columns = table.columns if data.join is None else (*table.columns, *data.join.columns)
+                    yield Opened(_Apart(str(config), rows_of) if data.configs else rows_of, split, columns)
             return
         from codec_bench.benchmark.definition.layouts import open_air_bench, open_listed, open_minimax, open_seed_tts
         from codec_bench.benchmark.definition.pairs import open_story_cloze, open_zerospeech
@@ -328,6 +332,8 @@ def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str,
     wanted += [(name, column, f"expand.columns.{name}") for name, column in parts.items()]
     if data.id is not None:
         wanted.append(("id", data.id, "id"))
+    if data.join is not None:
+        wanted.append(("join.key", data.join.key, "join.key"))
     if data.speaker is not None and SPEAKER not in data.optional:
         wanted.append((SPEAKER, data.speaker.column, SPEAKER))
     return [one for one in wanted if not _has_column(columns, one[1])]
@@ -337,7 +343,8 @@ def text_columns(data: Data, table: Table) -> list[str]:
     """The columns of a table that a definition reads and that hold no sound."""
     read = [column for name, of in data.columns.items() if name not in SOUNDS for column in _listed(of)]
     read += data.expand.columns.values() if data.expand else ()
-    read += [column for column in (data.id, data.speaker.column if data.speaker else None) if column is not None]
+    keys = (data.id, data.speaker.column if data.speaker else None, data.join.key if data.join else None)
+    read += [column for column in keys if column is not None]
     wanted = {column if column in table.columns else column.partition(".")[0] for column in read}
     return [column for column in table.columns if column in wanted and table.types.get(column) != SOUND_TYPE]
 

@@ -148,6 +148,26 @@ class Kinds(Strict):
     names: dict[str, dict[str, Any]] = Field(min_length=1)
 
 
+class Join(Strict):
+    """Texts of another table that belong to a row, found by a key.
+
+    Args:
+        repository, config, split: where the other table is; null for the same.
+        key: the column of the row that holds the key. other_key: the column of the other table that holds it; null for the same name.
+        columns: the other table's column for each name that is added to the columns of the row. Of several rows of one key the
+            first counts.
+        unmatched: whether a row whose key the other table lacks is kept without these texts, or is left out and no question.
+    """
+
+    repository: str | None = Field(None, pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")
+    config: str | None = None
+    split: str | None = None
+    key: str
+    other_key: str | None = None
+    columns: dict[str, str] = Field(min_length=1)
+    unmatched: Literal["keep", "leave-out"] = "keep"
+
+
 class Speaker(Strict):
     """Which column says who speaks. Items of one speaker resemble each other, so intervals are over speakers.
 
@@ -213,6 +233,7 @@ class Data(Strict):
         pins: a file beside the definition that `codec-bench validate --hub --pins FILE` wrote; what is not stated here of `revision`,
             `size` and `rows_digest` is taken from it, by the benchmark's name.
         expand: how a row that holds several questions is taken apart.
+        join: texts of another table that belong to a row; null for none.
         where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
         unless: the text, or the texts, that rows must not have in a column, in the same form.
         kinds: how rows of several kinds are told apart.
@@ -240,6 +261,7 @@ class Data(Strict):
     pins: str | None = None
     expand: Expand | None = None
     kinds: Kinds | None = None
+    join: Join | None = None
     where: dict[str, str | list[str]] | None = None
     unless: dict[str, str | list[str]] | None = None
 
@@ -249,6 +271,8 @@ class Data(Strict):
             raise ValueError("expected either 'repository' or 'path'")
         if self.split is not None and self.splits is not None:
             raise ValueError("expected either 'split' or 'splits'")
+        if self.join is not None and (self.layout != "table" or self.repository is None):
+            raise ValueError("'join' needs a table of a 'repository'")
         if self.layout == "minimax" and self.language is None:
             raise ValueError("the layout 'minimax' needs 'language'")
         if self.layout == "air-bench" and self.config is None:
@@ -427,7 +451,7 @@ FORM = {"matrix", "name", "extends"}
 
 _TOP = "the top of the file"
 _SCHEMAS: dict[str, type[BaseModel]] = {
-    _TOP: BenchmarkSpec, "'data'": Data, "'data.expand'": Expand, "'data.kinds'": Kinds, "'data.speaker'": Speaker,
+    _TOP: BenchmarkSpec, "'data'": Data, "'data.expand'": Expand, "'data.kinds'": Kinds, "'data.join'": Join, "'data.speaker'": Speaker,
     "an entry of 'metrics'": MetricUse, "an entry of 'published'": PublishedTable, "'parameters'": Parameters, "'passing'": Passing,
     "'windows'": WindowsSpec, "'failures'": Failures, "'prompt'": PromptSpec, "an entry of 'messages'": Turn,
     "an entry of 'content'": Part,

@@ -17,6 +17,12 @@ from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.benchmark.metrics.pair_accuracy import TIED
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
+
+
+def cases(name):
+    return json.loads((GOLDEN / f"{name}.json").read_text("utf-8"))["cases"]
+
+
 METRIC = load_answer_metric("pair_accuracy")
 
 
@@ -25,9 +31,9 @@ def answer(preferred, other):
 
 
 def test_pairs_count_as_by_the_program_of_salmon():
-    cases = json.loads((GOLDEN / "salmon_pairs.json").read_text("utf-8"))["cases"]
-    scores = METRIC.compute([answer(*case["input"]) for case in cases])
-    assert [score.value for score in scores] == [case["expected"] for case in cases]
+    golden = cases("salmon_pairs")
+    scores = METRIC.compute([answer(*case["input"]) for case in golden])
+    assert [score.value for score in scores] == [case["expected"] for case in golden]
     assert {score.value for score in scores} == {0.0, 0.5, 1.0}
     tied = [score for score in scores if score.value == 0.5]
     assert all(score.detail["flag"] == TIED for score in tied)
@@ -44,15 +50,13 @@ def test_an_answer_without_two_numbers_has_no_value(text):
 
 
 @pytest.mark.parametrize(
-    ("name", "part", "own", "subset"),
-    [("swuggy", "lexical", "by_frequency", "band"), ("sblimp", "syntactic", "by_type", "type")],
+    ("name", "subset", "golden"), zip(("swuggy", "sblimp"), ("band", "type"), cases("zerospeech_pairs"))
 )
-def test_a_set_counts_as_by_the_program_of_the_challenge(name, part, own, subset, tmp_path):
-    golden = json.loads((GOLDEN / "zerospeech_pairs.json").read_text("utf-8"))
-    folder = tmp_path / "zerospeech" / "sLM21-dataset" / part / "dev"
+def test_a_set_counts_as_by_the_program_of_the_challenge(name, subset, golden, tmp_path):
+    folder = tmp_path / "zerospeech" / "sLM21-dataset" / golden["part"] / "dev"
     folder.mkdir(parents=True)
     # The program pairs rows by their order, and here they are told apart by what they say of themselves.
-    head, *rows = golden[part]["gold"].splitlines()
+    head, *rows = golden["gold"].splitlines()
     (folder / "gold.csv").write_text("\n".join([head, *reversed(rows)]) + "\n")
     for file in golden["scores"]:
         soundfile.write(folder / f"{file}.wav", np.zeros(160), 16_000)
@@ -63,12 +67,12 @@ def test_a_set_counts_as_by_the_program_of_the_challenge(name, part, own, subset
         return golden["scores"][re.search(r"(\w+)\.wav", str(clip.source))[1]]
 
     scores = METRIC.compute([answer(score_of(q.audio), score_of(q.fields["other_audio"])) for q in questions])
-    assert fmean(score.value for score in scores) == pytest.approx(golden[part]["score"], abs=1e-12)
+    assert fmean(score.value for score in scores) == pytest.approx(golden["score"], abs=1e-12)
     found: dict[str, list[float]] = {}
     for question, score in zip(questions, scores):
         found.setdefault(question.subsets[subset], []).append(score.value)
     voices = len({question.speaker for question in questions})
-    expected = {label: (count, value) for label, (count, value) in golden[part][own].items()}
+    expected = {label: (count, value) for label, (count, value) in golden["by"].items()}
     # The program's labels of bands name numbers that lie beyond their limits.
     named = {"oov": "0", "1-5": "1-4", "6-20": "5-19", "21-100": "20-99", ">100": "100 and more"}
     assert {label: (len(values) / voices, pytest.approx(fmean(values))) for label, values in found.items()} == {

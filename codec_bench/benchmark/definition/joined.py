@@ -1,0 +1,77 @@
+"""Rows with texts of another table that belong to them, such as a sentence in another language."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from codec_bench.benchmark.definition.schema import Data, Join
+
+if TYPE_CHECKING:
+    from codec_bench.data.table import Table
+
+
+class Joined:
+    """The rows of a table, each with the texts that the other table has for its key; iterating gives `(key, row)`.
+
+    Args:
+        table: the rows. join: what is added. other: the other table, of which the wanted columns are read when the rows are.
+
+    Attributes:
+        name, revision, types: of the table; the revision also says the other's, if that is another data set.
+        columns: those of the table and the added ones.
+        total: how many rows there are; None if only reading would tell.
+    """
+
+    def __init__(self, table: Table, join: Join, other: Table) -> None:
+        self._table, self._join, self._other = table, join, other
+        self.name, self.types = table.name, table.types
+        self.columns = (*table.columns, *join.columns)
+        same = other.name == table.name
+        self.revision = table.revision if same else f"{table.revision} with {other.name} {other.revision}"
+        self.total = None if join.unmatched == "leave-out" else table.total
+
+    def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        from codec_bench.data.table import row_problem
+
+        found = self._found()
+        for key, row in self._table:
+            partner = found.get(_key(row.get(self._join.key)))
+            if row_problem(row) is not None:
+                yield key, row
+            elif partner is not None or self._join.unmatched == "keep":
+                yield key, {**row, **(partner or dict.fromkeys(self._join.columns))}
+
+    def _found(self) -> Mapping[str, Mapping[str, Any]]:
+        """The added columns by key."""
+        found: dict[str, Mapping[str, Any]] = {}
+        to = self._join.other_key or self._join.key
+        for _, row in self._other:
+            if row.get(to) is not None:
+                found.setdefault(_key(row[to]), {name: row.get(column) for name, column in self._join.columns.items()})
+        return found
+
+
+def joined(table: Table, data: Data, split: str | None, mirror: str | os.PathLike[str] | None) -> Joined:
+    """A table with what its definition joins to it.
+
+    Raises:
+        UserError: the other table cannot be found, or lacks a column.
+    """
+    from codec_bench.data.table import open_table
+
+    join = data.join
+    assert join is not None, "called for definitions that join"
+    revision = data.revision if join.repository is None else None
+    other = open_table(
+        f"hf:{join.repository or data.repository}", config=join.config if join.repository else join.config or data.config,
+        split=join.split or split, revision=revision, mirror=mirror, columns=[join.other_key or join.key, *join.columns.values()],
+        in_place=True,
+    )  # fmt: skip
+    return Joined(table, join, other)
+
+
+def _key(value: Any) -> str:
+    """A key as text; a table may hold a whole number as a float."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -1,0 +1,90 @@
+"""`session_wer@RULE`: the transcripts of the parts of a session, put in a row and held against the one reference of the session."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.text.rules import get_rule
+from codec_bench.types import Score
+
+RULE = "official/open-asr/2026-06-22"
+SESSION, PART = "session", "part"
+"""The names of the fields that say which session an answer is a part of, and which part of it."""
+GAPS = "parts of the session are missing, and their words count as errors of the others"
+"""The flag of the scores of a session whose parts are not 0, 1, 2, ... without a gap."""
+
+
+class SessionWer(AnswerMetric):
+    """Word error rate of whole sessions of which a model hears one part at a time. Lower is better.
+
+    The answers to the parts of a session are joined by a space in the order of their numbers; blank ones add nothing. Every part has the
+    rate of its session and an equal share of its errors and words, so that the sum over all parts is that of all sessions, and an item
+    is not one part's own rate. Of a part without an answer the words are missing, which counts in the session.
+
+    Args:
+        point: the rule by which the texts are compared; None for the Open ASR leaderboard's.
+
+    Raises:
+        UnknownName: there is no such rule.
+    """
+
+    higher_is_better = False
+    bounds = (0.0, None)
+    range: tuple[float | None, float | None] = (0.0, None)
+    aggregate = "ratio"
+    whole_set = True
+    needs = (SESSION, PART)
+    paper = "Srivastav et al.: Open ASR Leaderboard, 2025"
+    source = "github.com/huggingface/open_asr_leaderboard d1e99b2, normalizer/eval_utils.py merge_chunked_manifest: equal counts"
+
+    def __init__(self, point: str | None = None) -> None:
+        self._rule = get_rule(point or RULE)
+        self.name = "session_wer" + (f"@{point}" if point else "")
+        self.protocol = f"session_wer/{self._rule.name}-1"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per part; `detail` says of how many `parts` its session is."""
+        sessions: dict[tuple[str, int], list[tuple[float, int]]] = defaultdict(list)
+        seen: Counter[tuple[str, float]] = Counter()
+        found: dict[int, Score] = {}
+        for place, answer in enumerate(answers):
+            try:
+                part = float(answer.fields[PART])
+            except (TypeError, ValueError):
+                found[place] = Score.undefined(
+                    f"the part of '{answer.id}' is {answer.fields[PART]!r}, no number", self.protocol
+                )
+                continue
+            session = str(answer.fields[SESSION])
+            # Several answers to one part belong to several transcripts of the session.
+            sessions[session, seen[session, part]].append((part, place))
+            seen[session, part] += 1
+        for held in sessions.values():
+            parts = sorted(held)
+            score = self._session([answers[place] for _, place in parts], [part for part, _ in parts])
+            found |= {place: score for _, place in parts}
+        return [found[place] for place in range(len(answers))]
+
+    def worst(self, answer: Answer) -> Score:
+        """None: what a part without an answer lacks counts in its session already."""
+        return Score.undefined("the words of a part without an answer count as missing in its session", self.protocol)
+
+    def _session(self, answers: Sequence[Answer], parts: Sequence[float]) -> Score:
+        first = answers[0]
+        if not first.references:
+            return Score.undefined(f"the session of '{first.id}' has no reference", self.protocol)
+        said = " ".join(text for answer in answers if (text := answer.text.strip()))
+        (compared,) = self._rule.compare(
+            reference=[first.references[0]], estimate=[said], language=[first.language], unit=None
+        )
+        value = self._rule.item_value(compared)
+        if value is None:
+            return Score.undefined(compared.note or "the session has no words", self.protocol)
+        above, below = self._rule.share(compared)
+        gaps = {} if list(parts) == list(range(len(parts))) else {"flag": GAPS}
+        count = len(answers)
+        return Score.ok(
+            value, self.protocol, numerator=above / count, denominator=below / count, detail={"parts": count, **gaps}
+        )
