@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
-from codec_bench.benchmark.definition.joined import joined
+from codec_bench.benchmark.definition.joined import Joined, joined
 from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.data.cells import SOUND_TYPE
 from codec_bench.data.hub import MIRROR_VARIABLE
@@ -58,7 +58,7 @@ class _Apart:
         config: its name. rows: as `open_table` gives them.
     """
 
-    def __init__(self, config: str, rows: Table) -> None:
+    def __init__(self, config: str, rows: Table | Joined) -> None:
         self._config, self._rows = config, rows
         self.name, self.revision, self.types, self.total = rows.name, rows.revision, rows.types, rows.total
 
