@@ -260,6 +260,7 @@ CHOSEN_LOSSES = (
     (20, 50, 0.03, 0.2),
     (30, 100, 0.007, 0.15),
     (15, 20, 0.02, 0.3),
+    (50, 20, 0.01, 0.3),
 )
 """Speakers, items of each, the share that is lost, and how alike: the differences on which the constants for losses were chosen."""
 _LOSSES_OF_ONE = (
@@ -270,7 +271,6 @@ _LOSSES_OF_ONE = (
     (24, 80, 0.01, 0.15),
     (6, 60, 0.03, 0.2),
     (20, 50, 0.05, 0.3),
-    (50, 20, 0.01, 0.3),
     (20, 50, 0.03, 0.95),
 )
 _LOSSES = (
