@@ -223,8 +223,9 @@ class AudioCodecs(Collected):
 class SoundCodec(Collected):
     """A codec of Codec-SUPERB's `SoundCodec`: its `extract_unit` and `decode_unit`.
 
-    What the package hands from one to the other is sent beside the codes. It should be the codes, or follow from them; the package
-    does not say, so the check of side information names a codec where it is more.
+    What the package hands from one to the other is made of the codes again where it is the codes, in whatever order of axes. The rest is sent
+    beside them. It should follow from the codes; the package does not say, so the check of side information names a codec where it
+    is more, and the profile loses no frames of a codec whose output does not depend on its codes.
     """
 
     collection = "soundcodec"
@@ -236,16 +237,40 @@ class SoundCodec(Collected):
         given = {"audio": {"array": audio.samples[0], "sampling_rate": audio.sample_rate_hz}}
         found = self._model.extract_unit(given)
         stuff = found.stuff_for_synth
-        parts = [np.asarray(_here(part)) for part in (stuff if isinstance(stuff, list | tuple) else [stuff])]
-        side = {str(n): part for n, part in enumerate(parts)} | {"kind": type(stuff).__name__}
-        return np.atleast_2d(_here(found.unit).squeeze()).reshape(self._facts.codebooks, -1), side
+        values = np.atleast_2d(_here(found.unit).squeeze()).reshape(self._facts.codebooks, -1)
+        side: dict[str, Any] = {"kind": type(stuff).__name__}
+        for n, part in enumerate(stuff if isinstance(stuff, list | tuple) else [stuff]):
+            held = np.asarray(_here(part))
+            order = _order(held, values)
+            side |= {f"{n}": held} if order is None else {f"{n}": np.array(held.shape), f"{n} is": order}
+        return values, side
 
     def _wave(self, values: np.ndarray, side: Mapping[str, Any]) -> np.ndarray:
         import torch
 
-        parts = [torch.as_tensor(side[str(n)]).to(self._model.device) for n in range(len(side) - 1)]
+        orders = {_CODES: values, _TURNED: values.T}
+        held = [
+            orders[side[f"{n} is"]].reshape(tuple(side[f"{n}"])) if f"{n} is" in side else side[f"{n}"]
+            for n in range(sum(name.isdecimal() for name in side))
+        ]
+        parts = [torch.as_tensor(np.ascontiguousarray(part)).to(self._model.device) for part in held]
         kinds = {"tuple": tuple, "list": list}
         return _here(self._model.decode_unit(kinds.get(side["kind"], lambda held: held[0])(parts)))
+
+
+_CODES, _TURNED = "codes", "codes, frames first"
+
+
+def _order(held: np.ndarray, values: np.ndarray) -> str | None:
+    """How an array is made of codes `(codebooks, frames)`; None if it is something else."""
+    if held.ndim < 2 or held.size != values.size or not np.issubdtype(held.dtype, np.integer):
+        return None
+    for order, codes in ((_CODES, values), (_TURNED, values.T)):
+        if np.array_equal(held.ravel(), codes.ravel()) and [n for n in held.shape if n > 1] == [
+            n for n in codes.shape if n > 1
+        ]:
+            return order
+    return None
 
 
 def _here(value: Any) -> Any:

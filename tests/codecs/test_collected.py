@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import numpy as np
@@ -77,6 +78,26 @@ def test_a_codec_of_a_collection_keeps_the_contract(name, bps, books, packages):
         assert np.abs(item.estimate.samples[:, :whole] - sound.samples[:, :whole]).max(initial=0) < 2e-3
     (again,) = codec.decode([from_bytes(to_bytes(codes[2]))])
     assert np.array_equal(again.samples, codec.decode(codes)[2].samples)
+
+
+def test_other_codes_are_decoded_otherwise(packages):
+    """What the decoder is given is made of the codes, not kept beside them."""
+    codec = load_codec("soundcodec/academicodec-16k")
+    (codes,) = codec.encode(SOUNDS[2:])
+    (stream,) = codes.streams
+    other = replace(codes, streams=(replace(stream, values=stream.values[:, ::-1].copy()),))
+    one, two = (codec.decode([item])[0].samples[0] for item in (codes, other))
+    assert codes.streams[0].values.shape == (4, 4) and not any(np.size(part) >= 16 for part in codes.side.values())
+    assert not np.array_equal(one, two) and two[0] == one[-1]  # the last frame of the clip now comes first
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (1, 4, 5), (1, 5, 4), (4, 1, 5)])
+def test_codes_are_found_in_any_order_of_axes(shape):
+    values = np.arange(20).reshape(4, 5)
+    held = (values.T if shape[-1] == 4 else values).reshape(shape)
+    order = collected._order(held, values)
+    assert order == ("codes, frames first" if shape[-1] == 4 else "codes")
+    assert collected._order(held + 1, values) is None and collected._order(held / 2, values) is None
 
 
 def test_what_is_not_there_is_one_sentence():

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.profiling.loss import WINDOW_S, windows_apart
+from codec_bench.apps.profiling.loss import DEAF, WINDOW_S, windows_apart
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.apps.profiling.stability import snr_db
 from codec_bench.codecs.adapt import decode, recode
@@ -31,6 +31,8 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     rng = np.random.default_rng(settings.seed)
     heard = [_decoded(codec, turned(sent, rng), clip) for _ in range(settings.bit_errors)]
     waves = [wave for wave in heard if wave is not None]
+    if len(waves) == len(heard) > 0 and all(np.array_equal(wave.samples, undisturbed.samples) for wave in waves):
+        raise NotApplicable(DEAF)
     apart = [
         windows_apart(undisturbed.samples, wave.samples, wave.sample_rate_hz, settings.recovery_db) for wave in waves
     ]

@@ -45,6 +45,7 @@ UNREPAIRED = "silence"
 REPAIRS = ("own", "repeat", UNREPAIRED)
 WINDOW_S = 0.005
 _LOUD_SHARE = 0.5
+DEAF = "its output does not depend on its codes: it decodes what it sends beside them, of which nothing is lost here"
 
 
 class Link:
@@ -91,6 +92,12 @@ class Link:
         items = [replaced(self.sent[k], self._silence(k), source(gone)) for k, gone in zip(which, lost)]
         return decode(self._codec, items, pieces)
 
+    @property
+    def deaf(self) -> bool:
+        """Whether nothing changes though no frame of the first clip arrives: the decoder does not use what is lost here."""
+        (out,) = self.received(UNREPAIRED, [0], [np.ones(self.counts[0], bool)])
+        return bool(self.undisturbed[0].samples.any()) and np.array_equal(out.samples, self.undisturbed[0].samples)
+
     def _silence(self, place: int) -> Sent:
         if self._silent is None:
             quiet = [Audio(np.zeros_like(clip.samples), clip.sample_rate_hz) for clip in self.clips]
@@ -107,6 +114,8 @@ def measure(codec: Any, material: Material, settings: Settings) -> dict[str, Any
     link = Link(codec, material.cut(settings.loss_clips, settings.loss_s))
     scorer = Scorer(settings.robust_metrics)
     repairs = link.repairs()
+    if repairs[UNREPAIRED] is None and link.deaf:
+        raise NotApplicable(DEAF)
     best = next((repair for repair in REPAIRS if repairs[repair] is None), None)
     tried = [repair for repair in dict.fromkeys((best, UNREPAIRED)) if repair is not None and repairs[repair] is None]
     return {

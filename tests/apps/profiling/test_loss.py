@@ -194,6 +194,12 @@ def test_a_wrong_bit_is_heard_once_or_for_ever(measured):
     assert forever["longest_ms"] > 100 and forever["wave_snr_db"] < once["wave_snr_db"]
 
 
+@pytest.mark.parametrize("module", [loss, bit_errors])
+def test_a_codec_that_decodes_something_else_than_its_codes_is_not_robust(module, measured):
+    with pytest.raises(NotApplicable, match="its output does not depend on its codes"):
+        measured(module, "Smuggling", **SMALL)
+
+
 def test_latents_have_no_bits(measured):
     with pytest.raises(NotApplicable, match="it is not discrete"):
         measured(bit_errors, "Leaky")
