@@ -1,4 +1,4 @@
-"""Small Parakeets, Canaries and Qwen3-ASRs with seeded weights, in the layout of the published checkpoints, that hear different things."""
+"""Small Parakeets, Canaries, Qwen3-ASRs and recognisers of `asked.py` with seeded weights, in the layout of the published checkpoints, that hear different things."""
 
 from __future__ import annotations
 
@@ -138,3 +138,111 @@ def write_qwen3_asr(folder, *, seed=4, ends=1.3):
     settings = json.loads((folder / "preprocessor_config.json").read_text("utf-8"))
     (folder / "processor_config.json").write_text(json.dumps({"feature_extractor": settings}), "utf-8")
     return folder
+
+
+COHERE = [
+    "<unk>", "<pad>", "<|endoftext|>", "▁", "<|startofcontext|>", "<|startoftranscript|>", "<|emo:undefined|>", "<|pnc|>",
+    "<|noitn|>", "<|notimestamp|>", "<|nodiarize|>", *(f"<|{code}|>" for code in ("en", "de", "fr", "it", "zh")),
+]  # fmt: skip
+
+
+def write_cohere_asr(folder, *, seed=5, ends=1.3):
+    """A Cohere Transcribe: Parakeet's encoder, and a decoder that is told the language of five."""
+    from transformers import (
+        CohereAsrConfig,
+        CohereAsrFeatureExtractor,
+        CohereAsrForConditionalGeneration,
+        CohereAsrProcessor,
+        PreTrainedTokenizerFast,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    ids = write_tokenizer(folder, COHERE, end="<|endoftext|>", pad="<pad>")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    CohereAsrProcessor(CohereAsrFeatureExtractor(feature_size=16), tokenizer).save_pretrained(folder)
+    config = CohereAsrConfig(
+        vocab_size=ALPHABET + len(COHERE), encoder_config={"model_type": "parakeet_encoder", **ENCODER}, hidden_size=32,
+        intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, pad_token_id=ids["<pad>"],
+        eos_token_id=ids["<|endoftext|>"], bos_token_id=ids["<|startoftranscript|>"],
+        decoder_start_token_id=ids["▁"],
+    )  # fmt: skip
+    net = CohereAsrForConditionalGeneration(config)
+    finish(net, folder, ids, "<|endoftext|>", "<pad>", seed=seed, ends=ends, head=net.get_output_embeddings())
+    settings = json.loads((folder / "generation_config.json").read_text("utf-8"))
+    settings["decoder_start_token_id"] = ids["▁"]
+    (folder / "generation_config.json").write_text(json.dumps(settings), "utf-8")
+    return folder
+
+
+LANGUAGE_AND_SOUND = (
+    "{% for part in messages[0]['content'] %}{% if part['type'] == 'language' %}{{ part['language'] }}{% elif part['type'] == 'audio' %}"
+    "<|object_ref_start|>{% endif %}{% endfor %}<|im_end|>"
+)
+
+
+def write_fun_asr_nano(folder, *, seed=4, ends=1.3):
+    """A Fun-ASR-Nano: SenseVoice's encoder, an adaptor, and Qwen3."""
+    from transformers import (
+        FunAsrNanoConfig,
+        FunAsrNanoFeatureExtractor,
+        FunAsrNanoForConditionalGeneration,
+        FunAsrNanoProcessor,
+        PreTrainedTokenizerFast,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>"]
+    ids = write_tokenizer(folder, special, end="<|im_end|>", pad="<|endoftext|>", template=LANGUAGE_AND_SOUND)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    front = FunAsrNanoFeatureExtractor(feature_size=16)
+    FunAsrNanoProcessor(front, tokenizer, chat_template=LANGUAGE_AND_SOUND).save_pretrained(folder)
+    config = FunAsrNanoConfig(
+        audio_config={
+            "model_type": "fun_asr_nano_encoder", "num_mel_bins": 16, "hidden_size": 32, "num_attention_heads": 2,
+            "intermediate_size": 64, "num_hidden_layers": 3, "num_timestamp_prediction_layers": 1, "fsmn_kernel_size": 5,
+        },
+        adaptor_config={
+            "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 8, "num_hidden_layers": 1, "projector_hidden_size": 48,
+        },
+        text_config={"model_type": "qwen3", **text_config(ALPHABET + len(special)), "head_dim": 8, "tie_word_embeddings": False},
+        audio_token_id=ids["<|object_ref_start|>"], tie_word_embeddings=False,
+    )  # fmt: skip
+    net = FunAsrNanoForConditionalGeneration(config)
+    finish(net, folder, ids, "<|im_end|>", "<|endoftext|>", seed=seed, ends=ends, head=net.get_output_embeddings())
+    return folder
+
+
+def write_granite_speech5(folder, *, seed=4):
+    """A Granite Speech 5.0 with two layers that halve the frames, whose attention is cut into short blocks."""
+    from transformers import (
+        GraniteSpeech5CTCConfig,
+        GraniteSpeech5FeatureExtractor,
+        GraniteSpeech5ForCTC,
+        GraniteSpeech5Processor,
+        ParakeetTokenizer,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    ids = _tokens(folder, ["<pad>"])
+    tokenizer = ParakeetTokenizer.from_pretrained(folder)
+    GraniteSpeech5Processor(GraniteSpeech5FeatureExtractor(num_mel_bins=16), tokenizer).save_pretrained(folder)
+    size = len(PIECES) + 1
+    encoder = {
+        "vocab_size": size, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 4, "num_attention_heads": 4,
+        "num_mel_bins": 16, "context_size": 8, "max_position_embeddings": 16, "conv_kernel_size": 5,
+    }  # fmt: skip
+    config = GraniteSpeech5CTCConfig(vocab_size=size, pad_token_id=ids["<pad>"], encoder_config=encoder)
+    net = GraniteSpeech5ForCTC(config)
+    _enlivened(net, torch.Generator().manual_seed(seed), net.ctc_head, ids["<pad>"])
+    with torch.no_grad():
+        net.encoder.input_linear.weight.mul_(8)  # else all sounds are alike to it
+    net.save_pretrained(folder)
+    return folder
+
+
+ASKED = {
+    "cohere-transcribe-03-2026": write_cohere_asr,
+    "fun-asr-nano-2512": write_fun_asr_nano,
+    "granite-speech-5.0-470m-turboctc": write_granite_speech5,
+}
+"""The recognisers of `features/recognisers/asked.py`."""

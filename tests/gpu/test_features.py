@@ -20,7 +20,7 @@ from codec_bench import features
 from codec_bench.features import load_feature
 from codec_bench.features.base import PreparedFeature
 from codec_bench.features.dnsmos import Dnsmos, _Torch
-from codec_bench.features.recognisers import canary, qwen3_asr, whisper_network
+from codec_bench.features.recognisers import asked, canary, qwen3_asr, whisper_network
 from codec_bench.features.recognisers.whisper import Whisper, _Window
 from codec_bench.features.scorers import SCORERS
 from codec_bench.features.utmos import Utmos
@@ -228,6 +228,13 @@ CASES = {
         lambda device, weights: load_feature("whisper-tiny@torch", device=device, weights=weights), whisper,
     ),
 }  # fmt: skip
+CASES |= {
+    name: (
+        lambda device, weights, name=name: Told(load_feature(name, device=device, weights=weights), "en"),
+        lambda folder, write=write: str(write(folder)),
+    )
+    for name, write in tiny_recognisers.ASKED.items()
+}
 # A feature that is a row of the table of scorers has stand-in weights of its network's own names and shapes.
 CASES |= {
     row.feature: (
@@ -241,10 +248,13 @@ CASES |= {
 LIKE_OTHERS = {
     "hubert-km50", "hubert-km100", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
 }  # fmt: skip
-WRITE_TEXT = {"canary-1b-v2", "qwen3-asr-0.6b"}
+WRITE_TEXT = {"canary-1b-v2", "qwen3-asr-0.6b", "cohere-transcribe-03-2026", "fun-asr-nano-2512"}
 OF_FUNASR = {"sensevoice-small": 2, "paraformer-zh": 4, "seaco-paraformer-zh": 4}
 """Uploads of FunASR's own code, from memory that is not pinned: masks and positions."""
-OF_LENGTHS = WRITE_TEXT | OF_FUNASR.keys() | {"ge2e", "ge2e-vad", "s3prl", "s3prl-frames", "distillmos", "whisper-tiny"}
+OF_LENGTHS = (
+    WRITE_TEXT | OF_FUNASR.keys() | {"granite-speech-5.0-470m-turboctc", "ge2e", "ge2e-vad", "s3prl", "s3prl-frames"}
+)
+OF_LENGTHS |= {"distillmos", "whisper-tiny"}
 """Features whose shapes follow from the lengths or from what is heard: docs/design/engine.md says why."""
 TOLERANCES = {"whisper-tiny": 2e-4}
 """Where not `TOLERANCE`: the logits of the small Whisper are in the hundreds, and so are their last digits larger."""
@@ -301,7 +311,7 @@ def _short_rungs(monkeypatch):
 @pytest.fixture(params=CASES)
 def case(request, on_the_cpu, monkeypatch):
     """A feature: its name, what makes it on the device, signals, and the CPU's results."""
-    for recogniser in (canary, qwen3_asr):
+    for recogniser in (asked, canary, qwen3_asr):
         monkeypatch.setattr(recogniser, "MAX_TOKENS", 6)
     monkeypatch.setattr(whisper_network, "MAX_LENGTH", 12)  # six tokens
     monkeypatch.setattr(utmosv2, "HOP", 256)  # coarser images; nothing else of the passes changes

@@ -53,7 +53,7 @@ class PiecewiseRecogniser(Feature):
     rate_hz = RATE_HZ
     where = "device"
     batch_s: ClassVar[float] = 120.0
-    whole_s: ClassVar[float] = 60.0
+    whole_s: float = 60.0
     models: ClassVar[Mapping[str, str]]
 
     def __init__(self, model: str, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:

@@ -1,0 +1,117 @@
+"""The recognisers of the table against transformers' own classes and processors, one signal at a time, on small seeded networks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tiny_recognisers
+
+from codec_bench.errors import UnknownName, WeightsError
+from codec_bench.features import Unavailable, load_feature
+from codec_bench.features.recognisers import asked
+
+LANGUAGES = {
+    "cohere-transcribe-03-2026": ["en", "de", "fr", "en", "it"],
+    "fun-asr-nano-2512": [None, "en", "zh", "ja", None],
+    "granite-speech-5.0-470m-turboctc": [None, "en", None, None, "en"],
+}
+
+
+@pytest.fixture(autouse=True)
+def _few_tokens(monkeypatch):
+    """Networks of noise seldom come to an end."""
+    monkeypatch.setattr(asked, "MAX_TOKENS", 32)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    place = tmp_path_factory.mktemp("asked")
+    return {name: str(write(place / name)) for name, write in tiny_recognisers.ASKED.items()}
+
+
+@pytest.fixture(scope="module")
+def signals():
+    rng = np.random.default_rng(7)
+    sizes = [1_600, 7_999, 16_001, 40_000, 24_000]
+    return [
+        (np.repeat(rng.uniform(0.01, 1, size // 800 + 1), 800)[:size] * rng.normal(0, 0.3, size)).astype(np.float32)
+        for size in sizes
+    ]
+
+
+def reference(name, folder, signals, languages):
+    """Transcripts by transformers alone, one signal at a time, as the page of each class asks it."""
+    import torch
+    import transformers
+
+    processor = transformers.AutoProcessor.from_pretrained(folder)
+    net = getattr(transformers, asked.FAMILIES[name].net).from_pretrained(folder).eval()
+    greedy = {"max_new_tokens": 32, "do_sample": False, "repetition_penalty": 1.0, "top_p": None, "temperature": None}
+    texts = []
+    with torch.inference_mode():
+        for signal, language in zip(signals, languages):
+            if name.startswith("cohere"):
+                inputs = processor(signal, language=language, sampling_rate=16_000)
+                made = net.generate(**inputs, **greedy)[:, inputs["decoder_input_ids"].shape[1] :]
+                texts += processor.decode(made, skip_special_tokens=True)
+            elif name.startswith("fun"):
+                inputs = processor.apply_transcription_request(signal, language=language)
+                made = net.generate(**inputs, **greedy)[:, inputs["input_ids"].shape[1] :]
+                texts += processor.decode(made, skip_special_tokens=True, strip_prefix=True)
+            else:
+                made = net.generate(**processor(signal, sampling_rate=16_000))
+                texts += processor.batch_decode(made, skip_special_tokens=True)
+    return [text.strip() for text in texts]
+
+
+@pytest.mark.compares(
+    "cohere-transcribe-03-2026", "fun-asr-nano-2512", "granite-speech-5.0-470m-turboctc", weights="stand-in"
+)
+@pytest.mark.parametrize("name", tiny_recognisers.ASKED)
+def test_a_batch_equals_transformers_one_by_one(name, folders, signals):
+    languages = LANGUAGES[name]
+    expected = reference(name, folders[name], signals, languages)
+    assert len(set(expected)) > len(expected) // 2  # else the comparison would prove little
+    feature = load_feature(name, weights=folders[name])
+    feature.load()
+    assert [part.text for part in feature.hear(signals, languages)] == expected
+    results = feature.compute(signals, languages)
+    assert [result["transcript"] for result in results] == expected
+    assert [result.get("language") for result in results] == languages
+    faults = [result.get("fault") for result in results if "fault" in result]
+    assert set(faults) <= {"the recogniser's text did not end within 32 tokens"}
+    assert not (faults and asked.FAMILIES[name].by_frames)
+
+
+def test_what_a_recogniser_does_not_know_is_refused(folders, signals):
+    cohere = load_feature("cohere-transcribe-03-2026", weights=folders["cohere-transcribe-03-2026"])
+    cohere.load()
+    assert "must be told the language" in cohere.refusal(signals[2], None)
+    assert "does not know the language 'sv'" in cohere.refusal(signals[2], "sv")
+    (short,) = cohere.compute([signals[0][:800]], ["en"])
+    assert isinstance(short, Unavailable) and "needs at least 1600" in str(short)
+    with pytest.raises(WeightsError, match="cohere_asr"):
+        load_feature("granite-speech-5.0-470m-turboctc", weights=folders["cohere-transcribe-03-2026"]).load()
+
+
+def test_a_long_signal_is_heard_in_pieces_that_are_joined_as_its_language_is_written(monkeypatch, folders):
+    feature = load_feature("fun-asr-nano-2512", weights=folders["fun-asr-nano-2512"])
+    feature.load()
+    heard = []
+
+    def hear(pieces, languages):
+        heard.extend(piece.size for piece in pieces)
+        return [asked.Heard("字", str(code)) for code in languages]
+
+    monkeypatch.setattr(feature, "hear", hear)
+    tone = np.full(31 * 16_000, 0.1, np.float32)
+    assert [result["transcript"] for result in feature.compute([tone, tone], ["zh", "en"])] == ["字字", "字 字"]
+    assert len(heard) == 4 and sum(heard) == 2 * tone.size and max(heard) <= 30 * 16_000
+    assert "fault" not in feature.compute([tone[: 16_000 * 30]], ["zh"])[0] and heard[-1] == 16_000 * 30
+
+
+def test_protocols():
+    assert asked.Asked.protocol_id("fun-asr-nano-2512", "bfloat16") == "fun-asr-nano-2512/greedy/whole-to-30s/bfloat16"
+    assert asked.Asked.languages_of("granite-speech-5.0-470m-turboctc") == ("en",)
+    with pytest.raises(UnknownName, match="cohere-transcribe-03-2026"):
+        asked.Asked.protocol_id("cohere-transcribe")
