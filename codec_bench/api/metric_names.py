@@ -37,7 +37,7 @@ def metric_row(name: str) -> dict[str, Any]:
         "name": name, "about": metrics.topic_of(name), "kind": made.kind,
         "needs": ", ".join(filter(None, [given, metrics.weights_of(name)])),
         COST: cost_of(name), "better": BETTER[made.higher_is_better], "unit": made.unit,
-        "variants": ", ".join(filter(None, getattr(made, "variants", ()))), "measures": (made.__doc__ or "").strip().split("\n")[0],
+        "measures": (made.__doc__ or "").strip().split("\n")[0], "variants": ", ".join(filter(None, getattr(made, "variants", ()))),
     }  # fmt: skip
 
 

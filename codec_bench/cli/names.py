@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from codec_bench.terminal.options import Json
-from codec_bench.terminal.output import console, table, talk
+from codec_bench.terminal.output import console, fitting, table, talk
 
 _COMMIT = 10
 """Letters of a commit that are shown."""
@@ -43,30 +43,34 @@ def list_(
     if what == "codecs":
         rows = [_codec_line(row) for row in rows]
     columns = list(dict.fromkeys(k for row in rows for k in row))
-    console().print(table(columns, [[_plain(row.get(c)) for c in columns] for row in rows]))
+    cells = [[_plain(row.get(c)) for c in columns] for row in rows]
+    shown = fitting(columns, cells)
+    console().print(table(columns[:shown], [row[:shown] for row in cells]))
+    if left_out := columns[shown:]:
+        talk(f"not shown for want of width: {', '.join(left_out)}; a wider terminal or `--json` shows them")
 
 
 def _codec_line(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a codec, short enough for a terminal; `--json` prints all of it."""
+    """The row of a codec: short cells, those first that a narrow terminal should show; `--json` prints all of it."""
     rates = [f"{rate / 1000:g}" for rate in row.get("rates_hz") or ()]
     bitrate = row.get("bitrate_bps")
     points = re.split(", | to ", row["points_kbps"])
     return {
         "name": row["name"],
         "kind": row["kind"],
-        "from": row["from"],
         "kHz": ", ".join(rates) if len(rates) < 4 else f"{rates[0]} to {rates[-1]}",
-        "ch": row.get("channels"),
-        "frames/s": row.get("frame_rate_hz"),
         "kbps": f"{bitrate / 1000:.3g}" if bitrate else "",
         "tokens/s": row.get("tokens_per_s"),
         "bits/token": row.get("bits_per_token"),
+        "from": row["from"],
         "@kbps": " to ".join(dict.fromkeys([points[0], points[-1]])),
+        "ch": row.get("channels"),
+        "frames/s": row.get("frame_rate_hz"),
         "licence: code": row.get("code"),
         "of weights": row.get("weights"),
         "weights are": row["weights are"],
-        "revision": row["weights_revision"][:_COMMIT],
         "size": f"{size / 1e6:,.0f} MB" if isinstance(size := row["weights_bytes"], int) else size,
+        "revision": row["weights_revision"][:_COMMIT],
     }
 
 

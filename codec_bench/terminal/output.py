@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 2_000
+_ORDINARY = 30
+"""Characters of the longest word of a cell that is kept whole; a path or an address may be broken."""
 _ENDLESS = 10_000
 """Columns of what is no terminal: a table in a file or in a pipe is never broken."""
 
@@ -92,17 +94,22 @@ def talk_notes() -> None:
     warnings.showwarning = show
 
 
+def fitting(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+    """How many of the first columns standard output has room for, at which no word is broken; at least one."""
+    cells, count = _cells(columns, rows), len(columns)
+    while count > 1 and _widths(cells[:count], _room(count)) is None:
+        count -= 1
+    return count
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequence[str] = ()) -> Any:
     """A plain table. Text from data is added as text, never as markup, and without what could control the terminal."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    cells = [
-        [plain(column), *("" if row[n] is None else plain(str(row[n])) for row in rows)]
-        for n, column in enumerate(columns)
-    ]
-    widths = _widths(cells, console().width - 3 * len(columns) - 1)
+    cells = _cells(columns, rows)
+    widths = _widths(cells, _room(len(columns)))
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, (head, *_) in enumerate(cells):
         # The first column holds names that a person types, so it is never cut.
@@ -115,13 +122,33 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
     return made
 
 
+def _cells(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    """Each column from its head down, as text."""
+    return [
+        [plain(column), *("" if row[n] is None else plain(str(row[n])) for row in rows)]
+        for n, column in enumerate(columns)
+    ]
+
+
+def _longest_word(text: str) -> int:
+    return max(map(len, text.split()), default=0)
+
+
+def _room(columns: int) -> int:
+    """Characters that standard output has for the cells of so many columns."""
+    return console().width - 3 * columns - 1
+
+
 def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """The widths of columns at which no word is broken; None if there is not room enough.
+    """The widths of columns at which no heading and no ordinary word is broken; None if there is not room enough.
 
     The widest column that can still be broken between words gives way first.
     """
     widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
-    words = [max((len(word) for cell in column for word in cell.split()), default=0) for column in cells]
+    words = [
+        max(_longest_word(column[0]), *(min(_longest_word(cell), _ORDINARY) for cell in column[1:]), 0)
+        for column in cells
+    ]
     words[0] = widths[0]
     if sum(words) > room:
         return None

@@ -32,6 +32,21 @@ def test_headings_of_a_leaderboard_are_not_broken(board, width):
     assert len(re.findall("(?m)^ Spark ", out)) > 1, "it does not fit and is spread over blocks"
 
 
+@pytest.mark.parametrize(("width", "left_out"), [(80, "from, @kbps, "), (120, "revision"), (None, None)])
+def test_a_list_shows_the_columns_that_fit_and_names_the_others(command, monkeypatch, width, left_out):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    if width:
+        monkeypatch.setenv("COLUMNS", str(width))
+    code, out, err = command("list", "codecs")
+    assert code == 0 and max(map(len, out.splitlines())) <= (width or 1000)
+    (row,) = [line.split() for line in out.splitlines() if line.startswith(" opus-24k ")]
+    assert row[:2] == ["opus-24k", "packets"], "no word is broken"
+    if width:
+        assert "not shown for want of width: " in err and left_out in err and " @kbps " not in out.splitlines()[1]
+    else:
+        assert not err and " @kbps " in out.splitlines()[1]
+
+
 def test_a_leaderboard_shows_groups_notes_and_chance_levels(command):
     code, out, err = command("leaderboard", "air-bench-foundation")
     assert code == 0 and "mean ↑ %" in out and out.count("(chance 50)") == 2 and out.count("(chance 25)") == 17
