@@ -10,7 +10,7 @@ import pytest
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer
 
-GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text" / "uro_repeat.json"
+GOLDEN = (Path(__file__).resolve().parents[2] / "golden" / "text" / "uro_repeat").with_suffix(".json")
 
 
 def values(name, pairs, language="en"):
