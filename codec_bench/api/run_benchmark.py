@@ -28,7 +28,7 @@ from codec_bench.benchmark.scoring_phase import score
 from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.config.option import documented, names
 from codec_bench.config.run_request import RunRequest as RunOptions
-from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard
+from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard, with_trials
 from codec_bench.data.source import with_problem
 from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.extend import in_begun_order
@@ -438,6 +438,9 @@ def _codec_evaluation(
     """What codecs are evaluated on for one benchmark; `folder` is that of its run, or None for a new one."""
     questions = one.questions(limit=limit, seed=seed if limit is not None else None, mirror=data)
     source = open_source([_sample(question) for question in questions])
+    if one.data.trials is not None:
+        beside = Path(one.entry.file).parent / one.data.trials
+        source = with_trials(source, beside if beside.is_file() else Path(one.data.trials))
     source = in_begun_order(source, folder, limit=limit, seed=seed)
     request = {
         "command": "run", "benchmark": one.name, "data": questions.name, "seed": seed, "limit": limit,

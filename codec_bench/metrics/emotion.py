@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar, Literal
+
 import numpy as np
 
 from codec_bench.errors import UserError
@@ -105,7 +107,7 @@ class EmotionAccuracy(_Emotion):
         UserError: there is no such encoder or precision.
     """
 
-    kind = "single"
+    kind: ClassVar[Literal["single", "text"]] = "single"
     range = (0.0, 1.0)
     paper = f"Du et al.: CosyVoice 3, 2025; {_Emotion.paper}"
     source = "FunASR 1.4's Emotion2vec, to 1e-5"
@@ -123,7 +125,37 @@ class EmotionAccuracy(_Emotion):
         asked = item.id.partition("_")[0].lower()
         if asked not in EMOTIONS or "_" not in item.id:
             return Score.undefined(f"the id '{item.id}' does not begin with an emotion and '_'", self.protocol)
+        return self._heard(item, asked)
+
+    def _heard(self, item: Inputs, asked: str) -> Score:
         probabilities = np.asarray(item.estimate_features[self._feature]["probabilities"])
         heard = int(probabilities.argmax())
         detail = {"emotion": EMOTIONS[heard], "probability": float(probabilities[heard])}
         return Score.ok(float(EMOTIONS[heard] == asked), self.protocol, detail=detail)
+
+
+class EmotionLabelled(EmotionAccuracy):
+    """Whether emotion2vec+ large hears the emotion that the item is labelled with: 1 or 0. Higher is better.
+
+    As `emotion_accuracy`, but the text of the item is the label, one of the nine emotions of the network. Codec-SUPERB measures codecs
+    so, with RAVDESS and with an earlier network (emotion2vec base, fine-tuned), so that its numbers do not compare. Compare
+    with the accuracy of the unprocessed speech.
+
+    Paper: H. Wu et al., "Codec-SUPERB", Findings of ACL 2024. Reference implementation, arguments and errors: as for `emotion_accuracy`.
+    """
+
+    kind = "text"
+    paper = f"Wu et al.: Codec-SUPERB, Findings of ACL 2024; {_Emotion.paper}"
+    stem = "emotion_labelled"
+
+    def __init__(self, variant: str | None = None, point: str | None = None) -> None:
+        super().__init__(variant, point)
+        self.protocol = self.protocol.removesuffix("/cv3-eval") + "/label"
+
+    def _score(self, item: Inputs) -> Score:
+        label = (item.text or "").strip().lower()
+        if label not in EMOTIONS:
+            return Score.undefined(
+                f"the text '{(item.text or '')[:40]}' is none of {', '.join(EMOTIONS)}", self.protocol
+            )
+        return self._heard(item, label)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import codec_bench
+from codec_bench.api.run_benchmark import prepared_codecs
 from codec_bench.data import Source, open_source, with_trials
 from codec_bench.errors import Note, UserError
 from codec_bench.stats.eer import equal_error_rate
@@ -94,3 +95,26 @@ def test_the_rate_of_a_run_is_that_of_the_listed_trials(listed, tmp_path):
     )
     told = again.summary()["systems"][system]["metrics"]["asv_eer_listed[ge2e]"]
     assert told["value"] is None and "no trials were listed (--trials)" in str(told)
+
+
+def test_a_benchmark_names_its_trials(tmp_path, monkeypatch):
+    own = tmp_path / "speakers"
+    own.mkdir()
+    rows = [f'{{"id": "{s.id}", "audio": "{s.audio}"}}' for s in list(open_source("embedded"))[:3]]
+    (own / "rows.jsonl").write_text("\n".join(rows))
+    first, second, third = (s.id for s in list(open_source("embedded"))[:3])
+    (own / "list.txt").write_text(f"1 {first} {second}\n0 {third} {second}\n")
+    (own / "benchmark.yaml").write_text(
+        "version: 1\ntitle: T\nsummary: S\ncategory: Codec\nkind: codec\nwants: audio\nlanguage: null\nlicence: null\n"
+        "data: {path: rows.jsonl, id: id, columns: {audio: audio}, trials: list.txt}\n"
+        'metrics: ["asv_eer_listed[ge2e]"]\nprimary: asv_eer_listed[ge2e]\n'
+    )
+    asked = {"benchmark": str(own), "codec": "g722"}
+    (beside,) = prepared_codecs(**asked)
+    held = {s.id: s.extra.get(TRIALS) for s in beside.source.samples}
+    assert held == {first: [], second: [[first, 1], [third, 0]], third: []}
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "own.txt").write_text(f"0 {first} {second}\n")
+    monkeypatch.chdir(tmp_path / "other")
+    (named,) = prepared_codecs(**asked, options={str(own): {"data.trials": "own.txt"}})
+    assert [s.extra[TRIALS] for s in named.source.samples] == [[], [[first, 0]], []]

@@ -39,7 +39,16 @@ for row in SCORERS:
         if scorer not in FLAGGED and not weights_of(scorer):
             WORST[scorer] = row.range[0 if output.higher_is_better else 1]
 NEEDS_WEIGHTS = {
-    *("emotion_accuracy", "emotion_sim", "speech_token_distance", "speechbertscore", "speechbleu", "ter"),
+    *(
+        "emotion_accuracy",
+        "emotion_labelled",
+        "emotion_sim",
+        "event_accuracy",
+        "speech_token_distance",
+        "speechbertscore",
+        "speechbleu",
+        "ter",
+    ),
     *("clap_score", "per", "watermark_bits", "watermark_kept"),
     *("ttsds2_wav2vec2", "ttsds2_whisper"),
     *(scorer for row in SCORERS for scorer in row.scores if scorer not in (*FLAGGED, *WORST)),

@@ -501,14 +501,14 @@ def write_ttsds2_whisper(folder):
     return str(folder)
 
 
-def write_clap(folder, **audio):
-    """A folder with a small CLAP, its half for texts too, in transformers' layout."""
+def write_clap(folder, *, vocabulary=20, **audio):
+    """A folder with a small CLAP, its half for texts of so many words too, in transformers' layout."""
     own = {
         "patch_embeds_hidden_size": 16, "hidden_size": 128, "depths": [1, 1, 1, 1], "num_attention_heads": [1, 2, 4, 8],
         "projection_dim": 24,
     }  # fmt: skip
     text = {
-        "vocab_size": 20, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
+        "vocab_size": vocabulary, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16,
         "max_position_embeddings": 12, "projection_dim": 24,
     }  # fmt: skip
     config = transformers.ClapConfig(audio_config={**own, **audio}, text_config=text, projection_dim=24)

@@ -47,7 +47,15 @@ def test_similarity_is_the_cosine_of_the_embeddings():
     assert score.protocol == "emotion_sim/emotion2vec-plus-large/funasr-1.4"
 
 
-@pytest.mark.parametrize("stem", ["emotion_sim", "emotion_accuracy"])
+@pytest.mark.parametrize(("text", "value"), [("happy", 1.0), (" Sad ", 0.0), ("calm", None), (None, None)])
+def test_an_item_counts_by_its_label(text, value):
+    item = Inputs("03-01-03", 16_000, text=text, estimate_features=heard("happy"))
+    (score,) = build_metric("emotion_labelled").compute([item])
+    assert score.value == value and score.protocol == "emotion_labelled/emotion2vec-plus-large/funasr-1.4/label"
+    assert score.status == ("undefined" if value is None else "ok")
+
+
+@pytest.mark.parametrize("stem", ["emotion_sim", "emotion_accuracy", "emotion_labelled"])
 def test_names(stem):
     metric = build_metric(f"{stem}[{FEATURE}]@float16")
     assert metric.name == f"{stem}[{FEATURE}]@float16"

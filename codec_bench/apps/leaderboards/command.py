@@ -32,7 +32,7 @@ def leaderboard(
     name: Annotated[
         str,
         typer.Argument(
-            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation or ultraeval-codec; codecs, for codecs of any runs beside published ones; or a YAML file of your own."
+            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation, ultraeval-codec or codec-applications (which has no published rows); codecs, for codecs of any runs beside published ones; or a YAML file of your own."
         ),
     ],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,
@@ -226,7 +226,7 @@ def _print_board(board: Board) -> None:
     out = console()
     out.print(wide_table([*heads, *map(_head, board.columns)], rows, out.width))
     talk(
-        f"published rows: {board.source}; rows that begin with > are from your runs, with 95 % intervals in brackets; (part): an average or a mean is over fewer columns; "
+        f"published rows: {board.source or 'none'}; rows that begin with > are from your runs, with 95 % intervals in brackets; (part): an average or a mean is over fewer columns; "
         "(limit): only a part of the questions was taken, as was asked for; (questions missing): the data hold another number of "
         "questions than the benchmark; (other data), (other prompt) and the like: not the benchmark of the column, or not its judge; such rows are "
         "in no rank; (not finished): a run is not finished; (other model): the service says that another model answered"

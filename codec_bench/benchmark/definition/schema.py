@@ -228,6 +228,7 @@ class Data(Strict):
         optional: names from `columns` whose column may be missing or null; `speaker` for that of `speaker`.
         speaker: the column that says who speaks in the question's sound, or a column with a pattern; null if none does.
         id: the column that holds the id of a row; with null, rows are numbered.
+        trials: of a benchmark of codecs: a list of trials of speaker verification, relative to the definition or to where the command runs.
         size: the number of questions that all the data give; null if unknown. A run over another number says so.
         rows_digest: a hash of what all questions say and of their expected answers, as `codec-bench validate --hub` gives it and checks it.
         pins: a file beside the definition that `codec-bench validate --hub --pins FILE` wrote; what is not stated here of `revision`,
@@ -256,6 +257,7 @@ class Data(Strict):
     optional: Names = []
     speaker: Annotated[Speaker | None, BeforeValidator(_speaker)] = None
     id: str | None = None
+    trials: str | None = None
     size: int | None = Field(None, ge=1)
     rows_digest: str | None = Field(None, pattern="^[0-9a-f]{40}$")
     pins: str | None = None

@@ -1,0 +1,132 @@
+"""The events that CLAP hears, against transformers' whole model one by one with stand-in weights; and codecs that keep the event or not."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tiny_speech
+import torch
+import transformers
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from codec_bench import Audio, load_metric
+from codec_bench.errors import UserError
+from codec_bench.features.clap import TextEncoder
+from codec_bench.metrics import Inputs, build_metric, event_accuracy
+from codec_bench.metrics.event_accuracy import ESC_50, PROMPT
+
+NAME, CLAP = "event_accuracy", "clap-htsat-unfused"
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    """A small CLAP where the published one is looked for, with tokens of whole words."""
+    folder = tmp_path_factory.mktemp("weights")
+    own = folder / "clap-htsat-unfused"
+    words = dict.fromkeys(" ".join(PROMPT.format(label) for label in ESC_50).split())
+    kept = ["<s>", "<pad>", "</s>", "<unk>", *words]
+    tiny_speech.write_clap(own, vocabulary=len(kept))
+    tokens = Tokenizer(models.WordLevel({word: n for n, word in enumerate(kept)}, unk_token="<unk>"))
+    tokens.pre_tokenizer = pre_tokenizers.Whitespace()
+    special = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokens, model_max_length=9, **special).save_pretrained(own)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CODEC_BENCH_WEIGHTS", str(folder))
+        yield own
+
+
+@pytest.fixture(scope="module")
+def sounds():
+    rng = np.random.default_rng(0)
+    tones = [np.sin(np.arange(30_000) * (0.005 + 0.03 * place)) for place in (0, 4)]
+    return [
+        Audio((0.3 * t + rng.normal(0, 0.02 + 0.1 * k, t.size)).astype(np.float32), 48_000) for k, t in enumerate(tones)
+    ]
+
+
+@pytest.fixture(scope="module")
+def theirs(weights, sounds):
+    """What transformers' model hears in each sound: the label with the largest cosine."""
+    net = transformers.ClapModel.from_pretrained(weights).eval()
+    front = transformers.ClapFeatureExtractor(
+        truncation="rand_trunc", padding="pad", frequency_min=50, frequency_max=14_000
+    )
+    read = transformers.AutoTokenizer.from_pretrained(weights)
+
+    def said(label):
+        tokens = read(PROMPT.format(label), truncation=True, return_tensors="pt")
+        return net.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask).pooler_output
+
+    with torch.inference_mode():
+        texts = torch.nn.functional.normalize(torch.cat([said(label) for label in ESC_50]), dim=-1)
+        heard = []
+        for sound in sounds:
+            samples = (np.clip(sound.samples[0], -1, 1) * 32767).astype(np.int16) / np.float32(32767)
+            mels = front(samples, sampling_rate=48_000, return_tensors="pt").input_features.float()
+            heard.append(ESC_50[int((texts @ net.get_audio_features(input_features=mels).pooler_output[0]).argmax())])
+    return heard
+
+
+def test_the_labels_are_those_of_esc_50():
+    assert len(ESC_50) == len(set(ESC_50)) == 50 and list(ESC_50) == sorted(ESC_50)
+
+
+def test_sentences_are_embedded_as_transformers_does_one_by_one(weights):
+    net = transformers.ClapModel.from_pretrained(weights).eval()
+    read = transformers.AutoTokenizer.from_pretrained(weights)
+    for label, found in list(zip(ESC_50, TextEncoder().embeddings([PROMPT.format(one) for one in ESC_50])))[::7]:
+        tokens = read(PROMPT.format(label), truncation=True, return_tensors="pt")
+        with torch.inference_mode():
+            said = (
+                net.get_text_features(input_ids=tokens.input_ids, attention_mask=tokens.attention_mask)
+                .pooler_output[0]
+                .numpy()
+            )
+        np.testing.assert_allclose(found, said / np.linalg.norm(said), atol=1e-5)
+
+
+@pytest.mark.compares("event_accuracy", weights="stand-in")
+def test_what_is_heard_is_what_transformers_hears(weights, sounds, theirs):
+    right = load_metric(NAME)(estimate=sounds, text=[label.replace(" ", "_").upper() for label in theirs])
+    assert [scores[NAME].value for scores in right] == [1.0] * len(sounds)
+    others = [next(label for label in ESC_50 if label != heard) for heard in theirs]
+    named = f"{NAME}[esc-50]"
+    wrong = [scores[named] for scores in load_metric(named)(estimate=sounds, text=others)]
+    assert [score.value for score in wrong] == [0.0] * len(sounds)
+    assert [score.detail["event"] for score in wrong] == theirs and wrong[0].protocol.startswith(
+        "event_accuracy/esc-50/clap"
+    )
+
+
+def test_what_is_no_label_has_no_value(weights, sounds):
+    (score,) = load_metric(NAME)(estimate=sounds[:1], text=["a barking dog"])
+    assert (score[NAME].status, score[NAME].reason) == ("undefined", "the text 'a barking dog' is no label of the set")
+    (none,) = load_metric(NAME)(estimate=sounds[:1], text=[None])
+    assert none[NAME].status == "refused"
+    with pytest.raises(UserError, match="event_accuracy has no set of labels 'x'"):
+        load_metric(f"{NAME}[x]")
+
+
+def test_a_codec_that_keeps_the_events_is_told_from_one_that_does_not(monkeypatch):
+    monkeypatch.setattr(
+        event_accuracy, "TextEncoder", lambda: SimpleNamespace(embeddings=lambda texts: list(np.eye(len(texts))))
+    )
+    rng = np.random.default_rng(0)
+    labels = [ESC_50[n] for n in rng.integers(0, 50, 400)]
+    heard = np.eye(50)[[ESC_50.index(label) for label in labels]] + rng.normal(0, 0.05, (400, 50))
+    planted = {
+        "keeps": heard,
+        "loses a half": np.where(np.arange(400)[:, None] % 2, heard, rng.normal(0, 1, (400, 50))),
+        "one sound": heard[:1].repeat(400, 0),
+    }
+    share = {}
+    for codec, embeddings in planted.items():
+        items = [
+            Inputs(str(n), 48_000, text=label, estimate_features={CLAP: {"embedding": e}})
+            for n, (label, e) in enumerate(zip(labels, embeddings))
+        ]
+        share[codec] = np.mean([score.value for score in build_metric(NAME).compute(items)])
+    assert share["keeps"] == 1.0 and share["loses a half"] == pytest.approx(0.51, abs=0.03)
+    assert share["one sound"] == labels.count(labels[0]) / 400
