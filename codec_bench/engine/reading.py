@@ -25,7 +25,7 @@ from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Region, Segments, rounded
 from codec_bench.engine.stage import Fault, StageSpec, keep_audio, signal_notes
 from codec_bench.errors import UserError, describe
-from codec_bench.store.rows import AROUND, EMPTY_ABOVE
+from codec_bench.store.rows import AROUND, EMPTY_ABOVE, EMPTY_CHANNELS
 from codec_bench.types import Audio
 
 READING = "decode and resample"
@@ -176,7 +176,7 @@ class ReadStage:
 
 
 def content_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
-    """What is worth knowing of a recording before it is measured: much silence around it, and a band that is mostly empty.
+    """What is worth knowing of a recording before it is measured: much silence around it, a band that is mostly empty, empty channels.
 
     Args:
         levels: of its frames, by `loudest_levels`.
@@ -185,11 +185,13 @@ def content_notes(audio: Audio, levels: np.ndarray) -> tuple[str, ...]:
     found = content_of(mono(audio.samples), rate_hz, levels)
     if found is None:
         return ()
+    heard = int(np.count_nonzero(audio.samples.any(axis=1))) if audio.channels > 1 else audio.channels
     around = found.around_s >= max(MUCH_SILENCE_S, found.sound_s)
     empty = found.top_hz <= max(NARROW_HZ, MOST_EMPTY * rate_hz / 2)
     return (
         *((AROUND.format(found.around_s, found.sound_s),) if around else ()),
         *((EMPTY_ABOVE.format(found.top_hz / 1000, rate_hz / 1000),) if empty else ()),
+        *((EMPTY_CHANNELS.format(heard, audio.channels),) if heard < audio.channels else ()),
     )
 
 

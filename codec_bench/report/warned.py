@@ -48,6 +48,11 @@ def warned_text(one: Warned) -> str:
             f"{metric} is below {figures['limit']:g} in {many} (median {figures['median']:.3g}): this points at sound that is shifted, in "
             "another order or with its sign turned, or at a system that does not keep the waveform"
         )
+    if one.kind == "channels":
+        return (
+            "{many} have sound in {heard:.3g} of {channels:.3g} channels (on average): their mean, which is measured, is quieter by what "
+            "the empty channels lack"
+        ).format(many=many, **one.figures)
     if one.kind == "rate":
         return (
             "{many} have as many samples as their references, at {rate_khz:g} kHz in place of {reference_khz:g} kHz: the rate that "

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.stats.told import UNTOLD, Told
-from codec_bench.store.rows import AROUND, EMPTY_ABOVE, OF_ANOTHER, OTHER_RATE
+from codec_bench.store.rows import AROUND, EMPTY_ABOVE, EMPTY_CHANNELS, OF_ANOTHER, OTHER_RATE
 
 LEAST_SHARE = 0.05
 """A smaller share of items with a note is not worth a warning."""
@@ -24,9 +24,14 @@ CHANGES = {"around": ("zeros around", "noise around"), "narrow": ("narrow band",
 _NUMBER = r"(\d+(?:\.\d+)?)"
 _FORMS = {
     kind: re.compile(re.escape(form).replace(r"\{:\.1f\}", _NUMBER).replace(r"\{:g\}", _NUMBER))
-    for kind, form in (("around", AROUND), ("empty", EMPTY_ABOVE), ("rate", OTHER_RATE))
+    for kind, form in (("around", AROUND), ("empty", EMPTY_ABOVE), ("rate", OTHER_RATE), ("channels", EMPTY_CHANNELS))
 }
-_FIGURES = {"around": ("silence_s", "sound_s"), "empty": ("top_khz", "rate_khz"), "rate": ("rate_khz", "reference_khz")}
+_FIGURES = {
+    "around": ("silence_s", "sound_s"),
+    "empty": ("top_khz", "rate_khz"),
+    "rate": ("rate_khz", "reference_khz"),
+    "channels": ("heard", "channels"),
+}
 _WRONG_RATE_SHARE = 0.5
 """Chance gives a few items as many samples as their references."""
 
@@ -37,7 +42,7 @@ class Warned(Told):
 
     Args:
         kind: `around` (long silence around the sound), `empty` (most of the band is empty), `another` (the sound of another system),
-            `rate` (files that seem to state a wrong rate), `shared` (the sound of another sample),
+            `rate` (files that seem to state a wrong rate), `channels` (channels without sound), `shared` (the sound of another sample),
             `repeated` (the question of another id), or `implausible` (values that working audio does not have).
         figures: by name, what was found, on average.
         moved: by metric, by how much of its spread over five codecs this moves it; None where that was not measured.
@@ -77,6 +82,9 @@ class Tally:
             yield Warned("another", count, of, other=other)
         for kind, found in self._found.items():
             figures = dict(zip(_FIGURES[kind], np.mean(found, axis=0).tolist()))
+            if kind == "channels":
+                yield Warned(kind, len(found), of, figures)
+                continue
             if kind == "rate":
                 if len(found) >= _WRONG_RATE_SHARE * of:
                     yield Warned(kind, len(found), of, figures)

@@ -28,6 +28,7 @@ EMPTY_ABOVE = "it holds nothing above {:.1f} kHz, at a rate of {:g} kHz"
 """The note of an item whose recording holds the band of a telephone at the most, or leaves most of what its rate can hold empty."""
 OTHER_RATE = "it has as many samples as its reference, at {:g} in place of {:g} kHz"
 """The note of an item of audio made elsewhere whose file seems to state a wrong rate."""
+EMPTY_CHANNELS = "it has sound in {:g} of {:g} channels"
 IN_REFERENCE = " in the reference"
 """The end of an item's note that is about its reference."""
 NO_SPEECH = {

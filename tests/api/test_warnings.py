@@ -197,3 +197,11 @@ def test_files_that_state_a_wrong_rate_are_told(tmp_path):
     assert warned(run) == {"wrong": ["rate"], "right": []}
     (note,) = told(run, "have as many samples as their references, at 24 kHz in place of 16 kHz")
     assert note.startswith("wrong: all 4 items")
+
+
+def test_channels_without_sound_are_told(tmp_path):
+    generated = {"half": written(tmp_path / "half", changed(lambda x: np.concatenate([x, 0 * x])))}
+    run = score(
+        generated=generated, data=list(open_source("embedded"))[:LIMIT], metrics="snr", out=tmp_path / "run"
+    )  # fmt: skip
+    assert told(run, f"all {LIMIT} items have sound in 1 of 2 channels")
