@@ -29,7 +29,13 @@ def published():
 
 
 def test_the_boards():
-    others = ["air-bench-chat", "air-bench-foundation", "air-bench-foundation-per-sample", "audiobench"]
+    others = [
+        "air-bench-chat",
+        "air-bench-foundation",
+        "air-bench-foundation-per-sample",
+        "audiobench",
+        "codec-applications",
+    ]
     assert board_names() == [*others, *BOARDS]
     assert len(list(published())) == 27
 
