@@ -52,8 +52,10 @@ class Judge(Model):
 
     async def ask(self, request):
         asked = request.messages[-1].content[-1]
-        if "Yes or No" in asked:
+        if "Yes or No" in asked or "Yes if the criterion is met" in asked:
             return Response(text="Yes")
+        if "Reply with a JSON list alone" in asked:
+            return Response(text='[{"name": "Names the sound", "score": 1, "justification": "It does."}]')
         if "Decide whether the answer gives the same" in asked or "Decide about the content alone" in asked:
             return Response(text="It is the same. Rating: 1")
         if "two answers" in asked or "second answer" in asked or "that of the second" in asked:
@@ -209,7 +211,8 @@ def test_a_benchmark_of_codecs_runs(name, place, tmp_path):
         assert sum(group["n"] for group in entry["subsets"]["duration"].values()) == good
     speakers = {q.id: q.speaker for q in questions}
     assert {s.id: s.speaker for s in outcome.runs[name, "opus-12k"].samples()} == speakers
-    assert len(set(speakers.values())) == 3 and None in speakers.values()
+    named = load_benchmark(name).data.speaker is not None
+    assert len(set(speakers.values())) == (3 if named else 1) and None in speakers.values()
 
 
 @pytest.fixture(scope="session")

@@ -162,7 +162,7 @@ def right_answer(question: Question, prompt: Any = None) -> str:
         text = "ABCD"[choices.index(question.references[0])]
     elif "criteria" in question.fields and question.references and question.fields.get("choices"):  # MMAR-Rubrics
         text = f"I hear it.\nAnswer: {question.references[0]}"
-    elif "the word Option" in str(question.fields.get("asks")):  # SpeechMMLU
+    elif question.references and "the word Option" in str(question.fields.get("asks")):  # SpeechMMLU
         text = f"Option {question.references[0]}"
     elif question.references:
         text = question.references[0]
@@ -340,12 +340,12 @@ def _reference(index: int, benchmark: Benchmark) -> Any:
         return ANSWERS[index % len(ANSWERS)]
     if benchmark.primary == "accuracy[number]":
         return str(10 + index)
+    if _labelled(benchmark):
+        return _with_labels()[index % 4]
     if "accuracy[mmau]" in benchmark.metrics:
         return OPTIONS[index % 4]
     if (words := benchmark.data.values.get("reference")) is not None:
         return list(words)[index % len(words)]
-    if _labelled(benchmark):
-        return _with_labels()[index % 4]
     if column == "answer_gt" and "choices" in benchmark.data.columns:
         return OPTIONS[index % 4]
     if "option-letter" in benchmark.process:
