@@ -24,7 +24,7 @@ from codec_bench.benchmark.judge import replies
 from codec_bench.benchmark.judge.aligning import by_judge, by_rule
 from codec_bench.benchmark.judge.replies import Verdict
 from codec_bench.benchmark.metrics import load_answer_metric
-from codec_bench.benchmark.metrics.base import Answer
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
 from codec_bench.errors import UserError
 from codec_bench.models import served_words, successor
@@ -61,7 +61,7 @@ class Rubric(BaseModel):
         times: how often each question is asked.
         combine: `mean` or `majority` of the verdicts, or `all`: the least of them, so that of yes and no every one must be yes.
         needs: columns without which a question cannot be judged.
-        also: a metric of answers that must have the value 1 as well; where it has not, the answer gets the worst end of the range.
+        also: a metric of answers that must have the value 1 as well; where it has not, nobody is asked and the answer gets the worst end of the range.
         judged_by: the config of the model whose verdicts the published numbers rest on; None if it is not known. It changes nothing.
         parameters: parameters of the judge's generation.
         unit, range, higher_is_better: unit and range of the verdict, and whether a higher one is better.
@@ -259,6 +259,8 @@ class JudgeMetric:
             return Score.refused(f"the question has no {' and no '.join(absent)}", self.protocol)
         if rubric.aligns is not None and (read := by_rule(rubric.aligns, answer, self.protocol)) is not None:
             return read
+        if self._also is not None and (decided := self._without_judge(answer, self._also)) is not None:
+            return decided
         if rubric.hears and self.prefers and (beside is None or beside.sound is None):
             return Score.refused("the baseline has no sound for the judge to hear", self.protocol)
         if rubric.hears and sound is None:
@@ -344,13 +346,16 @@ class JudgeMetric:
             if agreed.reason is not None:
                 return Score(None, "unparsed", f"the judge: {agreed.reason}", self.protocol, detail=detail)
             value = agreed.values["score"]
-        if self._also is not None:
-            (kept,) = self._also.compute([answer])
-            detail["also"] = kept.value
-            if kept.status != "ok":
-                return replace(kept, protocol=self.protocol, detail=detail)
-            value = value if kept.value == 1 else self.range[0 if self.higher_is_better else 1]
         return Score.ok(value, self.protocol, detail=detail)
+
+    def _without_judge(self, answer: Answer, also: AnswerMetric) -> Score | None:
+        """The score of an answer that a rule marks as wrong, or cannot mark; None where the judge has to be asked."""
+        (kept,) = also.compute([answer])
+        if kept.status != "ok":
+            return replace(kept, protocol=self.protocol)
+        if kept.value == 1:
+            return None
+        return replace(self.worst(answer), detail={"also": kept.value})
 
     def _read(self, reply: str, answer: Answer) -> Verdict:
         low, high = self.rubric.range

@@ -59,12 +59,17 @@ def questions(made, given):
     return made.requests(given, SOUND, 0, Beside("Paris", SOUND) if made.prefers else None)
 
 
+def chosen(made):
+    """The choices of a question whose answer counts only where it is right; that of `answer` is."""
+    return {"choices": ["Paris", "Rome"]} if made.rubric.also == "accuracy[mmau]" else {}
+
+
 def test_there_are_rubrics():
     assert {"voicebench-open", "voicebench-yes-no", "alpaca-1-10", "air-bench-chat"} <= set(rubric_names())
 
 
 def test_a_plain_question_is_asked_and_a_right_reply_read(made):
-    asked = questions(made, answer())
+    asked = questions(made, answer(**chosen(made)))
     assert len(asked) == made.rubric.times * (2 if made.rubric.swap else 1)
     assert len({r.id for r in asked}) == len(asked) and {id_of(r) for r in asked} == {"q1"}
     for request in asked:
@@ -92,8 +97,9 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
         said = [right.get(made.rubric.reply)] * len(asked)
         if made.rubric.reply == "preferred":  # the same answer of two, whichever of them stands first
             said = ["second", "first"] if value else ["first", "second"]
-        options = {"choices": ["Paris", "Rome"]} if made.rubric.also == "accuracy[mmau]" else {}
-        score = made.score(answer(**options), len(asked), {r.id: Response(text=text) for r, text in zip(asked, said)})
+        score = made.score(
+            answer(**chosen(made)), len(asked), {r.id: Response(text=text) for r, text in zip(asked, said)}
+        )
         assert (score.value, score.status) == (value, "ok"), score.reason
     unread = made.score(answer(), len(asked), {r.id: Response(text="Hm.") for r in asked})
     adds = {
@@ -157,7 +163,11 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_foreign_text_stays_between_its_marks(made, text):
-    for given in (answer(text), answer("fine", (text or "x",)), answer("fine", question=text or "x")):
+    hostile = [answer(text), answer("fine", (text or "x",)), answer("fine", question=text or "x")]
+    if options := chosen(made):  # the judge reads right answers alone
+        reasoned = Answer("q1", "Paris", ("Paris",), {**FIELDS, **options}, "en", raw=f"{text}\nAnswer: Paris")
+        hostile = [reasoned, answer("Paris", question=text or "x", **options)]
+    for given in hostile:
         for request in questions(made, given):
             marks = re.findall(r"<(/?)([a-z_]+) ([0-9a-f]{12})>", words(request))
             mine = {mark for _, _, mark in marks} - {"000000000000"}
@@ -205,16 +215,20 @@ def test_a_verdict_counts_only_where_the_rule_is_kept_too(text, verdict, value):
     made = load_judge_metric("rating[ifeval-audio-overall]", "judge")
     given = answer(text, rule=3, rule_target="")  # all letters in capitals
     asked = made.requests(given, None, 0)
-    said = {request.id: Response(text=f"It is. Rating: {verdict}") for request in asked}
-    assert made.score(given, len(asked), said).value == value
+    if text == "In Paris.":  # nobody is asked about what a rule finds wrong
+        assert (asked.value, asked.status, asked.detail) == (value, "ok", {"also": 0.0})
+    else:
+        said = {request.id: Response(text=f"It is. Rating: {verdict}") for request in asked}
+        assert made.score(given, len(asked), said).value == value
     alone = load_judge_metric("rating[ifeval-audio]", "judge")
     asked = alone.requests(given, None, 0)
     assert (
         alone.score(given, len(asked), {one.id: Response(text=f"Rating: {verdict}") for one in asked}).value == verdict
     )
-    assert [words(one) for one in alone.requests(given, None, 0)] == [
-        words(one) for one in made.requests(given, None, 0)
-    ]
+    if isinstance(made.requests(given, None, 0), list):
+        assert [words(one) for one in alone.requests(given, None, 0)] == [
+            words(one) for one in made.requests(given, None, 0)
+        ]
 
 
 def test_names():
