@@ -209,7 +209,7 @@ def test_another_checkpoint_behind_the_same_name_gets_no_earlier_answers(ask, se
 
 def stopped_after(ask, served, n, **settings):
     """A run that a refused key stopped after n answers. A question that is sent again, after a lost connection, counts once."""
-    asked = lambda: {json.dumps(body, sort_keys=True) for body in served.seen}  # noqa: E731
+    asked = lambda: {json.dumps(body["messages"], sort_keys=True) for body in served.seen}  # noqa: E731
     served.refuse = lambda body: (401, {"error": {"message": "expired"}}) if len(asked()) > n else None
     with pytest.raises(UserError):
         ask(options={"concurrency": 1}, **settings)
