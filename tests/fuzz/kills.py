@@ -392,7 +392,7 @@ def main() -> int:
     parser.add_argument("--job", action="append", choices=sorted(JOBS), help="only this; may be given again")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         jobs = []
         for name in asked.job or sorted(JOBS):
             place = Path(folder, name)
@@ -407,19 +407,30 @@ def calm(job: Job) -> Job:
     for _ in range(2):  # the first one may compile kernels
         shutil.rmtree(job.place / "calm", ignore_errors=True)
         begun = time.monotonic()
-        code = job.start(job.place / "calm").wait(LIMIT_S)
+        code = ended(job)
         job.took_s = time.monotonic() - begun
         if code not in job.ends:
             raise SystemExit(f"{job.name} does not run:\n{job.said()}")
     job.expected = job.rows(job.place / "calm")
     begun = time.monotonic()
-    job.start(job.place / "calm").wait(LIMIT_S)
+    ended(job)
     job.started_s = min(time.monotonic() - begun, job.took_s)
     shown = (
         f"{len(job.expected)} rows in {job.took_s:.1f} s without a kill, of which {job.started_s:.1f} s are the start"
     )
     print(f"{job.name}: {shown}", flush=True)
     return job
+
+
+def ended(job: Job) -> int:
+    """The exit code of a start without a kill."""
+    process = job.start(job.place / "calm")
+    try:
+        return process.wait(LIMIT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise SystemExit(f"{job.name} does not end in {LIMIT_S:.0f} s without a kill: take a quieter machine") from None
 
 
 def _all(jobs: Sequence[Job], kills: int, seed: int) -> int:
