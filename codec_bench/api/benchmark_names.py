@@ -43,10 +43,12 @@ def _models() -> list[dict[str, Any]]:
     rows = []
     for row in list_models():
         facts = {} if row.info is None else {
-            "takes": list(row.info.inputs), "gives": list(row.info.outputs), "weights": row.info.licence or "",
+            "takes": list(row.info.inputs), "gives": list(row.info.outputs),
         }  # fmt: skip
+        licence = "" if row.info is None else row.info.licence or ""
         state = row.served.words(date.today()) if row.served is not None else ""
-        rows.append({"name": row.name, "reached by": row.kind or "", **facts, "served": state, "what": row.summary})
+        told = {"what": row.summary, "served": state, "weights": licence}
+        rows.append({"name": row.name, "reached by": row.kind or "", **facts, **told})
     return rows
 
 
