@@ -42,12 +42,12 @@ def _models() -> list[dict[str, Any]]:
 
     rows = []
     for row in list_models():
-        facts = {} if row.info is None else {
+        facts: dict[str, Any] = {} if row.info is None else {
             "takes": list(row.info.inputs), "gives": list(row.info.outputs),
         }  # fmt: skip
         licence = "" if row.info is None else row.info.licence or ""
         state = row.served.words(date.today()) if row.served is not None else ""
-        told = {"what": row.summary, "served": state, "weights": licence}
+        told: dict[str, Any] = {"what": row.summary, "served": state, "weights": licence}
         rows.append({"name": row.name, "reached by": row.kind or "", **facts, **told})
     return rows
 
