@@ -199,6 +199,7 @@ def test_a_board_has_a_row_for_each_judge_and_shows_the_bridge_where_there_is_on
         "judge": found.new,
         "served": ["new-1"],
         "rubric": "rating/alpaca-1-10-b2d44e9c",
+        "in_place_of": "gpt-4o-mini",
     }
     latex = marked["runs"].parent / "board.tex"
     code, _, err = command("leaderboard", path, marked["runs"], marked["out"], "--latex", latex)

@@ -166,8 +166,10 @@ def test_published_tables_are_whole_and_say_where_they_are_from():
         assert table.protocol and table.data and len(table.points) >= 9
         assert all(point.costs["bitrate"] > 0 and np.isfinite(point.value) for point in table.points)
         assert all(point.ci95 is None and point.share is None for point in table.points)
-    superb = {(t.metric, p.name): p.value for t in tables if "SUPERB" in t.source for p in t.points}
-    assert superb["pesq_wb", "dac_24k"] == 4.351 and superb["stoi", "bigcodec_1k"] == 0.877
+    superb = {(t.data, t.metric, p.name): p.value for t in tables if "SUPERB" in t.source for p in t.points}
+    assert {data for data, _, _ in superb} == {f"codec-superb-tiny, {kind}" for kind in ("speech", "sound", "music")}
+    speech = "codec-superb-tiny, speech"
+    assert superb[speech, "pesq_wb", "dac_24k"] == 4.351 and superb[speech, "stoi", "bigcodec_1k"] == 0.877
     assert {t.dimension for t in tables if t.data == "LibriSpeech test-clean"} == {"words", "voice", "sound"}
 
 
