@@ -126,7 +126,7 @@ def test_every_board_with_an_average_over_benchmarks_has_ranks():
             continue
         board = leaderboard(name, robustness=True)
         if name == "codec-applications":  # nobody has published such rows
-            assert board.rows == []
+            assert not board.rows
             continue
         ranked = [
             (row.average, one.rank) for row, one in zip(board.rows, board.trust.robustness, strict=True) if one.rank
