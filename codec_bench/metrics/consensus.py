@@ -154,6 +154,13 @@ class WerMean(_OfRates):
 
     For a corpus it is the mean of the recognisers' own corpus rates, over the items that all of them have heard. A voice or a
     codec that pleases one recogniser moves it less than that one's rate.
+
+    Examples:
+        >>> heard = {"pocketsphinx": {"transcript": "a cap sat"}, "whisper-tiny.en": {"transcript": "a cat sat"}}
+        >>> item = Inputs("a", 16_000, text="a cat sat", language="en", estimate_features=heard)
+        >>> (score,) = WerMean("pocketsphinx+whisper-tiny.en").compute([item])
+        >>> round(score.value, 3), {name: round(rate, 3) for name, rate in score.detail["rates"].items()}
+        (0.167, {'pocketsphinx': 0.333, 'whisper-tiny.en': 0.0})
     """
 
     stem = "wer_mean"

@@ -43,6 +43,11 @@ class EventAccuracy(Metric):
 
     Raises:
         UserError: there is no such set.
+
+    Examples:
+        >>> labels = np.array([[1.0, 0.0], [0.0, 1.0]])  # as CLAP may embed the sentences of "cat" and "dog"
+        >>> ("cat", "dog")[nearest(labels, np.array([0.6, 0.8]))]
+        'dog'
     """
 
     name = "event_accuracy"
@@ -82,9 +87,14 @@ class EventAccuracy(Metric):
             )
         if not heard.any():
             return Score.undefined("the embedding is zero", self.protocol)
-        found = self._labels[int((self._said @ heard).argmax())]
+        found = self._labels[nearest(self._said, heard)]
         return Score.ok(float(found == label), self.protocol, detail={"event": found})
 
     def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
         """There is no event in digital silence."""
         return SILENT_ESTIMATE if estimate_silent else None
+
+
+def nearest(labels: np.ndarray, sound: np.ndarray) -> int:
+    """The place of the embedding, of norm 1, that has the largest cosine with that of a sound: `(labels, numbers)` and `(numbers,)`."""
+    return int((labels @ sound).argmax())

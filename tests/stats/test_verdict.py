@@ -8,7 +8,7 @@ from compared_runs import FINDING, SUSPECT, recorded
 from scipy.stats import ttest_rel
 
 from codec_bench.report import numbers
-from codec_bench.report.paper import summary_html, summary_latex, summary_markdown, summary_rows
+from codec_bench.report.paper import COLUMNS, summary_html, summary_latex, summary_markdown, summary_rows
 from codec_bench.report.table import summary_notes
 from codec_bench.stats.breakdown import Parts
 from codec_bench.stats.intervals import ratios
@@ -106,8 +106,8 @@ def test_a_suspect_system_is_marked_everywhere_and_never_the_best(tmp_path):
         assert "side: side information is suspect: 3.22 kbit/s" in text, "the finding stands below the table"
         assert "side is not compared: its checks found something" in text
     assert bold(summary) == [1, 1, 1]
-    rows = summary_rows(summary)
-    assert [(row[0], row[-2], row[-1] is not None) for row in rows] == [
+    rows = [dict(zip(COLUMNS, row, strict=True)) for row in summary_rows(summary)]
+    assert [(row["system"], row["best"], row["suspect"] is not None) for row in rows] == [
         ("side", None, True), ("plain", "true", False), ("worse", "false", False),
     ]  # fmt: skip
     assert "side is not compared: its checks found something" in summary_notes(summary)
