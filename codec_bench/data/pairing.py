@@ -58,8 +58,9 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
     if not found:
         here = ", ".join(f"'{id}'" for id in list(files)[:3])
         there = ", ".join(f"'{sample.id}'" for sample in wanted[:3])
+        doubt = next((f": {why}" for why in doubts.values()), "")
         raise UserError(
-            f"none of the {len(files)} generated files belongs to one of the {len(wanted)} samples",
+            f"none of the {len(files)} generated files belongs to one of the {len(wanted)} samples{doubt}",
             hint=f"files are matched by id or file stem; the files are {here or 'none'}, the samples {there or 'none'}",
         )
     used = {*found.values(), *source.problems}

@@ -56,6 +56,10 @@ def test_what_could_be_two_is_neither(made):
     assert paired.problems["s1/a"] == "the generated file 'a' could belong to 's1/a' or 's2/a'"
     assert paired.problems["b"] == "the generated files 'u/b' and 'v/b' could both belong to 'b'"
     assert paired.unmatched == ("a", "u/b", "v/b")
+    with pytest.raises(
+        UserError, match=r"belongs to one of the 1 samples: the generated files 'u/b' and 'v/b' could both"
+    ):
+        match_estimates(samples(b="b.wav"), made("u/b.wav", "v/b.wav"))
 
 
 def test_dots_in_ids(made):
