@@ -119,8 +119,12 @@ def kept(codecs: Mapping[str, Any]) -> Section:
 
 
 def _by_codebooks(metric: str, section: Mapping[str, Any]) -> Cell:
-    entries = [(point["codebooks"], point["quality"][metric]) for point in section["points"]]
-    told = [f"{count}: {_number(entry)}" for count, entry in entries if entry["value"] is not None]
+    return _at_each([(f"{point['codebooks']}", point["quality"][metric]) for point in section["points"]])
+
+
+def _at_each(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> Cell:
+    """The value at each setting that has one; where none has, the reason of the last."""
+    told = [f"{setting}: {_number(entry)}" for setting, entry in entries if entry["value"] is not None]
     return Cell(", ".join(told)) if told else Cell("–", entries[-1][1]["reason"])
 
 
@@ -187,9 +191,7 @@ def _rates(section: Mapping[str, Any]) -> str:
 
 def _by_bits(metric: str, section: Mapping[str, Any]) -> Cell:
     entries = [(f"{point['bits']}", point["quality"][metric]) for point in section["points"]]
-    entries.append(("unrounded", section["unrounded"][metric]))
-    told = [f"{bits}: {_number(entry)}" for bits, entry in entries if entry["value"] is not None]
-    return Cell(", ".join(told)) if told else Cell("–", entries[-1][1]["reason"])
+    return _at_each([*entries, ("unrounded", section["unrounded"][metric])])
 
 
 def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
