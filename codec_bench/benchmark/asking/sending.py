@@ -24,6 +24,7 @@ from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.errors import AudioError, RunMismatch, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean
+from codec_bench.models.endpoints.persistence import PLACES, Places
 from codec_bench.models.likelihood import weighed
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.types import Request, Response
@@ -192,21 +193,31 @@ class _Flight:
             self._waiting.put_nowait(None)
 
     async def _work(self) -> None:
+        places = Places()
+        PLACES.set(places if self._model.charges else None)
         while (item := await self._waiting.get()) is not None:
-            key, request = item
-            if self._spending is not None and not await self._spending.begin():
-                break
-            response = await asked(self._model, request)
-            if self._spending is not None:
-                self._spending.end(response)
-            if self._lookup is not None and key is not None and response.status == "ok":
-                await self._lookup.put(key, request, response)
-            taken = asyncio.Event()
-            self.finished.put_nowait(((request, response), taken))
-            if self._model.charges:
-                await taken.wait()  # the caller has written the answer before another is asked for in its place
-            else:
-                await asyncio.sleep(0)  # a model that never waits must not keep its answers from the reader
+            try:
+                if not await self._answer(*item):
+                    break
+            finally:
+                places.give_back()
+
+    async def _answer(self, key: str | None, request: Request) -> bool:
+        """Asks one request and waits until its answer is taken; whether more may be sent."""
+        if self._spending is not None and not await self._spending.begin():
+            return False
+        response = await asked(self._model, request)
+        if self._spending is not None:
+            self._spending.end(response)
+        if self._lookup is not None and key is not None and response.status == "ok":
+            await self._lookup.put(key, request, response)
+        taken = asyncio.Event()
+        self.finished.put_nowait(((request, response), taken))
+        if self._model.charges:
+            await taken.wait()  # the caller has written the answer before another is asked for in its place
+        else:
+            await asyncio.sleep(0)  # a model that never waits must not keep its answers from the reader
+        return True
 
 
 async def asked(model: Model, request: Request) -> Response:

@@ -13,6 +13,9 @@ Conventions
     other requests that are still in flight, so that a service with a fixed number of places is filled and not overfilled. A request
     without an answer in time halves the limit, once for all requests that were sent before. This is additive increase and
     multiplicative decrease (Chiu and Jain 1989, doi:10.1016/0169-7552(89)90019-6).
+
+    A question whose answer is to be kept before the next is asked holds its place at the gate after the answer has come
+    (`Places`). So a kill never costs more paid answers than there are places.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import random
 import re
 from collections import deque
 from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
 from time import monotonic
 from typing import Generic, Literal, TypeVar
@@ -44,6 +48,7 @@ class Gate:
 
     Attributes:
         limit: how many requests may be in flight now. busy: how many are. most: the most that ever were.
+        held: how many places are kept free, because their answers have come and are not yet on the disk.
     """
 
     def __init__(
@@ -56,20 +61,26 @@ class Gate:
     ) -> None:
         self.ceiling = max(1, int(ceiling))
         self.limit = float(min(self.ceiling, start))
-        self.busy = self.most = 0
+        self.busy = self.most = self.held = 0
         self._clock, self._sleep = clock, sleep
         self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting_to_hold: deque[asyncio.Future[None]] = deque()
         self._doubling, self._cuts, self._closed_until = True, 0, 0.0
 
-    async def enter(self) -> int:
-        """Waits for a place. Pass the number that it returns to `leave`."""
+    async def enter(self, places: Places | None = None) -> int:
+        """Waits for a place. Pass the number that it returns to `leave`.
+
+        Args:
+            places: those of the question. One that it holds here is taken again. Without `places`, as for a question that
+                is only asked to see what comes, held places do not count.
+        """
         while True:
             while (pause := self._closed_until - self._clock()) > 0:
                 await self._sleep(pause)
-            if self.busy < int(self.limit):
+            if (places is not None and places.take(self)) or self._free(places is not None) > 0:
                 break
             place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(place)
+            (self._waiting if places is None else self._waiting_to_hold).append(place)
             try:
                 await place
             except asyncio.CancelledError:
@@ -80,15 +91,18 @@ class Gate:
         self.most = max(self.most, self.busy)
         return self._cuts
 
-    def leave(self, ticket: int, outcome: Outcome) -> None:
+    def leave(self, ticket: int, outcome: Outcome, places: Places | None = None) -> None:
         """Gives the place back.
 
         Args:
             ticket: what `enter` returned.
             outcome: how the request went.
+            places: those of the question, which holds the place of a good outcome until its answer is kept.
         """
-        full = self.busy >= int(self.limit)
+        full = self.busy + self.held >= int(self.limit)
         self.busy -= 1
+        if places is not None and outcome == "good":
+            places.hold(self)
         if outcome == "good" and full:  # a limit that was not reached says nothing
             self.limit = min(float(self.ceiling), self.limit + (1.0 if self._doubling else 1.0 / self.limit))
         elif outcome == "crowded":
@@ -100,6 +114,11 @@ class Gate:
             self._cuts += 1
         self._wake()
 
+    def release(self) -> None:
+        """Lets another request into a place that was held."""
+        self.held -= 1
+        self._wake()
+
     def lower_ceiling(self, most: int) -> None:
         """Never lets more than `most` requests through at once, because the service said that it takes no more."""
         self.ceiling = max(1, min(self.ceiling, most))
@@ -109,14 +128,47 @@ class Gate:
         """Lets no request through for some seconds, because the service said when it takes requests again."""
         self._closed_until = max(self._closed_until, self._clock() + seconds)
 
-    def _wake(self) -> None:
-        free = int(self.limit) - self.busy
-        while self._waiting and free > 0:
-            place = self._waiting.popleft()
-            if not place.done():
-                place.set_result(None)
-                free -= 1
+    def _free(self, holds: bool) -> int:
+        """How many places are free for a request that will hold its place, or for another."""
+        return int(self.limit) - self.busy - (self.held if holds else 0)
 
+    def _wake(self) -> None:
+        woken = 0
+        for waiting, holds in ((self._waiting, False), (self._waiting_to_hold, True)):
+            while waiting and self._free(holds) > woken:
+                place = waiting.popleft()
+                if not place.done():
+                    place.set_result(None)
+                    woken += 1
+
+
+class Places:
+    """The places at gates that one question holds after its answer has come, until the answer is kept."""
+
+    def __init__(self) -> None:
+        self._at: list[Gate] = []
+
+    def hold(self, gate: Gate) -> None:
+        """Holds one more place."""
+        gate.held += 1
+        self._at.append(gate)
+
+    def take(self, gate: Gate) -> bool:
+        """Takes a place that is held there for a further request of the same question; whether there was one."""
+        if gate not in self._at:
+            return False
+        self._at.remove(gate)
+        gate.held -= 1
+        return True
+
+    def give_back(self) -> None:
+        """Gives all places back, because the answer is kept or will never be."""
+        while self._at:
+            self._at.pop().release()
+
+
+PLACES: ContextVar[Places | None] = ContextVar("places", default=None)
+"""Of the question that is being asked; None where nobody keeps its answer."""
 
 T = TypeVar("T")
 # Attempts of one request that may reach the time limit: a request that reached it once will probably do so again.
@@ -327,7 +379,8 @@ class Persistence:
             raise UserError(f"{ALIKE} questions in a row were refused in the same words: {reason}", hint=hint)
 
     async def _once(self, attempt: Callable[[], Awaitable[T]], number: int) -> Reply[T]:
-        ticket = await self.gate.enter()
+        places = PLACES.get()
+        ticket = await self.gate.enter(places)
         outcome: Outcome = "neutral"
         began = self._clock()
         try:
@@ -345,7 +398,7 @@ class Persistence:
             outcome = "crowded" if again.crowded else "neutral"
             raise
         finally:
-            self.gate.leave(ticket, outcome)
+            self.gate.leave(ticket, outcome, places)
 
     def _jitter(self, attempts: int) -> float:
         longest = min(self.patience.longest_s, self.patience.first_s * 2 ** min(attempts - 1, 16))

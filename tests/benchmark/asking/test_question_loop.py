@@ -6,16 +6,19 @@ import asyncio
 import signal
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from asked_models import Told
 
 from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.asking.canaries import Watch
 from codec_bench.benchmark.asking.question_loop import WRITE_ANSWERS, Asking, plain_fields, shown
 from codec_bench.benchmark.asking.sending import ask_all
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
+from codec_bench.models.endpoints.persistence import Persistence
 from codec_bench.report.opened import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.record import DATABASE, Run
@@ -90,6 +93,40 @@ def test_what_costs_is_in_the_record_before_its_slot_asks_the_next(tmp_path, con
     ask_everything(tmp_path, Paid(lambda r: f"to {r.id}", concurrency=concurrency), questions(150))
     assert len(held(tmp_path)) == len(given) == 150
     assert max(lost) < concurrency, "answers that came and are not written are at most those in the other slots"
+
+
+@pytest.mark.parametrize("places", [1, 4])
+def test_what_waits_at_a_gate_is_not_sent_before_the_answer_of_its_place_is_in_the_record(tmp_path, places):
+    """A model over HTTP has twice as many questions at hand as its gate lets through; some ask twice, and canaries go past."""
+    given, lost, client = [], [], Persistence(places)
+
+    class Paid(Told):
+        charges, tells_apart = True, False
+
+        async def ask(self, request):
+            async def attempt():
+                if request.id not in given:  # canaries are in nobody's place
+                    with closing(sqlite3.connect(tmp_path / DATABASE)) as db:
+                        lost.append(len(set(given)) - db.execute("SELECT COUNT(*) FROM answers").fetchone()[0])
+                for _ in range(hash(request.id) % 7):
+                    await asyncio.sleep(0)
+
+            for _ in range(1 + hash(request.id) % 2):
+                await client.insist(attempt)
+            given.append(request.id)
+            return await super().ask(request)
+
+    model = Paid(lambda r: f"to {r.id}", concurrency=2 * places)
+    with closing(AnswerWriter(tmp_path, {"asked": {}, "scored": {}})) as writer:
+        writer.begin({"told": {}}, {"m": FACTS}, ())
+        watch = Watch(model, writer, lambda sentence: None, every=20)
+        greedy = lambda question: replace(render(question), parameters={"temperature": 0})  # noqa: E731
+        phase = Asking(model, model.start, greedy, writer, lambda n: False, ask_all, lambda *a: None, watch)
+        asyncio.run(asyncio.wait_for(phase.run(questions(150), {}), 60))
+        assert writer.meta("canary")[0]["asked"] == 5
+    assert len(held(tmp_path)) == len(set(given)) == 150
+    assert max(lost) < places, "answers that came and are not written are at most those in the other places"
+    assert client.gate.busy == client.gate.held == 0
 
 
 def test_a_run_whose_first_answers_are_empty_at_the_limit_of_length_ends(tmp_path):
