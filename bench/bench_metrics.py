@@ -10,19 +10,19 @@ one that reads no sound. `bench/table.py` writes the newest numbers to `codec_be
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import process_time
 
 import numpy as np
 from common import append_rows, asked, row
 
 from codec_bench import load_metric
-from codec_bench.api.load_metric import LoadedMetric
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
 from codec_bench.metrics import REGISTRY
 from codec_bench.types import Audio, Score
 
+Scorer = Callable[..., Sequence[Mapping[str, Score]]]
 RECOGNISER = "whisper-tiny.en"
 FIRST = 8
 """Clips of the first call, which is not timed."""
@@ -41,7 +41,7 @@ def check(name: str, scores: Sequence[Mapping[str, Score]]) -> None:
         raise SystemExit(f"{name} has a value for {valued} of {len(scores)} clips: {list(scores)[:1]}")
 
 
-def loaded(name: str) -> tuple[str, LoadedMetric]:
+def loaded(name: str) -> tuple[str, Scorer]:
     """A metric, with the recogniser if it needs one to be named, and the name of this form.
 
     Raises:

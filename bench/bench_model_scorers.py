@@ -51,9 +51,9 @@ from codec_bench import score
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
+from codec_bench.features.precision_names import BY_WEIGHTS
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.utmos import Utmos
-from codec_bench.networks.precision import BY_WEIGHTS
 from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE
 from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
 from codec_bench.text.rules import get_rule

@@ -24,9 +24,10 @@ import torch.nn.functional as F
 from common import append_rows, asked, clips, worst
 from torch.overrides import TorchFunctionMode
 
+from codec_bench.features.precision_names import BY_WEIGHTS
 from codec_bench.networks.ecapa import SpeakerNet
 from codec_bench.networks.half import HALF, reduce_weights
-from codec_bench.networks.precision import BY_WEIGHTS, computing
+from codec_bench.networks.precision import computing
 from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE
 from codec_bench.networks.speech_encoder import padded, standardised
 from codec_bench.networks.utmos import HIDDEN, PROJECTION, UtmosNet

@@ -24,8 +24,8 @@ from whisper_folder import POSITIONS, SIZES, Size, write
 
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
+from codec_bench.features.precision_names import BY_WEIGHTS
 from codec_bench.features.recognisers.whisper import WINDOWS_AT_ONCE, Whisper
-from codec_bench.networks.precision import BY_WEIGHTS
 from codec_bench.types import Audio
 
 RATE_HZ, VOCABULARY = 16_000, 51_866

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from codec_bench.features.encoded import Encoded
+from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision
 from codec_bench.features.speakers.wavlm_sv import WAVE_EPS, WavlmSv
 from codec_bench.features.utmos import Utmos
 from codec_bench.metrics import REGISTRY
 from codec_bench.metrics.sim import Sim
-from codec_bench.networks.precision import BY_WEIGHTS, parse_precision
 
 CONVOLUTIONS = ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2)
 UTMOS_HEAD = (128, 512)

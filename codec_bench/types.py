@@ -215,10 +215,6 @@ class Latents:
         return self.num_samples / self.sample_rate_hz
 
 
-NOT_DISCRETE = "not discrete"
-"""What tables say in place of the tokens of a continuous codec."""
-
-
 def not_discrete(dimensions: int, frame_rate_hz: float) -> str:
     """Why latents have no bitrate, in one sentence."""
     return f"it is not discrete: its {dimensions} real numbers {frame_rate_hz:g} times a second have no bitrate"

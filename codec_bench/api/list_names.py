@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.api import benchmark_names
 from codec_bench.api.metric_names import group_rows, metric_rows
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.types import NOT_DISCRETE
+from codec_bench.report.result_columns import NOT_DISCRETE
 
 if TYPE_CHECKING:
     from codec_bench.codecs import CodecInfo, CodecRow

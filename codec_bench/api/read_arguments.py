@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from codec_bench.config.request import REQUESTS, Command, Request
 from codec_bench.config.request_file import read_request
 from codec_bench.config.run_request import RunRequest
 from codec_bench.engine.executor import OnRay, read_executor
-from codec_bench.engine.running import Running, taken_running
+from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
 from codec_bench.store.draws import GIVEN
 
@@ -92,6 +93,11 @@ def _executor(name: str, cluster: Mapping[str, Any]) -> str | OnRay:
             )
         return name
     return OnRay(**cluster)
+
+
+def taken_running(arguments: dict[str, Any]) -> Running:
+    """How a call is to be carried out by the arguments that are fields of `Running`, which are taken out of them."""
+    return Running(**{field.name: arguments.pop(field.name) for field in fields(Running) if field.name in arguments})
 
 
 def verb_and_arguments(

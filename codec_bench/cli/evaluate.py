@@ -85,9 +85,9 @@ def _run(
         verb: the function. arguments: its keyword arguments, fields of `Running` among them. as_json, timings: what is printed.
         log: the service that is told of the run, or None.
     """
+    from codec_bench.api.read_arguments import taken_running
     from codec_bench.api.tracking import tracked
     from codec_bench.cli.finished import print_finished
-    from codec_bench.engine.running import taken_running
     from codec_bench.report.results import SUMMARY
     from codec_bench.stats.summary_types import Summary
     from codec_bench.store.files import read_json

@@ -21,6 +21,7 @@ import numpy as np
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import Codec, CodecInfo, check_input
 from codec_bench.codecs.command_file import bitrate_of, frame_samples, program_of, read_command
+from codec_bench.codecs.embedded_speech import embedded_clip
 from codec_bench.errors import AudioError, UserError
 from codec_bench.programs import filled, last_words, run_program, write_pcm
 from codec_bench.types import Audio, Codes
@@ -31,6 +32,7 @@ _EARLIEST_S = 0.05
 # 0.45, AMR at 4.75 kbps 0.79, and another voice 0.05.
 _LEAST_CORRELATION = 0.3
 _EMPHASIS = 0.95
+_CLIP = "awb_01"
 
 
 class Command(Codec):
@@ -183,11 +185,7 @@ class Command(Codec):
 
         Both have pre-emphasis, because the high-pass filter of a codec changes the phase of a voice's fundamental.
         """
-        from codec_bench.data import open_source
-
-        sample = next(iter(open_source("embedded")))
-        assert sample.audio is not None, "the embedded speech has audio"
-        voice = Audio.read(sample.audio)
+        voice = embedded_clip(_CLIP)
         wave_in = resample(voice.samples[:1], voice.sample_rate_hz, rate_hz)
         probe = Audio(np.repeat(wave_in, self.info.channels[0], axis=0), rate_hz)
         reach, early = round(_LONGEST_DELAY_S * rate_hz), round(_EARLIEST_S * rate_hz)

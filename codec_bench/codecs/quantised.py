@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cached_property
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ import numpy as np
 from codec_bench.codecs.adapt import check_encoded, ready
 from codec_bench.codecs.base import Codec, CodecInfo, CodecStream
 from codec_bench.codecs.checks.labels import side_bits
+from codec_bench.codecs.embedded_speech import embedded_clip
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Codes, CodeStream, Latents
 
@@ -52,8 +52,7 @@ def quantised_info(info: CodecInfo, bits: Any) -> CodecInfo:
 
 def latent_range(codec: Any) -> tuple[np.ndarray, np.ndarray]:
     """The lowest and the highest latent of each dimension over the clips of the range, `(dimensions, 1)`."""
-    held = files("codec_bench.data") / "embedded"
-    clips = [piece for name in RANGE_CLIPS for piece in ready(Audio.read(str(held / f"{name}.flac")), codec.info)]
+    clips = [piece for name in RANGE_CLIPS for piece in ready(embedded_clip(name), codec.info)]
     latents = codec.encode(clips)
     check_encoded(codec.info, latents, len(clips))
     values = np.concatenate([np.asarray(item.values, np.float64) for item in latents], axis=1)

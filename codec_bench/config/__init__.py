@@ -7,7 +7,8 @@ Conventions
 Which file to open
     `request.py`     the options of `eval` and `score`, each declared once; `run_request.py` and `profile_request.py` are those of `run` and
                      `profile`, and `shared_options.py` those of several. `option.py` says what an option is.
-    `request_file.py`  the same options from a file; `loading.py` is the loader of YAML, and `paths.py` the folder of caches.
+    `request_file.py`  the same options from a file; `loading.py` is the loader of YAML, `paths.py` the folder of caches, and
+                     `bounded_cache.py` a cache of bounded size in it.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ import numpy as np
 
 from codec_bench.config.option import names
 from codec_bench.data.rows import ALIASES, PROBLEM
+from codec_bench.decoding.remote import shown
 from codec_bench.errors import UserError
 from codec_bench.types import Sample
 
@@ -94,6 +95,11 @@ def kept_columns(samples: Iterable[Sample]) -> list[str]:
                 held.add(value)
                 fit[name] = len(held) <= MOST_VALUES and len(value) <= LONGEST
     return [name for name, fits in fit.items() if fits]
+
+
+def kept_place(sample: Sample) -> str | None:
+    """Where the sound of a sample is, as a run's record keeps it: of a URL, what is not secret."""
+    return None if sample.audio is None else shown(sample.audio)
 
 
 def kept_values(sample: Sample, columns: Sequence[str]) -> dict[str, Value]:

@@ -18,8 +18,8 @@ from zlib import crc32
 
 import numpy as np
 
+from codec_bench.config.bounded_cache import BoundedCache
 from codec_bench.config.paths import cache_folder
-from codec_bench.store.bounded import BoundedCache
 
 MAX_BYTES = 4 << 30
 _SUM_BYTES = 4

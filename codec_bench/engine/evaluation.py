@@ -20,9 +20,8 @@ from codec_bench.engine.device import has_gpu
 from codec_bench.engine.extend import GROWN, held_samples
 from codec_bench.engine.plan import NATIVE, Plan, build_plan, features_read
 from codec_bench.engine.run import Engine
-from codec_bench.engine.running import Running, Workers, kept_numbers, working_engine
+from codec_bench.engine.running import Running, Workers, kept_numbers, run_on, working_engine
 from codec_bench.engine.timings import listed
-from codec_bench.environment import machine, versions
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.metrics.base import ALIGNMENT_UNKNOWN
 from codec_bench.metrics.sensitivity import NOTABLE, shifts_in_spreads
@@ -205,7 +204,7 @@ def _run(
     total = len(source) * len(plan.systems)
     started = datetime.now(UTC).isoformat(timespec="seconds")
     writer.set_meta(
-        config=config, how=how, versions=versions(), machine=machine(), started=started, state="running",
+        config=config, how=how, **run_on(), started=started, state="running",
         data={
             "name": source.name, "samples": len(source), "fingerprint": source.fingerprint,
             "unmatched": [*source.unmatched, *(f"{s.name}: {id}" for s in plan.systems if s.made is not None for id in s.made.unmatched)],

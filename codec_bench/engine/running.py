@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from codec_bench.engine.executor import OnRay, read_executor
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.run import Engine, LookAhead, Settings
+from codec_bench.environment import machine, versions
 from codec_bench.errors import UserError
 
 KEEP_ALL_UP_TO = 60
@@ -94,9 +95,9 @@ def chosen_running(running: Running | None, fields: Mapping[str, Any]) -> Runnin
     return running if running is not None else Running(**fields)
 
 
-def taken_running(arguments: dict[str, Any]) -> Running:
-    """How a call is to be carried out by the arguments that are fields of `Running`, which are taken out of them."""
-    return Running(**{field.name: arguments.pop(field.name) for field in fields(Running) if field.name in arguments})
+def run_on() -> dict[str, Any]:
+    """On what a run is made, for its record: the versions of packages that may change numbers, and the machine."""
+    return {"versions": versions(), "machine": machine()}
 
 
 @contextmanager

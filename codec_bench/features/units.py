@@ -9,7 +9,7 @@ import numpy as np
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE, Encoded
-from codec_bench.networks.precision import BY_WEIGHTS, parse_precision, suffix
+from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.weights import find_all, load_into, load_state
 
 ENCODER = "hubert-base-ls960"

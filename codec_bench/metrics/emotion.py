@@ -8,9 +8,9 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.emotion2vec import EMOTIONS, Emotion2vecPlusLarge
+from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
 from codec_bench.metrics.sim import cosine
-from codec_bench.networks.precision import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.types import Score
 
 ENCODER = Emotion2vecPlusLarge.name

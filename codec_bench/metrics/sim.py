@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.features.precision_names import BY_AUTOCAST, BY_WEIGHTS, parse_precision, suffix
 from codec_bench.features.speakers import s3prl
 from codec_bench.features.speakers.ge2e import Ge2e, Ge2eVad
 from codec_bench.features.speakers.redimnet import ReDimNetB5
@@ -16,7 +17,6 @@ from codec_bench.features.speakers.wavlm_base_sv import WavlmBasePlusSv
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.speakers.wespeaker import WespeakerResnet34
 from codec_bench.metrics.base import SILENT_ESTIMATE, SILENT_REFERENCE, Inputs, ItemMetric
-from codec_bench.networks.precision import BY_AUTOCAST, BY_WEIGHTS, parse_precision, suffix
 from codec_bench.types import Score
 
 ENCODERS = {

@@ -6,9 +6,9 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.frames import frames_protocol
+from codec_bench.features.precision_names import BY_AUTOCAST, parse_precision, suffix
 from codec_bench.metrics.base import Inputs, ItemMetric
 from codec_bench.metrics.sim import UPSTREAM
-from codec_bench.networks.precision import BY_AUTOCAST, parse_precision, suffix
 from codec_bench.types import Score
 
 DEFAULT = "hubert_base"

@@ -26,9 +26,9 @@ from zlib import crc32
 import numpy as np
 
 from codec_bench.audio.clip import Clip, clip_digest
+from codec_bench.config.bounded_cache import BoundedCache
 from codec_bench.config.paths import cache_folder
 from codec_bench.errors import UserError
-from codec_bench.store.bounded import BoundedCache
 from codec_bench.types import Audio, Request, Response
 
 FILE = "responses.sqlite"

@@ -11,37 +11,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal
 
-from codec_bench.errors import UserError
-
 Precision = Literal["float32", "tf32", "bfloat16", "float16-weights", "bfloat16-weights"]
 """`bfloat16` is that of autocast."""
-BY_AUTOCAST: dict[str, Precision] = {"bfloat16": "bfloat16", "tf32": "tf32"}
-"""What networks of other packages can compute in beside float32, by what stands after the `@`."""
-BY_WEIGHTS: dict[str, Precision] = {"float16": "float16-weights", "bfloat16": "bfloat16-weights", "tf32": "tf32"}
-"""What the project's own networks can compute in beside float32."""
-
-
-def parse_precision(feature: str, point: str | None, known: dict[str, Precision] = BY_AUTOCAST) -> Precision:
-    """The precision that a name such as `utmos@float16` asks for.
-
-    Args:
-        feature: what stands before the `@`. point: what stands after it, or None.
-        known: the precisions of the network, `BY_AUTOCAST` or `BY_WEIGHTS`.
-
-    Raises:
-        UserError: there is no such precision.
-    """
-    if point is None:
-        return "float32"
-    if point not in known:
-        others = ", ".join(f"{feature}@{name}" for name in known)
-        raise UserError(f"{feature} has no '@{point}'", hint=f"use {feature} for float32, or one of {others}")
-    return known[point]
-
-
-def suffix(precision: Precision) -> str:
-    """What a precision adds to a protocol id."""
-    return "" if precision == "float32" else f"/{precision}"
 
 
 @contextmanager

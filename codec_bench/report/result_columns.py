@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from codec_bench.report import numbers
 from codec_bench.stats.summary_types import MetricSummary, SystemSummary
-from codec_bench.types import NOT_DISCRETE
 
 Place = Literal["terminal", "page", "paper"]
+NOT_DISCRETE = "not discrete"
+"""What tables say in place of the tokens of a continuous codec."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from codec_bench.stats.warned import Tally
 from codec_bench.store.answers import CALLS, draws_of, has_answers
 from codec_bench.store.draws import draw_counts
 from codec_bench.store.record import Run
-from codec_bench.store.rows import CUT, NO_ANSWER, NO_SPEECH, SAME, SILENT, SPEECHLESS
-from codec_bench.types import FLAG_FROM
+from codec_bench.store.rows import CUT, NO_ANSWER, NO_SPEECH, SAME, SILENT, SPEECHLESS, counted_from
 
 JUDGED = ("answer", "rating")
 """The kinds of the metrics of answers."""
@@ -200,7 +199,7 @@ class Recorded:
             if status == "ok" and (flag := held.get("flag")) is not None:
                 count, first = flags.get(flag, (0, number))
                 flags[flag] = (count + 1, min(first, number, key=lambda one: rank[one]))
-                few[flag] = held.get(FLAG_FROM, 0.0)
+                few[flag] = counted_from(held)
         flags = {flag: told for flag, told in flags.items() if told[0] > few[flag] * sum(is_scored)}
         numbers = np.fromiter((row[0] for row in compress(rows, is_scored)), np.int64)
         sums = np.asarray([row[2:4] for row in compress(rows, is_scored)], np.float64).reshape(-1, 2)

@@ -14,5 +14,4 @@ Which file to open
     From and to other places
     `export.py`      the record as a table in a file; `imported.py` is the result files of other toolkits.
     `parts.py`       the runs of shards, of which `merge.py` makes one record.
-    `bounded.py`     caches of bounded size.
 """

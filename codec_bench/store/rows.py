@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, Protocol, get_args, get_type_hints
 
 from codec_bench.errors import plain
-from codec_bench.types import Score
+from codec_bench.types import FLAG_FROM, Score
 
 SOUND = "<audio>"
 """What stands for a sound in the text that a model was given (`QuestionRecord.prompt`)."""
@@ -114,6 +114,11 @@ class ScoreRow:
     numerator: float | None
     denominator: float | None
     detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+def counted_from(detail: Mapping[str, Any]) -> float:
+    """The share of a metric's scores from which the flag in the detail of one is counted beside the value."""
+    return float(detail.get(FLAG_FROM, 0.0))
 
 
 def doubts_text(findings: Sequence[Mapping[str, Any]]) -> str | None:

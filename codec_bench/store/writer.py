@@ -11,8 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar
 
-from codec_bench.data.columns import kept_columns, kept_values
-from codec_bench.decoding.remote import shown
+from codec_bench.data.columns import kept_columns, kept_place, kept_values
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.store import integrity
 from codec_bench.store.folders import FolderLock
@@ -160,10 +159,7 @@ class RunWriter:
                 rows.insert(
                     "samples",
                     ("number", "id", "audio", "text", "speaker", "language"),
-                    (
-                        (n, s.id, None if s.audio is None else shown(s.audio), s.text, s.speaker, s.language)
-                        for n, s in numbered.items()
-                    ),
+                    ((n, s.id, kept_place(s), s.text, s.speaker, s.language) for n, s in numbered.items()),
                     clash="ignore",
                 )
             self._check_order(samples)

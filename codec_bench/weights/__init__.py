@@ -12,7 +12,7 @@ Which file to open
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names
 from codec_bench.weights.find import Found, WeightsMissing, find, find_all, lookup, noting
-from codec_bench.weights.state import load_into, load_state, without
+from codec_bench.weights.state import load_configuration, load_into, load_state, without
 
 __all__ = [
     "Checkpoint",
@@ -22,6 +22,7 @@ __all__ = [
     "checkpoint_names",
     "find",
     "find_all",
+    "load_configuration",
     "load_into",
     "load_state",
     "lookup",

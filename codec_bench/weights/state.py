@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
-from codec_bench.errors import WeightsError
+from codec_bench.config import load_yaml
+from codec_bench.errors import UserError, WeightsError
 
 MOST_GROWTH = 2
 """How many times its own size an archive may unpack to. `torch.save` does not compress, so that its archives do not grow."""
@@ -56,6 +57,18 @@ def load_state(path: Path, *, key: str | None = None) -> dict[str, Any]:
     if not isinstance(state, Mapping):
         raise WeightsError(f"the weights in '{path}' are a {type(state).__name__}; expected tensors by name")
     return {str(name): value for name, value in state.items() if isinstance(value, torch.Tensor)}
+
+
+def load_configuration(path: Path) -> Any:
+    """What the YAML file beside a checkpoint holds.
+
+    Raises:
+        WeightsError: it is no YAML file.
+    """
+    try:
+        return load_yaml(path)
+    except UserError as error:
+        raise WeightsError(error.message) from error
 
 
 def _onnx_tensors(path: Path) -> dict[str, Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from codec_bench.errors import UserError
-from codec_bench.networks.precision import BY_AUTOCAST, BY_WEIGHTS, computing, parse_precision, suffix
+from codec_bench.features.precision_names import BY_AUTOCAST, BY_WEIGHTS, parse_precision, suffix
+from codec_bench.networks.precision import computing
 
 
 def test_each_way_of_computing_has_an_id_of_its_own():

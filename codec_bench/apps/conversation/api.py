@@ -30,7 +30,7 @@ from codec_bench.apps.conversation.voice import voice
 from codec_bench.config import fit
 from codec_bench.config.option import names
 from codec_bench.data import open_source
-from codec_bench.environment import machine, versions
+from codec_bench.engine.running import run_on
 from codec_bench.errors import UserError
 from codec_bench.features.base import Feature
 from codec_bench.models import check_served, load_model, own_name
@@ -176,7 +176,7 @@ def converse(
     with own_folder("converse", asked) if out is None else named_folder(out) as place:
         asked = _joined(place.path, asked)
         on_folder(place.path, place.words)
-        write_json(place.path / "run.json", {**asked, "machine": machine(), "versions": versions()})
+        write_json(place.path / "run.json", {**asked, **run_on()})
         work = [_Asked(place.path, name, one, script, folder, talks, held_by, source) for name, one in loaded.items()]
         asyncio.run(_all(work, at_once, progress, on_estimate))
         made = _marked(place.path, marks)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.errors import UserError
 from codec_bench.report.numbers import ARROWS
+from codec_bench.report.result_columns import NOT_DISCRETE
 from codec_bench.terminal.output import console, talk
-from codec_bench.types import NOT_DISCRETE
 
 if TYPE_CHECKING:
     from codec_bench.apps.leaderboards.codecs import CodecBoard, CodecPoint, CodecTable, DeltaRate

@@ -27,8 +27,8 @@ from codec_bench.data import open_source
 from codec_bench.data.alignments import read_alignments
 from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.plan import build_plan
+from codec_bench.engine.running import run_on
 from codec_bench.engine.systems import Codecs, System, read_systems
-from codec_bench.environment import machine, versions
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
@@ -164,8 +164,7 @@ def _profile_in(asked: Asked, page: bool) -> Profile:
         "finished": datetime.now(UTC).isoformat(timespec="seconds"),
         "data": measured.pop("data"),
         "how": measured.pop("how"),
-        "machine": machine(),
-        "versions": versions(),
+        **run_on(),
         **measured,
     }
     facts = json.loads(json.dumps(_plain(facts), ensure_ascii=False, default=str))

@@ -31,8 +31,7 @@ from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
 from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, started_model, writing
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.engine.device import has_gpu
-from codec_bench.engine.running import Progress, kept_numbers
-from codec_bench.environment import machine, versions
+from codec_bench.engine.running import Progress, kept_numbers, run_on
 from codec_bench.errors import AnswersPending, MissingExtra, UserError
 from codec_bench.models import load_model, own_name
 from codec_bench.models.base import Model
@@ -415,7 +414,7 @@ def _describe(
         **({"choices": request.choices} if request.choices != GIVEN and one.offers else {}), **request.control.told, **({"baseline": request.baseline} if request.baseline is not None else {}),
     }  # fmt: skip
     writer.set_meta(
-        config=config, benchmark=one.described, answer_steps=list(answer_steps), versions=versions(), machine=machine(),
+        config=config, benchmark=one.described, answer_steps=list(answer_steps), **run_on(),
         how={"device": request.running.device, "cache": request.running.cache, "save_audio": request.running.save_audio},
         started=datetime.now(UTC).isoformat(timespec="seconds"), state="answering",
         data={"name": questions.name, "samples": total, "fingerprint": questions.revision, "unmatched": []},

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from codec_bench.errors import MissingExtra, UserError, WeightsError
+from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature
 from codec_bench.networks.kaldi import HOP, RATE_HZ, WINDOW, analysis_window, filter_bank, mel_bands
 
@@ -156,13 +156,10 @@ class FunasrFeature(Feature):
 
 
 def _configuration(folder: Path, allowed: Mapping[str, Sequence[str | None]]) -> dict[str, Any]:
-    from codec_bench.config import load_yaml
+    from codec_bench.weights import load_configuration
 
     file = folder / "config.yaml"
-    try:
-        config = load_yaml(file)
-    except UserError as error:
-        raise WeightsError(error.message) from error
+    config = load_configuration(file)
     if not isinstance(config, dict):
         raise WeightsError(f"'{file}' is not a configuration of FunASR's")
     for key, names in allowed.items():

@@ -18,8 +18,9 @@ import numpy as np
 from codec_bench.audio.passes import passes
 from codec_bench.errors import UserError
 from codec_bench.features.base import Result, Unavailable
+from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers import funasr
-from codec_bench.networks.precision import computing, parse_precision, suffix
+from codec_bench.networks.precision import computing
 
 if TYPE_CHECKING:
     import torch

@@ -12,8 +12,8 @@ import numpy as np
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
 from codec_bench.errors import UnknownName
 from codec_bench.features.base import Feature, Result, Unavailable, Word
+from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers.pocketsphinx import windows
-from codec_bench.networks.precision import parse_precision, suffix
 from codec_bench.weights import find
 
 RATE_HZ = 16_000

@@ -9,8 +9,8 @@ import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import Encoded
+from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.networks.kaldi import HOP
-from codec_bench.networks.precision import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state
 
 CLASSIFIER = "projection."

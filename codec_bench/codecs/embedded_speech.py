@@ -1,0 +1,12 @@
+"""Clips of the embedded speech, on which codecs are measured before they code anything else."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from codec_bench.types import Audio
+
+
+def embedded_clip(name: str) -> Audio:
+    """A clip by its name, such as `awb_01`."""
+    return Audio.read(str(files("codec_bench.data") / "embedded" / f"{name}.flac"))
