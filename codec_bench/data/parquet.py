@@ -320,13 +320,20 @@ def open_parquet(path: Any, **options: Any) -> pq.ParquetFile:
 
 
 def values_of(column: pa.Array) -> list[Any]:
-    """The values of a column. Rows that hold the same text of `open_parquet` hold the same object."""
+    """The values of a column. Rows that hold the same text of `open_parquet` hold the same object.
+
+    Raises:
+        pyarrow.ArrowInvalid: a damaged file names a text that its list of texts does not have.
+    """
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
         return column.to_pylist()
     codes = column.indices.to_pylist()
-    values = {code: column.dictionary[code].as_py() for code in set(codes) if code is not None}
+    used, known = {code for code in codes if code is not None}, len(column.dictionary)
+    if used and not 0 <= min(used) <= max(used) < known:
+        raise pa.ArrowInvalid(f"a row names text {max(used, key=abs)} of a list of {known} texts")
+    values = {code: column.dictionary[code].as_py() for code in used}
     return [values.get(code) for code in codes]
 
 

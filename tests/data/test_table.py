@@ -138,6 +138,17 @@ def test_a_random_part_is_uniform(tmp_path):
     assert min(counts) > 25 and max(counts) < 95
 
 
+def test_a_text_that_the_file_does_not_hold_is_one_sentence(tmp_path):
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"text": ["a", "b", "c"]}), path, compression="none")
+    # Three numbers of two bits each, 0, 1 and 2; the last becomes 3, and the file has texts 0 to 2.
+    numbers = b"\x02\x03\x24"
+    assert path.read_bytes().count(numbers) == 1
+    path.write_bytes(path.read_bytes().replace(numbers, b"\x02\x03\x34"))
+    with pytest.raises(UserError, match=r"cannot be read as Parquet: a row names text 3 of a list of 3 texts"):
+        list(open_table(path))
+
+
 def test_a_limit_never_touches_later_files(layout):
     second, third = sorted((layout / "data").glob("test-*"))[1:]
     second.write_bytes(b"broken")
