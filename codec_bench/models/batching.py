@@ -10,6 +10,7 @@ Conventions
 from __future__ import annotations
 
 import asyncio
+import json
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from time import perf_counter
-from typing import Literal
+from typing import Any, Literal
 
 from codec_bench.audio.budget import Budget
 from codec_bench.errors import UserError
@@ -98,11 +99,18 @@ class Batches:
     """Collects the requests to one model and gives them to it in batches.
 
     Args:
-        model: the model. Its `answer` is called in a thread; at any time only one thread uses a device.
+        model: the model; at any time only one thread uses its device.
+        answer: what is called in a thread with a batch, and gives a response to each request; None for the model's `answer`.
+        info: what the model is taken to be, as far as requests are refused, cut or split by it; None for the model's own facts.
     """
 
-    def __init__(self, model: BatchModel) -> None:
-        self._model = model
+    def __init__(
+        self,
+        model: BatchModel,
+        answer: Callable[[Sequence[Request]], list[Response]] | None = None,
+        info: ModelInfo | None = None,
+    ) -> None:
+        self._model, self._answer, self._info = model, answer or model.answer, info or model.info
         # On the CPU a larger batch is not faster; on a GPU the budget grows until a batch does not fit.
         self.waiting = Waiting(model.batch_s, growing=model.device != "cpu")
         self._coming = 0
@@ -113,13 +121,13 @@ class Batches:
 
     async def ask(self, request: Request) -> Response:
         """One answer. An error of this request gives a failed or refused response with the reason."""
-        if (reason := refusal(request, self._model.info)) is not None:
+        if (reason := refusal(request, self._info)) is not None:
             return Response.refused(reason)
         if self._runner is None:
             self._runner = asyncio.get_running_loop().create_task(self._run())
         self._coming += 1
         try:
-            heard = await asyncio.to_thread(hear, request, self._model.info, self._model.rate_hz)
+            heard = await asyncio.to_thread(hear, request, self._info, self._model.rate_hz)
             waiting = [self._put(part) for part in heard.requests]
         except UserError as error:
             return Response.failed(error.message)
@@ -163,7 +171,7 @@ class Batches:
             items = self.waiting.take()
             begun = perf_counter()
             outcome = await asyncio.get_running_loop().run_in_executor(
-                self._thread, self._answer, [item.request for item in items]
+                self._thread, self._answers, [item.request for item in items]
             )
             self._follow(items, outcome, perf_counter() - begun)
             # Callers that were answered can ask again and join the next batch before it is formed.
@@ -172,10 +180,10 @@ class Batches:
         for item in self.waiting.items:
             item.done(Response.failed("the model was closed before it answered"))
 
-    def _answer(self, requests: Sequence[Request]) -> Outcome:
+    def _answers(self, requests: Sequence[Request]) -> Outcome:
         with _DEVICES[self._model.device]:
             try:
-                answers = self._model.answer(requests)
+                answers = self._answer(requests)
             except (Exception, SystemExit) as error:  # a user's model can raise anything; only this batch fails
                 if not out_of_memory(error):
                     return error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
@@ -222,6 +230,7 @@ class BatchModel(Model):
     concurrency: int = 256
     _device: str | None = None
     _batches: Batches | None = None
+    _weighing: Batches | None = None
 
     @property
     def device(self) -> str:
@@ -242,6 +251,23 @@ class BatchModel(Model):
     def answer(self, batch: Sequence[Request]) -> list[Response]:
         """One response per request, in order, independent of the rest of the batch under greedy decoding."""
 
+    def log_likelihoods(self, batch: Sequence[Request]) -> Sequence[float]:
+        """As `log_likelihood` for each request of a batch, in order; a model may define it in that method's place.
+
+        A value is independent of the rest of the batch. The sounds are in memory, as for `answer`, and whole.
+        """
+        raise NotImplementedError
+
+    async def weigh(self, request: Request) -> Response:
+        """How likely the sound of a request is, as a number in JSON. Requests that are asked at the same time share batches."""
+        if self._weighing is None:
+            info = ModelInfo(self.info.name, outputs=("likelihood",))
+            self._weighing = Batches(self, self._weighed, info)
+        return await self._weighing.ask(request)
+
+    def _weighed(self, batch: Sequence[Request]) -> list[Response]:
+        return [Response(text=json.dumps(number(value), default=repr)) for value in self.log_likelihoods(batch)]
+
     async def ask(self, request: Request) -> Response:
         """One answer. Requests that are asked at the same time share batches."""
         if self._batches is None:
@@ -250,9 +276,20 @@ class BatchModel(Model):
 
     async def close(self) -> None:
         """Waits for the batch that runs. Requests that still wait get a failed response."""
-        if self._batches is not None:
-            batches, self._batches = self._batches, None
-            await batches.close()
+        batches = [self._batches, self._weighing]
+        self._batches = self._weighing = None
+        for one in filter(None, batches):
+            await one.close()
+
+
+def number(given: Any) -> Any:
+    """A number as a float, also one that a tensor or array holds alone; anything else as it is."""
+    if isinstance(given, bool):
+        return given
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        return given
 
 
 def length_s(request: Request) -> float:

@@ -2,7 +2,8 @@
 
 Conventions
     A model of this machine defines `log_likelihood(request)` and nothing else is needed: `Model` for one that also answers,
-    `LikelihoodModel` for one that does not.
+    `LikelihoodModel` for one that does not. One that takes many sounds in one pass defines `log_likelihoods(batch)` in its place:
+    `BatchModel` or `LikelihoodBatchModel`.
     The request of a pair has the fields `preferred` and `other`. The answer is a JSON object with a number for each.
 """
 
@@ -12,13 +13,15 @@ import asyncio
 import json
 import math
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeGuard
 from weakref import WeakKeyDictionary
 
 from codec_bench.models.base import Model, ModelInfo
+from codec_bench.models.batching import BatchModel, number
 from codec_bench.types import Message, Request, Response, Wants
 
 PAIR = ("preferred", "other")
@@ -38,14 +41,31 @@ class LikelihoodModel(Model):
         return Response.refused(f"the model '{self.info.name}' says how likely a sound is, and gives no answers")
 
 
+class LikelihoodBatchModel(BatchModel):
+    """As `LikelihoodModel` for a model that takes many sounds in one pass: it defines `info`, `identity` and `log_likelihoods`."""
+
+    @abstractmethod
+    def log_likelihoods(self, batch: Sequence[Request]) -> Sequence[float]:
+        """As of `BatchModel`."""
+
+    def answer(self, batch: Sequence[Request]) -> list[Response]:
+        """Refuses: there are no answers."""
+        reason = f"the model '{self.info.name}' says how likely a sound is, and gives no answers"
+        return [Response.refused(reason) for _ in batch]
+
+
 def told(model: Model) -> ModelInfo:
     """The facts of a model, with `likelihood` among its outputs if it defines `log_likelihood`, and only then."""
     gives: list[Wants] = [kind for kind in model.info.outputs if kind != "likelihood"]
-    if isinstance(model, LikelihoodModel):
+    if isinstance(model, (LikelihoodModel, LikelihoodBatchModel)):
         gives = []
-    if type(model).log_likelihood is not Model.log_likelihood:
+    if _in_batches(model) or type(model).log_likelihood is not Model.log_likelihood:
         gives.append("likelihood")
     return replace(model.info, outputs=tuple(gives))
+
+
+def _in_batches(model: Model) -> TypeGuard[BatchModel]:
+    return isinstance(model, BatchModel) and type(model).log_likelihoods is not BatchModel.log_likelihoods
 
 
 async def weighed(model: Model, request: Request) -> Response:
@@ -56,17 +76,32 @@ async def weighed(model: Model, request: Request) -> Response:
     missing = [name for name in PAIR if name not in request.fields]
     if missing:
         return Response.failed(f"the request has no sound '{missing[0]}' to weigh")
+    if _in_batches(model):
+        return await _weighed_in_batches(model, request)
     start = perf_counter()
     found = await asyncio.to_thread(_pair, model, request)
+    return _told_of(found, perf_counter() - start)
+
+
+async def _weighed_in_batches(model: BatchModel, request: Request) -> Response:
+    sides = await asyncio.gather(*(model.weigh(_single(request, name)) for name in PAIR))
+    for side in sides:
+        if side.status != "ok":
+            return side
+    found = {name: json.loads(side.text or "null") for name, side in zip(PAIR, sides)}
+    return _told_of(found, sum(side.latency_s or 0.0 for side in sides))
+
+
+def _told_of(found: Mapping[str, Any], seconds: float) -> Response:
     for name, value in found.items():
         if not isinstance(value, float) or not math.isfinite(value):
             return Response.failed(f"the log-likelihood of the sound '{name}' is {value!r}; expected a finite number")
-    return Response(text=json.dumps(found), latency_s=perf_counter() - start)
+    return Response(text=json.dumps(found), latency_s=seconds)
 
 
 def _pair(model: Model, request: Request) -> dict[str, Any]:
     with _LOCKS.setdefault(model, Lock()):
-        return {name: _number(model.log_likelihood(_single(request, name))) for name in PAIR}
+        return {name: number(model.log_likelihood(_single(request, name))) for name in PAIR}
 
 
 def _single(request: Request, name: str) -> Request:
@@ -74,13 +109,3 @@ def _single(request: Request, name: str) -> Request:
     sound = request.fields[name]
     turn = Message("user", (sound,))
     return replace(request, id=f"{request.id}/{name}", messages=(turn,), fields={"audio": sound})
-
-
-def _number(given: Any) -> Any:
-    """A number as a float, also one that a tensor or array holds alone; anything else as it is."""
-    if isinstance(given, bool):
-        return given
-    try:
-        return float(given)
-    except (TypeError, ValueError):
-        return given

@@ -233,16 +233,17 @@ def _table(benchmarks: list[Benchmark]) -> pa.Table:
         outer, _, inner = name.partition(".")
         held = columns.setdefault(outer, [{} for _ in range(ROWS)])
         columns[outer] = [{**cell, inner: value} for cell, value in zip(held, columns.pop(name))]
-    told = {column: wanted for one in benchmarks for column, wanted in (one.data.where or {}).items()}
-    if told:  # a benchmark of chosen rows has rows of its own behind those of the others
-        count = {name: len(values) for name, values in columns.items()}
-        for name, values in list(columns.items()):
-            columns[name] = values + ([told[name]] * count[name] if name in told else _again(values))
+    told = [one.data.where for one in benchmarks if one.data.where is not None]
+    first = dict(columns)
+    # A benchmark of chosen rows has rows of its own behind those of the others.
+    for at, where in enumerate(where for n, where in enumerate(told) if where not in told[:n]):
+        for name, values in first.items():
+            columns[name] = columns[name] + ([where[name]] * len(values) if name in where else _again(values, at))
     return pa.table({name: pa.array(values) for name, values in columns.items()})
 
 
-def _again(values: list[Any]) -> list[Any]:
-    return [f"{value}-again" if isinstance(value, str) and value.startswith("row-") else value for value in values]
+def _again(values: list[Any], at: int) -> list[Any]:
+    return [f"{value}-again-{at}" if isinstance(value, str) and value.startswith("row-") else value for value in values]
 
 
 def _key(index: int, data: Any) -> Any:
@@ -314,7 +315,10 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
         "instruction_id_list": ["punctuation:no_comma"],
         "key": index,
         "part": 0,
-        "kwargs": [{"keywords": None, "num_words": None}],
+        "kwargs": {"N": 9}  # the right answer has nine words, the wrong one eight
+        if benchmark.name.startswith("mmau-pro")
+        else [{"keywords": None, "num_words": None}],
+        "task_identifier": "Number Words (at least)",
         "prompt": "Answer without a comma.",
         "question": f"What plays in recording {index}?",
         "rule": 1,  # of IFEval-Audio: the answer has a word

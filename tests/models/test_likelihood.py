@@ -12,16 +12,18 @@ import pytest
 import soundfile
 
 from codec_bench import run_benchmark
+from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model, ModelInfo
-from codec_bench.models.likelihood import LikelihoodModel, told, weighed
-from codec_bench.types import Request, Response
+from codec_bench.models.batching import BatchModel
+from codec_bench.models.likelihood import LikelihoodBatchModel, LikelihoodModel, told, weighed
+from codec_bench.types import Audio, Request, Response
 
 WRITTEN = '''
 import numpy as np
 
 from codec_bench.models.base import Model, ModelInfo
-from codec_bench.models.likelihood import LikelihoodModel
+from codec_bench.models.likelihood import LikelihoodBatchModel, LikelihoodModel
 from codec_bench.types import Response
 
 
@@ -34,6 +36,16 @@ class Low(LikelihoodModel):
     def log_likelihood(self, request):
         samples = request.fields["audio"].signal(16000)[0].samples[0]
         return -np.float32(np.abs(np.fft.rfft(samples)).argmax())
+
+
+class Lows(LikelihoodBatchModel):
+    """Low, for many sounds in one pass."""
+
+    info = ModelInfo("lows")
+    identity = {"version": 1}
+
+    def log_likelihoods(self, batch):
+        return [Low().log_likelihood(request) for request in batch]
 
 
 class Words(Model):
@@ -113,6 +125,81 @@ def test_a_model_that_answers_may_weigh_too():
     assert asyncio.run(Given([]).ask(Request("x"))).status == "refused"
 
 
+class Many(LikelihoodBatchModel):
+    """The mean of the samples; it has memory for three sounds, and gives no number for silence."""
+
+    info = ModelInfo("many", limit_s=0.01, window_s=0.005)
+    concurrency = 40
+
+    @property
+    def identity(self):
+        return {"version": 1}
+
+    def __init__(self, gives=lambda values: values):
+        self.gives, self.sizes = gives, []
+
+    def log_likelihoods(self, batch):
+        if len(batch) > 3:
+            raise MemoryError
+        self.sizes.append(len(batch))
+        means = [float(request.fields["audio"].read().samples.mean()) for request in batch]
+        return self.gives([mean if mean else None for mean in means])
+
+
+def level(value, count=1600):
+    return Clip(Audio(np.full(count, value, np.float32), 16_000))
+
+
+async def all_pairs(model, pairs):
+    requests = [Request(str(at), (), {"preferred": a, "other": b}, "likelihood") for at, (a, b) in enumerate(pairs)]
+    responses = await asyncio.gather(*(weighed(model, request) for request in requests))
+    await model.close()
+    return responses
+
+
+def test_many_sounds_are_weighed_in_one_pass_and_each_as_by_itself():
+    levels = [-at / 64 for at in range(1, 41)]
+    pairs = [(level(one, 800 + 100 * at), level(2 * one)) for at, one in enumerate(levels[:20])]
+    model = Many()
+    responses = asyncio.run(all_pairs(model, pairs))
+    assert [json.loads(response.text) for response in responses] == [
+        {"preferred": one, "other": 2 * one} for one in levels[:20]
+    ]
+    assert sum(model.sizes) == 40 and max(model.sizes) >= 2 and len(model.sizes) < 40
+    alone = [asyncio.run(all_pairs(Many(), [pair]))[0].text for pair in pairs]
+    assert alone == [response.text for response in responses]
+    assert told(model).outputs == ("likelihood",)
+    assert [one.status for one in model.answer([Request("x")] * 2)] == ["refused"] * 2
+
+
+def test_one_sound_without_a_number_fails_its_pair_alone():
+    responses = asyncio.run(all_pairs(Many(), [(level(-0.5), level(0.0)), (level(-0.5), level(-0.25))]))
+    assert [response.status for response in responses] == ["failed", "ok"]
+    assert "the sound 'other' is None" in responses[0].reason
+    (response,) = asyncio.run(all_pairs(Many(lambda values: values[1:]), [(level(-0.5), level(-0.25))]))
+    assert response.status == "failed" and "0 answers to 1 requests" in response.reason
+
+
+def test_a_model_that_answers_in_batches_may_weigh_too():
+    class Both(BatchModel):
+        info = ModelInfo("both", outputs=("text",))
+
+        @property
+        def identity(self):
+            return {"version": 1}
+
+        def answer(self, batch):
+            return [Response(text="yes") for _ in batch]
+
+    class Weighs(Both):
+        def log_likelihoods(self, batch):
+            return np.array([-1.0] * len(batch), np.float32)
+
+    assert told(Both()).outputs == ("text",) and told(Weighs()).outputs == ("text", "likelihood")
+    (response,) = asyncio.run(all_pairs(Weighs(), [(level(-0.5), level(-0.25))]))
+    assert json.loads(response.text) == {"preferred": -1.0, "other": -1.0}
+
+
 def tone(hz):
     file = io.BytesIO()
     soundfile.write(file, 0.3 * np.sin(2 * np.pi * hz * np.arange(1600) / 16_000), 16_000, format="WAV")
@@ -135,6 +222,10 @@ def test_a_set_is_run_by_one_call_and_who_cannot_weigh_is_not_asked(tmp_path, mo
     scores = list(run.scores("low", "pair_accuracy"))
     assert [score.value for score in scores] == [1.0, 0.0, 0.5, None]
     assert "the row has no sound in 'other_audio'" in scores[3].reason
+    (run,) = run_benchmark(model=f"{tmp_path}/mine.py:Lows", **how).runs.values()
+    assert [(score.value, score.reason) for score in run.scores("lows", "pair_accuracy")] == [
+        (score.value, score.reason) for score in scores
+    ]
     with pytest.raises(UserError, match="the model 'words' has no method log_likelihood"):
         run_benchmark(model=f"{tmp_path}/mine.py:Words", **how)
     with pytest.raises(UserError, match="nothing can be given in place of one"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +18,13 @@ from functools import cache
 from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge import replies
 from codec_bench.benchmark.judge.aligning import by_judge, by_rule
+from codec_bench.benchmark.judge.published import EMERGENT_TTS
 from codec_bench.benchmark.judge.replies import Verdict
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
@@ -48,7 +51,8 @@ class Rubric(BaseModel):
             the data's columns, and `first` and `second` if two answers are compared. Texts from outside are put between marks that differ from item to
             item.
         compares: whether the judge rates the reference beside the answer; its verdict is then a pair.
-        swap: whether the judge is asked a second time with the two answers in the other order; the mean counts.
+        swap: whether the judge is asked a second time with the two answers in the other order; the mean counts. `drawn` asks once, in an
+            order that the number of the row draws, as EmergentTTS-Eval's program does.
         hears: whether the judge is given the sound of the answer.
         aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers in which
             it finds none. Null for rubrics that rate.
@@ -75,7 +79,7 @@ class Rubric(BaseModel):
     prompt: str
     system: str | None = None
     compares: bool = False
-    swap: bool = False
+    swap: bool | Literal["drawn"] = False
     hears: bool = False
     aligns: str | None = None
     baseline: str | None = None
@@ -235,7 +239,7 @@ class JudgeMetric:
     @property
     def prefers(self) -> bool:
         """Whether the judge says which of two answers is better."""
-        return self.rubric.reply == "preferred"
+        return self.rubric.reply in ("preferred", EMERGENT_TTS)
 
     def requests(
         self, answer: Answer, sound: Clip | None, seed: int, beside: Beside | None = None
@@ -268,7 +272,7 @@ class JudgeMetric:
         criteria = _criteria(answer.fields.get(rubric.each)) if rubric.each is not None else [None]
         if not criteria:
             return Score.refused(f"the question has no criterion in '{rubric.each}'", self.protocol)
-        orders = (False, True) if rubric.swap else (False,)
+        orders = (_drawn_order(answer.id),) if rubric.swap == "drawn" else (False, True) if rubric.swap else (False,)
         made = []
         for time in range(rubric.times):
             for at, criterion in enumerate(criteria):
@@ -328,7 +332,7 @@ class JudgeMetric:
         if self.rubric.compares:
             pairs = [_ordered(verdict, key) for key, verdict in zip(texts, verdicts)]
             own = [answered for _, answered in pairs]
-            detail |= _compared(pairs, verdicts if self.rubric.swap else ())
+            detail |= _compared(pairs, verdicts if self.rubric.swap is True else ())
         else:
             own = [next(iter(verdict.values.values())) for verdict in verdicts]
         detail["verdicts"] = own
@@ -458,6 +462,13 @@ def _compared(pairs: Sequence[tuple[float, float]], verdicts: Sequence[Verdict])
     if verdicts:
         found["first_minus_second"] = fmean(one.values["first"] - one.values["second"] for one in verdicts)
     return found
+
+
+def _drawn_order(id: str) -> bool:
+    """Whether the answer stands before the baseline, as NumPy draws it from the number of the row, or from all of an id without one."""
+    digits = re.search(r"\d+$", id)
+    seed = int(digits[0]) if digits is not None else int.from_bytes(id.encode(), "big")
+    return bool(np.random.default_rng(seed).random() <= 0.5)
 
 
 def _drawn(seed: int, id: str, time: int) -> int:

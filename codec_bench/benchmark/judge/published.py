@@ -2,7 +2,7 @@
 
 UltraEval-Audio: github.com/OpenBMB/UltraEval-Audio 9b69da6 `audio_evals/evaluator`; AudioBench:
 github.com/AudioLLMs/AudioBench e991641 `src/dataset_src/eval_methods`; AIR-Bench: github.com/OFA-Sys/AIR-Bench
-9832476 `cal_score.py`; MMAR:
+9832476 `cal_score.py`; EmergentTTS-Eval: github.com/boson-ai/EmergentTTS-Eval-public 5764ace `inference.py`; MMAR:
 github.com/ddlBoJack/MMAR 3bce090 `code/evaluation_rubrics.py`; MMAU-Pro: github.com/sonalkum/MMAUPro 960e93a `evaluate_mmau_pro_comprehensive.py`; VocalBench: github.com/SJTU-OmniAgent/VocalBench 5e9cce0 `utils/qwenmax_eval.py`. Where the published program raises an exception, the reader raises one too; `read_official`
 turns it into a reason.
 """
@@ -15,6 +15,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from codec_bench.errors import MissingExtra
 
 CONSISTENT = "一致性"
 """The key that InstructTTSEval asks its judge for; it means consistency."""
@@ -32,6 +34,10 @@ SEVERAL_REPLIES = (
 )
 """These readers read all replies to one question together: three for VoiceBench, five for MMAR."""
 
+EMERGENT_TTS = "official/emergent-tts-eval"
+"""This reader says which of two recordings is better. It needs the package json-repair, which the program mends replies with."""
+
+_EMERGENT_TTS = ("reasoning_system_1", "reasoning_system_2", "system_comparison", "score_1", "score_2", "winner")
 _MMAU_PRO = ("CORRECTNESS", "RELEVANCE", "COMPLETENESS", "CLARITY")
 _OBJECT = re.compile(r"\{[^{}]*\}")
 
@@ -185,6 +191,25 @@ def mmau_pro_open(reply: str) -> dict[str, float]:
     return {"score": sum(float(mark[1]) if mark is not None else 3.0 for mark in marks) / len(marks)}
 
 
+def emergent_tts(reply: str) -> dict[str, float]:
+    """The field `winner` of the JSON object that json-repair makes of the reply, where all six fields are there and it is 0, 1 or 2.
+
+    Raises:
+        MissingExtra: json-repair is not installed.
+    """
+    try:
+        import json_repair
+    except ImportError:
+        raise MissingExtra("the published reader of EmergentTTS-Eval's verdicts", "json-repair", "api") from None
+    given: Any = json_repair.loads(reply)
+    absent = [name for name in _EMERGENT_TTS if name not in given]
+    if absent or given["winner"] not in (0, 1, 2):
+        raise AssertionError(f"no {absent[0]}" if absent else "another winner")  # the source raises this type too
+    return {0: {"first": 0.5, "second": 0.5}, 1: {"first": 1.0, "second": 0.0}, 2: {"first": 0.0, "second": 1.0}}[
+        int(given["winner"])
+    ]
+
+
 def _candidates(reply: str) -> list[str]:
     """The texts that may be the JSON object: inside a fence, flat objects with the key, the whole reply."""
     fence_start = reply.find("```json")
@@ -199,6 +224,7 @@ READERS: Mapping[str, Callable[..., Any]] = {
     COMBINED: ifeval_combined,
     "official/audiobench/judge-0-5": last_piece,
     "official/audiobench/judge-binary": last_piece,
+    EMERGENT_TTS: emergent_tts,
     MMAR_RUBRICS: mmar_rubrics,
     "official/mmau-pro/open": mmau_pro_open,
     "official/ultraeval-audio/air-bench-geval": air_bench_geval,

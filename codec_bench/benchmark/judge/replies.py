@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from codec_bench.benchmark.judge import published
 from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, LABELLED, NUMBER, WHOLE, OwnWords
 from codec_bench.benchmark.reading.words import plain
+from codec_bench.errors import MissingExtra, UnknownName
 
 SHOWN = 80
 FIELDS = ("score", "rating")
@@ -267,15 +268,16 @@ def read_official(
 
     Raises:
         UnknownName: there is no such reader.
+        MissingExtra: the reader needs a package that is not installed.
     """
     if name not in _OFFICIAL:
-        from codec_bench.errors import UnknownName
-
         raise UnknownName("published reader of replies", name, _OFFICIAL)
     given = [followed] if name == published.COMBINED else [criteria] if name == published.MMAR_RUBRICS else []
     several = name in published.SEVERAL_REPLIES
     try:
         values = _OFFICIAL[name](list(replies) if several else replies[0], *given)
+    except MissingExtra:
+        raise
     except Exception as error:  # the published program raises this exception too, and loses the item
         return Verdict(
             reason=f"{type(error).__name__} as in the source, at {_quote(str(replies[0]) if replies else '')}"

@@ -7,32 +7,40 @@ with or without asterisks.
 instructions.
 `official/ultraeval-audio/...` removes VoiceBench's tags `<1>` and `<|user|>` first, and its share of instructions is
 the mean of the items' shares.
-`ifeval[official/audiobench]` checks the thirteen rules of IFEval-Audio (see `audiobench`).
+`ifeval[official/audiobench]` checks the thirteen rules of IFEval-Audio (see `audiobench`), and `ifeval[official/mmau-pro]` the 28
+instructions of MMAU-Pro (see `mmau_pro`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from codec_bench.benchmark.metrics.audiobench import follows
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.metrics.instructions import CHECKS
+from codec_bench.benchmark.metrics.mmau_pro import keeps
 from codec_bench.errors import MissingExtra, UnknownName
 from codec_bench.types import Score
 
 AUDIOBENCH = "official/audiobench"
+MMAU_PRO = "official/mmau-pro"
 _ULTRAEVAL = "official/ultraeval-audio/"
 _KINDS = ("strict", "loose", "strict-instruction", "loose-instruction")
-VARIANTS = (*_KINDS, *(f"{_ULTRAEVAL}{kind}" for kind in _KINDS), AUDIOBENCH)
+VARIANTS = (*_KINDS, *(f"{_ULTRAEVAL}{kind}" for kind in _KINDS), AUDIOBENCH, MMAU_PRO)
+_NEEDS = {AUDIOBENCH: ("rule", "rule_target"), MMAU_PRO: ("task_identifier", "kwargs", "question")}
+_SOURCES = {
+    AUDIOBENCH: "github.com/AudioLLMs/AudioBench e991641 eval_llama_3_70b_combined.py format_test, exactly",
+    MMAU_PRO: "github.com/sonalkum/MMAUPro 960e93a evaluate_aif_sample, with the difference named in `mmau_pro`",
+}
 
 
 class IfEval(AnswerMetric):
     """The share of answers that follow all their instructions, or the share of followed instructions. Higher is better.
 
     The row needs `instruction_id_list` and `kwargs` (for each instruction a mapping of arguments, or its JSON). For
-    AudioBench's rules it needs `rule` and `rule_target`.
+    AudioBench's rules it needs `rule` and `rule_target`, for MMAU-Pro's `task_identifier`, `kwargs` (one mapping) and `question`.
 
     Args:
         variant: one of `VARIANTS`; the module's description explains them.
@@ -48,15 +56,15 @@ class IfEval(AnswerMetric):
             raise UnknownName("variant of ifeval", variant, VARIANTS)
         kind = variant.removeprefix(_ULTRAEVAL)
         self._official = kind != variant
-        self._audiobench = variant == AUDIOBENCH
+        self._rules = {AUDIOBENCH: _by_audiobench, MMAU_PRO: _by_mmau_pro}.get(variant)
         self._loose = kind.startswith("loose")
         self._instructions = kind.endswith("-instruction")
         self.name = f"ifeval[{variant}]"
         self.aggregate = "ratio" if self._instructions and not self._official else "mean"
-        self.needs = ("rule", "rule_target") if self._audiobench else ("instruction_id_list", "kwargs")
+        self.needs = _NEEDS.get(variant, ("instruction_id_list", "kwargs"))
         self.source = "the released checkers, with the differences named in `instructions`"
-        if self._audiobench:
-            self.source = "github.com/AudioLLMs/AudioBench e991641 eval_llama_3_70b_combined.py format_test, exactly"
+        if self._rules is not None:
+            self.source = _SOURCES[variant]
         self.protocol = f"ifeval/{variant}-1"
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
@@ -68,13 +76,12 @@ class IfEval(AnswerMetric):
         return [self._one(answer) for answer in answers]
 
     def worst(self, answer: Answer) -> Score:
-        """No instruction is followed. (An empty text would follow some of AudioBench's rules.)"""
-        return Score.ok(0.0, self.protocol) if self._audiobench else super().worst(answer)
+        """No instruction is followed. (An empty text would follow some of AudioBench's and MMAU-Pro's.)"""
+        return Score.ok(0.0, self.protocol) if self._rules is not None else super().worst(answer)
 
     def _one(self, answer: Answer) -> Score:
-        if self._audiobench:
-            rule, target = answer.fields.get("rule"), answer.fields.get("rule_target")
-            return Score.ok(float(follows(answer.text, rule, target)), self.protocol)
+        if self._rules is not None:
+            return self._ruled(answer, self._rules)
         ids = _listed(answer.fields.get("instruction_id_list"))
         arguments = _listed(answer.fields.get("kwargs"))
         if not ids or len(arguments) != len(ids):
@@ -99,6 +106,25 @@ class IfEval(AnswerMetric):
         if self._official:
             return Score.ok(share, self.protocol, detail=detail)
         return Score.ok(share, self.protocol, numerator=sum(followed), denominator=len(followed), detail=detail)
+
+    def _ruled(self, answer: Answer, rules: Callable[[Answer], bool]) -> Score:
+        try:
+            return Score.ok(float(rules(answer)), self.protocol)
+        except (AttributeError, TypeError, ValueError) as error:
+            return Score.failed(
+                f"the arguments of the instruction of '{answer.id}' cannot be used: {error}", self.protocol
+            )
+
+
+def _by_audiobench(answer: Answer) -> bool:
+    return follows(answer.text, answer.fields.get("rule"), answer.fields.get("rule_target"))
+
+
+def _by_mmau_pro(answer: Answer) -> bool:
+    given = answer.fields.get("kwargs") or {}
+    arguments = json.loads(given) if isinstance(given, str) else given
+    kind = str(answer.fields.get("task_identifier"))
+    return keeps(answer.text, kind, {**arguments, "prompt": str(answer.fields.get("question", ""))})
 
 
 def followed_instructions(

@@ -66,10 +66,14 @@ def _language(a: Mapping[str, Any], text: str) -> bool:
     return language_of(text) in (None, a["language"])
 
 
-def _sentences(a: Mapping[str, Any], text: str) -> bool:
+def count_sentences(text: str) -> int:
+    """How many sentences a text has, by the marks at which they end; an abbreviation such as `Dr.` ends none."""
     ends = [m for m in _SENTENCE.finditer(text) if not _ABBREVIATION.search(text, max(0, m.start() - 8), m.start())]
-    trailing = bool(text[ends[-1].end() :].strip()) if ends else bool(text.strip())
-    return _compared(len(ends) + trailing, a, "num_sentences")
+    return len(ends) + bool(text[ends[-1].end() :].strip() if ends else text.strip())
+
+
+def _sentences(a: Mapping[str, Any], text: str) -> bool:
+    return _compared(count_sentences(text), a, "num_sentences")
 
 
 def _paragraphs(a: Mapping[str, Any], text: str) -> bool:

@@ -3,7 +3,11 @@ their marks."""
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,10 +22,12 @@ from codec_bench.benchmark.judge.metric import (
     load_rubric,
     rubric_names,
 )
+from codec_bench.benchmark.judge.replies import read_official
 from codec_bench.benchmark.metrics.base import Answer
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.errors import MissingExtra, UnknownName, UserError
 from codec_bench.types import Audio, Response
 
+GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 SOUND = Clip(Audio(np.zeros(1600, np.float32), 16000))
 FIELDS = {
     "question": "Where is the tower?",
@@ -45,6 +51,16 @@ def words(request):
     return "\n".join(part for m in request.messages for part in m.content if isinstance(part, str))
 
 
+VERDICT = ("reasoning_system_1", "reasoning_system_2", "system_comparison", "score_1", "score_2", "winner")
+"""The fields of a verdict of EmergentTTS-Eval."""
+
+
+def place_of(request):
+    """Where the answer stands that `questions` gives the judge: 1 before the sound of the other one, 2 behind it."""
+    sounds = [part for part in request.messages[-1].content if isinstance(part, Clip)]
+    return 1 + next((at for at, sound in enumerate(sounds) if sound is SOUND), 0)
+
+
 RATING = [name for name in rubric_names() if load_rubric(name).aligns is None]
 """The rubrics whose judge rates; tests/benchmark/judge/test_aligning.py has the others."""
 
@@ -56,7 +72,7 @@ def made(request):
 
 def questions(made, given):
     """What the judge is asked. One that prefers hears the sound of the other answer too."""
-    return made.requests(given, SOUND, 0, Beside("Paris", SOUND) if made.prefers else None)
+    return made.requests(given, SOUND, 0, Beside("Paris", Clip(SOUND.source)) if made.prefers else None)
 
 
 def chosen(made):
@@ -70,7 +86,7 @@ def test_there_are_rubrics():
 
 def test_a_plain_question_is_asked_and_a_right_reply_read(made):
     asked = questions(made, answer(**chosen(made)))
-    assert len(asked) == made.rubric.times * (2 if made.rubric.swap else 1)
+    assert len(asked) == made.rubric.times * (2 if made.rubric.swap is True else 1)
     assert len({r.id for r in asked}) == len(asked) and {id_of(r) for r in asked} == {"q1"}
     for request in asked:
         assert request.wants == "text" and request.messages[-1].role == "user"
@@ -82,6 +98,9 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
             assert ("Where is the tower?" in words(request)) == ("question" in made.rubric.needs)
     low, high = made.range
     for value in (low, high):
+        winner = json.dumps(
+            dict.fromkeys(VERDICT, "") | {"winner": place_of(asked[0]) if value else 3 - place_of(asked[0])}
+        )
         right = {
             "rating": f"Well said. [[{value:g}]]",
             "pair": f"{value:g} {value:g}",
@@ -89,6 +108,7 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
             "official/air-bench/chat": f"{value:g} {value:g}",
             "official/audiobench/judge-0-5": f"Explanation: well said.\nRating: {value:g}",
             "official/audiobench/judge-binary": f"Explanation: well said.\nRating: {value:g}",
+            "official/emergent-tts-eval": winner,
             "official/mmar/rubrics": f'[{{"name": "It names Paris.", "score": {value:g}}}]',
             "official/mmau-pro/open": f"OVERALL: {value:g}",
             "official/vocalbench/score": f"Well said. Score: [{value:g}]",
@@ -290,3 +310,32 @@ def test_a_reply_that_was_cut_is_no_verdict(name):
     score = metric.score(answer(**options), len(asked), replies)
     assert score.status == "unparsed" and score.value is None
     assert score.reason == "the judge's reply was cut at 9 characters, at the limit of its length"
+
+
+EMERGENT_FILE = "emergent_tts_replies"
+EMERGENT = json.loads((GOLDEN / f"{EMERGENT_FILE}.json").read_text("utf-8"))["cases"]
+
+
+def test_emergent_tts_evals_replies_are_read_and_orders_drawn_as_by_its_program():
+    pytest.importorskip("json_repair")
+    made = load_judge_metric("rating[emergent-tts-eval-official]", "judge")
+    for case in EMERGENT:
+        given = replace(answer(), id=str(case["input"]["row"]))
+        (asked,) = questions(made, given)
+        score = made.score(given, 1, {asked.id: Response(text=case["input"]["reply"])})
+        assert place_of(asked) == case["expected"]["place"], case
+        assert score.value == case["expected"]["win"], (case, score)
+        assert (score.status == "unparsed") == (score.value is None)
+    assert len(EMERGENT) >= 130 and {case["expected"]["win"] for case in EMERGENT} == {None, 0, 0.5, 1}
+
+
+def test_a_row_without_a_number_has_an_order_too():
+    made = load_judge_metric("rating[emergent-tts-eval-official]", "judge")
+    places = [place_of(questions(made, replace(answer(), id=id))[0]) for id in ("a", "b", "c", "d", "e", "f", "g")]
+    assert set(places) == {1, 2}
+
+
+def test_the_published_reader_says_what_it_needs(monkeypatch):
+    monkeypatch.setitem(sys.modules, "json_repair", None)
+    with pytest.raises(MissingExtra, match="json-repair"):
+        read_official("official/emergent-tts-eval", ["{}"])

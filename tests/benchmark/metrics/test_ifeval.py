@@ -107,3 +107,25 @@ def test_bad_rows_say_why(ids, kwargs, status):
 def test_there_is_no_other_variant():
     with pytest.raises(UnknownName, match="tight"):
         load_answer_metric("ifeval[tight]")
+
+
+MMAU_FILE = "mmau_pro_instructions"
+MMAU_PRO = json.loads((GOLDEN / f"{MMAU_FILE}.json").read_text("utf-8"))["cases"]
+
+
+def by_mmau_pro(given):
+    return load_answer_metric("ifeval[official/mmau-pro]").compute([Answer("x", given["response"], (), given)])[0]
+
+
+def test_instructions_are_checked_as_by_mmau_pros_program():
+    """Sentences are counted by a rule of our own, which takes an ellipsis for an end; everything else is equal."""
+    wrong = [case["input"] for case in MMAU_PRO if by_mmau_pro(case["input"]).value != case["expected"]]
+    assert [case["response"] for case in wrong] == ["Wait... what? No."] * 2
+    assert len(MMAU_PRO) >= 180 and {case["expected"] for case in MMAU_PRO} == {0, 1}
+
+
+def test_arguments_may_be_json_and_those_of_no_use_fail():
+    given = {"response": "one two", "task_identifier": "Number Words (at least)", "question": "?"}
+    assert [by_mmau_pro({**given, "kwargs": f'{{"N": {n}}}'}).value for n in (2, 3)] == [1.0, 0.0]
+    for kwargs in ({"N": None}, "two", [2]):
+        assert by_mmau_pro({**given, "kwargs": kwargs}).status == "failed", kwargs

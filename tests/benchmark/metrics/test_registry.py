@@ -20,7 +20,7 @@ from codec_bench.errors import MissingExtra, UnknownName, UserError
 
 NAMES = [
     *(f"accuracy[{rule}]" for rule in RULES), "wer[answer]@by-language", "bleu[13a]", "cider", "coco_bleu[4]", "rouge_l", "refusal_rate",
-    "refusal_rate[official/ultraeval-audio/harm]", "ifeval[loose]", "ifeval[official/audiobench]",
+    "refusal_rate[official/ultraeval-audio/harm]", "ifeval[loose]", "ifeval[official/audiobench]", "ifeval[official/mmau-pro]",
     "repeated", "repeated[official/uro-bench]",
 ]  # fmt: skip
 FIELDS = {

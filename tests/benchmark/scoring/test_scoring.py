@@ -274,6 +274,7 @@ def test_a_question_without_a_reference_says_the_same_of_every_answer_and_counts
         ("refusal_rate[official/ultraeval-audio/harm]", {}),
         ("ifeval[strict]", {"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}),
         ("ifeval[official/audiobench]", {"rule": "Use All Capitals", "rule_target": ""}),
+        ("ifeval[official/mmau-pro]", {"task_identifier": "No Commas", "kwargs": {}, "question": "What plays?"}),
     ],
 )
 def test_what_needs_no_reference_counts_unread_answers_as_wrong(name, fields):
