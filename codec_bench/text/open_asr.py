@@ -129,6 +129,17 @@ def joined_pairs(reference: str, estimate: str) -> tuple[str, str]:
     return " ".join(left), " ".join(right)
 
 
+def spellings(version: str = VERSIONS[-1]) -> dict[str, str]:
+    """The American spelling of each British one by its English normaliser of a date.
+
+    Raises:
+        UserError: the installed whisper-normalizer has other rules than Whisper.
+    """
+    from codec_bench.text.whisper import whisper_rules
+
+    return _spellings(whisper_rules().standardize_spellings.mapping, version)
+
+
 def _spellings(known: dict[str, str], version: str) -> dict[str, str]:
     kept = {word: said for word, said in known.items() if word not in _NOT_SPELLED}
     june = _SPELLINGS_OF_JUNE if version >= VERSIONS[2] else {}

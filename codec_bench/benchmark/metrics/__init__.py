@@ -8,7 +8,7 @@ Which file to open
     `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
     `captions.py`, those of whole sessions in `session_wer.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds
     answers that decline, `repeated.py` those that say something again,
-    and `reference_errors.py` those that follow a wrong reference. `pair_accuracy.py` compares likelihoods. `base.py` is what each is.
+    and `reference_errors.py` those that follow a reference beyond what the sound explains. `pair_accuracy.py` compares likelihoods. `base.py` is what each is.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ TABLE = {
     "original_followed": "codec_bench.benchmark.metrics.reference_errors:OriginalFollowed",
     "pair_accuracy": "codec_bench.benchmark.metrics.pair_accuracy:PairAccuracy",
     "refusal_rate": "codec_bench.benchmark.metrics.refusal:RefusalRate",
+    "rendering_followed": "codec_bench.benchmark.metrics.reference_errors:RenderingFollowed",
     "repeated": "codec_bench.benchmark.metrics.repeated:Repeated",
     "rouge_l": "codec_bench.benchmark.metrics.rouge:RougeL",
     "session_wer": "codec_bench.benchmark.metrics.session_wer:SessionWer",

@@ -1,12 +1,19 @@
-"""`original_followed@RULE`: whether a transcript follows a reference where the reference is known to be wrong."""
+"""Whether a transcript follows a reference beyond what the sound explains: two signs that a model was fitted to a benchmark.
+
+`original_followed@RULE` looks where the reference is known to be wrong, and `rendering_followed` where the same words can be written in
+several ways. Both need transcripts alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
-from codec_bench.errors import UserError
+from codec_bench.errors import UnknownName, UserError
 from codec_bench.text.disagreement import followed
+from codec_bench.text.language import base_language
+from codec_bench.text.rendering import KINDS, Rendered, rendered
+from codec_bench.text.rule import Rule
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Score
 
@@ -52,7 +59,7 @@ class OriginalFollowed(AnswerMetric):
             return Score.undefined(reason, self.protocol)
         texts = (str(answer.fields[ORIGINAL]), answer.references[0], answer.text)
         try:
-            original, corrected, said = (self._normalised(text, answer.language) for text in texts)
+            original, corrected, said = (_normalised(self._rule, text, answer.language) for text in texts)
         except UserError as error:
             return Score.refused(error.message, self.protocol)
         found = followed(original, corrected, said)
@@ -67,6 +74,62 @@ class OriginalFollowed(AnswerMetric):
         detail = {"places": found.places}
         return Score.ok(share, self.protocol, numerator=found.original, denominator=found.eligible, detail=detail)
 
-    def _normalised(self, text: str, language: str | None) -> str:
-        steps = self._rule.trace(text, language)
-        return steps[-1][1] if steps else text
+
+class RenderingFollowed(AnswerMetric):
+    """The share of places that a transcript writes as the reference does, of those where the same words can be written otherwise.
+
+    British and American spelling, initials with dots and spaces or without, numbers from 11 to 99 in digits or words, and pairs such as
+    `e-mail` and `email`: error rates take them for the same, and the sound does not tell which one the reference has. A model that
+    agrees far more often than others has learnt how the benchmark writes. Lower is better, 0 to 1; it is a sign and no proof. For a corpus
+    the places of all items are counted. `detail` has the counts of each kind. An item is undefined if it has no such place, or the
+    transcript has other words there. English only.
+
+    Args:
+        variant: one of the kinds (`spelling`, `initialism`, `number`, `lexical`), or None for all of them.
+
+    Raises:
+        UnknownName: there is no such kind.
+    """
+
+    higher_is_better = False
+    aggregate = "ratio"
+    bounds = (0.0, 1.0)
+    paper = "Open ASR leaderboard, benchmark_fitting/README.md, section 2, 2026"
+    source = (
+        "github.com/huggingface/open_asr_leaderboard d1e99b2, benchmark_fitting/ref_rendering_utils.py: equal counts"
+    )
+
+    def __init__(self, variant: str | None = None) -> None:
+        if variant is not None and variant not in KINDS:
+            raise UnknownName("kind of rendering", variant, KINDS)
+        self._kinds = KINDS if variant is None else (variant,)
+        self._rule = get_rule(RULE)
+        self.name = "rendering_followed" + (f"[{variant}]" if variant else "")
+        self.protocol = f"{self.name}/{self._rule.name}"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per answer; `detail` has by kind how many places there are, and at how many both texts have the same form."""
+        return [self._one(answer) for answer in answers]
+
+    def _one(self, answer: Answer) -> Score:
+        if answer.language is not None and base_language(answer.language) != "en":
+            return Score.refused(f"renderings are known for en only, not for '{answer.language}'", self.protocol)
+        if len(answer.references) != 1:
+            reason = f"the sample '{answer.id}' has {len(answer.references)} expected answers; expected one"
+            return Score.undefined(reason, self.protocol)
+        found = rendered(answer.references[0], answer.text, lambda text: _normalised(self._rule, text, "en"))
+        return self._share({kind: found[kind] for kind in self._kinds if found[kind].places})
+
+    def _share(self, found: Mapping[str, Rendered]) -> Score:
+        places = sum(one.places for one in found.values())
+        if not places:
+            reason = "the transcript has no words that the reference could have written otherwise"
+            return Score.undefined(reason, self.protocol)
+        same = sum(one.same for one in found.values())
+        detail = {kind: {"same": one.same, "places": one.places} for kind, one in found.items()}
+        return Score.ok(same / places, self.protocol, numerator=same, denominator=places, detail=detail)
+
+
+def _normalised(rule: Rule, text: str, language: str | None) -> str:
+    steps = rule.trace(text, language)
+    return steps[-1][1] if steps else text

@@ -1,4 +1,4 @@
-"""`original_followed`: its counts against the Open ASR leaderboard's own program, and what it makes of whole answers."""
+"""Both signs of fitting: their counts against the Open ASR leaderboard's own programs, and what they make of whole answers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
+from codec_bench.errors import UnknownName
 from codec_bench.text.disagreement import followed
+from codec_bench.text.rendering import rendered
+from codec_bench.text.rules import get_rule
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "text"
 CASES = json.loads((GOLDEN / "open_asr_reference_errors").with_suffix(".json").read_text("utf-8"))["cases"]
+WRITTEN = json.loads((GOLDEN / "open_asr_rendering").with_suffix(".json").read_text("utf-8"))["cases"]
 ORIGINAL = "We thank the Commission for this report."
 CORRECTED = "We thank the Council for this report, Mr President."
 
@@ -59,3 +63,62 @@ def test_without_evidence_there_is_no_number(given, reason):
 def test_the_rule_is_part_of_the_name_and_of_the_protocol():
     score = scored("We thank the Commission for this report.", name="original_followed@none")
     assert score.protocol == "original_followed/none" and score.value == 1.0
+
+
+def normalised(text):
+    steps = get_rule("official/open-asr/2026-06-22").trace(text, "en")
+    return steps[-1][1] if steps else text
+
+
+def test_every_rendering_has_the_counts_of_the_leaderboards_own_program():
+    for case in WRITTEN:
+        found = rendered(case["reference"], case["said"], normalised)
+        assert {kind: [*counts] for kind, counts in found.items() if counts.places} == case["expected"], case
+
+
+def written(said, reference="The colour of Mr. Smith's T.V. on the 12th", language="en", name="rendering_followed"):
+    (score,) = load_answer_metric(name).compute([Answer("1", said, (reference,), {}, language)])
+    return score
+
+
+@pytest.mark.parametrize(
+    ("said", "same", "places"),
+    [
+        ("the colour of Mr. Smith's T.V. on the 12th", 4, 4),
+        ("the color of mister Smith's TV on the twelfth", 0, 4),
+        ("the color of mr smith's T.V. on the 12th", 3, 4),
+        ("the dollar of Mr. Smith's radio on the 13th", 1, 1),
+    ],
+)
+def test_a_place_counts_where_the_words_are_heard_whatever_their_form(said, same, places):
+    score = written(said)
+    assert (score.numerator, score.denominator, score.value) == (same, places, same / places)
+    assert score.protocol == "rendering_followed/official/open-asr/2026-06-22"
+
+
+def test_one_kind_is_counted_alone_and_the_kinds_are_told():
+    said = "the colour of mister Smith's TV on the 12th"
+    assert written(said, name="rendering_followed[spelling]").value == 1.0
+    assert written(said, name="rendering_followed[lexical]").value == 0.0
+    assert written(said).detail == {
+        "spelling": {"same": 1, "places": 1},
+        "initialism": {"same": 0, "places": 1},
+        "number": {"same": 1, "places": 1},
+        "lexical": {"same": 0, "places": 1},
+    }
+    with pytest.raises(UnknownName, match="kind of rendering"):
+        load_answer_metric("rendering_followed[accents]")
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "reason"),
+    [
+        ({"said": "nothing of the kind"}, "undefined", "could have written otherwise"),
+        ({"said": "the house", "reference": "the house"}, "undefined", "could have written otherwise"),
+        ({"said": "TV", "reference": "[T.V.]"}, "undefined", "could have written otherwise"),
+        ({"said": "die Farbe", "language": "de"}, "refused", "known for en only"),
+    ],
+)
+def test_without_a_form_there_is_no_rendering(given, status, reason):
+    score = written(**given)
+    assert score.value is None and score.status == status and reason in score.reason

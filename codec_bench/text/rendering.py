@@ -1,0 +1,258 @@
+"""How the same spoken words are written: British or American, in digits or words, as one word or as two.
+
+Source: github.com/huggingface/open_asr_leaderboard d1e99b2, `benchmark_fitting/ref_rendering_utils.py`; equal on the cases of
+tests/golden/text/open_asr_rendering.json.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from difflib import SequenceMatcher
+from functools import cache
+from typing import NamedTuple
+
+from codec_bench.text.open_asr import spellings
+
+KINDS = ("spelling", "initialism", "number", "lexical")
+
+_SPELLED_FROM = tuple(
+    "behaviour centre colour defence favour honour minimi mould neighbour organi realis recogni theatre travell".split()
+)
+"""Words that begin so, and the words below, sound alike in both spellings and mean the same."""
+_SPELLED = frozenset("""
+accoutrements aesthetic aesthetically aesthetics analogue apologise ardour armour armoured authorised axe bannister cancelled
+cancellation cancellations catalogues chilli civilised councillor counselled criticise criticised demeanour democratisation
+destabilise dialogue dialogues emphasise emphasised encyclopaedia endeavour endeavoured fertiliser fibre finalised fulfil fulfilment
+globalisation globalised gravelled grey harbour harmonisation humour humours ionising labelled labelling labour labourers labours
+levelled litre lustre manoeuvring marshalled marvelled marvellous mitre monologue offence offences omelette orthopaedic pencilled
+pretence revelled rumour saviour scepticism sepulchre shrivelled signalled sombre specialisation specialised spectre stabilisation
+sulphur summarise towelling tranquillity vapours
+""".split())  # fmt: skip
+_INITIALS = frozenset(
+    "api bdb dfs dil dnlg dvd hci lc lcd msc nxt pcb pdf rsi sms spnlp tfidf tnt tv uid uv vcr xml xsl xslt".split()
+)
+_ALONE = r"(?<![A-Za-z])(?:{})(?![A-Za-z])"
+_APART = r"(?:\s+|[-‐‑‒–—])"
+_MISTER = "mister"
+_LEXICAL = {
+    _MISTER: {"expanded": "mister", "abbreviated": r"mr\.?"},
+    "etcetera": {"apart": r"et\s+cetera", "joined": "etcetera", "abbreviated": r"etc\.?"},
+    **{
+        "".join(pair): {"apart": _APART.join(pair), "joined": "".join(pair)}
+        for pair in (("e", "mail"), ("e", "commerce"), ("wi", "fi"), ("sci", "fi"), ("x", "ray"), ("t", "shirt"))
+    },
+}
+_UNITS = "one two three four five six seven eight nine".split()
+_TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_UNITS_TH = "first second third fourth fifth sixth seventh eighth ninth".split()
+_TEENS_TH = "eleventh twelfth thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth".split()
+_TENS_TH = "twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth".split()
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+_LEAST, _MOST = 11, 99
+_DIGITS = re.compile(
+    r"(?<![\w$€£¥.:\-])(\d{1,2})(st|nd|rd|th)?(?![\w%$€£¥.:\-])",
+    re.IGNORECASE,
+)
+_YEAR_BEFORE = re.compile(r"(?:['’]|(?:fiscal\s+year|fy|year)\s*['’]?)\s*$", re.IGNORECASE)
+_YEAR_AFTER = re.compile(r"\s*(?:fiscal\s+year|year)\b", re.IGNORECASE)
+_SEEN_BEFORE, _SEEN_AFTER = 30, 20
+
+
+class Rendered(NamedTuple):
+    """At how many places both texts have the same words in a form that could be another, and at how many in the same form."""
+
+    same: int
+    places: int
+
+
+class _Form(NamedTuple):
+    """A part of a text that could be written otherwise.
+
+    Args:
+        start, end: its place in the text. kind: one of `KINDS`. family: what is said. form: how that is written.
+    """
+
+    start: int
+    end: int
+    kind: str
+    family: str
+    form: str
+
+
+def rendered(reference: str, said: str, normalise: Callable[[str], str]) -> dict[str, Rendered]:
+    """By kind, how often a transcript writes what it heard as the reference does, where both have the same words.
+
+    A place counts if the words around it, normalised, are aligned and both texts have one of the forms of a family there. A text
+    whose forms stand in brackets that the rule removes has no places.
+
+    Args:
+        reference, said: as they are written, not normalised. normalise: the rule that tells which words are the same.
+
+    Examples:
+        >>> rendered("The colour of e-mail", "The color of e-mail", str.lower)["lexical"]
+        Rendered(same=1, places=1)
+    """
+    counts = dict.fromkeys(KINDS, Rendered(0, 0))
+    reference = " ".join(reference.split())
+    forms = [one for one in _forms(reference) if not _doubtful(one, reference)]
+    if not forms:
+        return counts
+    mine, words = _placed(reference, forms, normalise)
+    theirs, heard = _placed(said, _forms(said), normalise)
+    for place, form in mine.items():
+        other = theirs.get(_opposite(place, _aligned(words, heard)))
+        if other and other.family == form.family:
+            same, places = counts[form.kind]
+            counts[form.kind] = Rendered(same + (other.form == form.form), places + 1)
+    return counts
+
+
+def _aligned(words: list[str], heard: list[str]) -> list[tuple[int, int, int]]:
+    """The runs of equal words: where each begins and ends in the first text, and where it begins in the second."""
+    steps = SequenceMatcher(None, words, heard, autojunk=False).get_opcodes()
+    return [(i1, i2, j1) for step, i1, i2, j1, _ in steps if step == "equal"]
+
+
+def _opposite(place: int, runs: list[tuple[int, int, int]]) -> int:
+    return next((other + place - first for first, end, other in runs if first <= place < end), -1)
+
+
+def _doubtful(form: _Form, reference: str) -> bool:
+    """`mr` without a dot may be another word; in a transcript, which may lack dots, it counts."""
+    return form.family == _MISTER and form.form == "abbreviated" and not reference[: form.end].endswith(".")
+
+
+def _placed(text: str, forms: list[_Form], normalise: Callable[[str], str]) -> tuple[dict[int, _Form], list[str]]:
+    """The forms by their place among the normalised words, in which one word for the family stands for each."""
+    parts, at = [], 0
+    for form in forms:
+        parts += [text[at : form.start], _standing_for(form)]
+        at = form.end
+    words = normalise(" ".join([*parts, text[at:]])).split()
+    found: dict[int, _Form] = {}
+    left = iter(forms)
+    waiting = next(left, None)
+    for place, word in enumerate(words):
+        if waiting and word == _standing_for(waiting):
+            found[place] = waiting
+            waiting = next(left, None)
+    return ({} if waiting else found), words
+
+
+def _standing_for(form: _Form) -> str:
+    """A word of letters that no rule changes and no text has."""
+    name = f"{form.kind} {form.family}".encode().hex()
+    return "zq" + name.translate({ord(digit): ord("g") + int(digit) for digit in "0123456789"}) + "zq"
+
+
+def _forms(text: str) -> list[_Form]:
+    """All forms of a text in order; of two that overlap the one that begins first, or is longer."""
+    found: list[_Form] = []
+    for form in sorted(_candidates(text), key=lambda one: (one.start, -one.end)):
+        if not found or form.start >= found[-1].end:
+            found.append(form)
+    return found
+
+
+def _candidates(text: str) -> Iterator[_Form]:
+    for pattern, read in _patterns():
+        for match in pattern.finditer(text):
+            what = read(match)
+            if what is not None:
+                yield _Form(match.start(), match.end(), *what)
+
+
+_What = tuple[str, str, str]
+_Read = Callable[[re.Match[str]], _What | None]
+
+
+@cache
+def _patterns() -> list[tuple[re.Pattern[str], _Read]]:
+    """What finds forms, and what makes kind, family and form of a match; None where it is none."""
+    lexical = [
+        (_alone(pattern), _always("lexical", family, form))
+        for family, forms in _LEXICAL.items()
+        for form, pattern in forms.items()
+    ]
+    words = "|".join(sorted(_spelled(), key=len, reverse=True))
+    letters = (
+        r"(?:[A-Za-z]\.\s*)+[A-Za-z]\.?",
+        r"(?:[A-Za-z]\s+)+[A-Za-z]",
+        "|".join(sorted(_INITIALS, key=len, reverse=True)),
+    )
+    numbers = _numbers()
+    said = "|".join(one.replace(" ", _APART) for one in sorted(numbers, key=len, reverse=True))
+    return [
+        (_alone(words), lambda match: ("spelling", *_spelled()[match[0].casefold()])),
+        *lexical,
+        *((_alone(pattern), _initialism) for pattern in letters),
+        (_alone(said), lambda match: ("number", numbers[re.sub(_APART, " ", match[0].casefold())], "words")),
+        (_DIGITS, _digits),
+    ]
+
+
+def _alone(pattern: str) -> re.Pattern[str]:
+    return re.compile(_ALONE.format(pattern), re.IGNORECASE)
+
+
+def _always(*what: str) -> _Read:
+    kind, family, form = what
+    return lambda _: (kind, family, form)
+
+
+@cache
+def _spelled() -> dict[str, tuple[str, str]]:
+    """Family and form of each word that is spelled in two ways."""
+    pairs = {
+        british: american
+        for british, american in spellings().items()
+        if british.startswith(_SPELLED_FROM) or british in _SPELLED
+    }
+    return {american: (american, "american") for american in pairs.values()} | {
+        british: (american, "british") for british, american in pairs.items()
+    }
+
+
+def _initialism(match: re.Match[str]) -> _What | None:
+    letters = re.sub(r"[.\s]", "", match[0]).casefold()
+    if letters not in _INITIALS:
+        return None
+    dotted, apart = "." in match[0], re.search(r"\.\s" if "." in match[0] else r"\s", match[0])
+    return "initialism", letters, f"{'dotted' if dotted else 'bare'} {'apart' if apart else 'together'}"
+
+
+def _numbers() -> dict[str, str]:
+    """The family of each number from 11 to 99 in words, as it counts and as it orders."""
+    found = {}
+    for kind, teens, tens, units in (("count", _TEENS, _TENS, _UNITS), ("order", _TEENS_TH, _TENS_TH, _UNITS_TH)):
+        found.update({word: f"{kind} {_LEAST + at}" for at, word in enumerate(teens)})
+        found.update({word: f"{kind} {20 + 10 * at}" for at, word in enumerate(tens)})
+        found.update(
+            {
+                f"{ten} {unit}": f"{kind} {21 + 10 * at + more}"
+                for at, ten in enumerate(_TENS)
+                for more, unit in enumerate(units)
+            }
+        )
+    return found
+
+
+def _digits(match: re.Match[str]) -> _What | None:
+    """A number in digits; not one that names a year, and not one whose ending is another number's."""
+    value, ending = int(match[1]), match[2]
+    text = match.string
+    if not _LEAST <= value <= _MOST or (ending and ending.casefold() != _ending(value)):
+        return None
+    before, after = (
+        text[max(0, match.start() - _SEEN_BEFORE) : match.start()],
+        text[match.end() : match.end() + _SEEN_AFTER],
+    )
+    if _YEAR_BEFORE.search(before) or _YEAR_AFTER.match(after):
+        return None
+    return "number", f"{'order' if ending else 'count'} {value}", "digits"
+
+
+def _ending(value: int) -> str:
+    return "th" if value in (11, 12, 13) else _ENDINGS.get(value % 10, "th")
