@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Literal
 
@@ -199,3 +199,18 @@ def plain(text: str, most: int = 500) -> str:
         end = most // 4
         text = f"{text[: most - end - 1]}…{text[-end:]}"
     return _CONTROLS.sub("�", text)
+
+
+def beginning(text: str, most: int) -> str:
+    """A text, or its first `most` characters with the number of those that are in the record alone."""
+    return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} more characters are in the record)"
+
+
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """Names with commas between them: at most `most`, and how many others there are.
+
+    >>> first_of(("a", "b", "c"), 2)
+    'a, b and 1 more'
+    """
+    left = len(names) - most
+    return between.join(names[:most]) + (f" and {left:,} more" if left > 0 else "")

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from codec_bench.errors import AudioError, MissingExtra, UnknownName, UserError
+from codec_bench.errors import AudioError, MissingExtra, UnknownName, UserError, beginning, first_of
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,11 @@ def test_an_unknown_name_suggests_the_nearest():
 
 def test_a_missing_extra_says_what_to_type():
     assert "pip install 'codec-bench[embedded]'" in str(MissingExtra("DNSMOS", "onnxruntime", "embedded"))
+
+
+def test_what_is_cut_says_how_much_is_left_out():
+    names = [f"n{k}" for k in range(1_234)]
+    assert first_of(names[:3], 3) == "n0, n1, n2" and first_of([], 3) == ""
+    assert first_of(names, 2, "; ") == "n0; n1 and 1,232 more"
+    assert beginning("abc", 3) == "abc"
+    assert beginning("x" * 2_000, 5) == "xxxxx … (1,995 more characters are in the record)"

@@ -10,7 +10,7 @@ from unicodedata import normalize
 from codec_bench.data.rows import stem
 from codec_bench.data.source import Source, manifest_in, open_source, problem_of, sounds_in, with_problem
 from codec_bench.decoding.table import find_locator
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, first_of
 from codec_bench.types import Sample
 
 
@@ -56,8 +56,8 @@ def match_estimates(source: Source, generated: str | os.PathLike[str] | Sequence
                 with_problem(sample, doubts.get(sample.id, f"there is no generated audio for '{sample.id}'"))
             )
     if not found:
-        here = ", ".join(f"'{id}'" for id in list(files)[:3])
-        there = ", ".join(f"'{sample.id}'" for sample in wanted[:3])
+        here = first_of([f"'{id}'" for id in files], 3)
+        there = first_of([f"'{sample.id}'" for sample in wanted], 3)
         doubt = next((f": {why}" for why in doubts.values()), "")
         raise UserError(
             f"none of the {len(files)} generated files belongs to one of the {len(wanted)} samples{doubt}",

@@ -70,6 +70,15 @@ def test_dots_in_ids(made):
     }
 
 
+def test_files_and_samples_that_are_not_named_are_counted(made):
+    source = samples(**{f"s{k}": f"{k}.wav" for k in range(4)})
+    with pytest.raises(UserError) as refused:
+        match_estimates(source, made(*(f"x{k}.wav" for k in range(5))))
+    assert refused.value.hint.endswith(
+        "the files are 'x0', 'x1', 'x2' and 2 more, the samples 's0', 's1', 's2' and 1 more"
+    )
+
+
 @pytest.mark.parametrize("column", ["estimate", "generated", "audio", "wav"])
 def test_a_manifest_of_generated_audio(tmp_path, made, column):
     made("one.wav", "two.wav")

@@ -360,3 +360,15 @@ def test_systems_that_failed_are_compared_over_common_samples(demo_run, page, tm
     assert entry["common"]["n"] < entry["n"]
     views = [attributes["data-view"] for _, attributes in page.tags if "data-view" in attributes]
     assert views[:2] == ["Each system over its own samples", "Common samples"]
+
+
+def test_a_list_that_is_cut_says_how_much_is_left_out():
+    from codec_bench.report.page.collect import _detail
+    from codec_bench.report.page.exchanges import _cut
+
+    whole = {f"entry {k}": k for k in range(16)}
+    assert _detail(whole) == whole
+    told = _detail({**whole, "one": 1, "words": ["a"] * 4000})
+    assert len(told) == 17 and told["further entries in the record"] == 2
+    assert _detail({"words": ["ab"] * 4000})["words"].endswith(" … (7,999 more characters are in the record)")
+    assert _cut(["a"] * 20) == ["a"] * 20 and _cut(["a"] * 23) == [*["a"] * 20, "and 3 more"]

@@ -28,7 +28,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from codec_bench.apps.cluster.parts import progress_of
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, first_of
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.parts import MARK
@@ -140,7 +140,7 @@ def submit(
             return _submit_merge(replace(before, jobs={"parts": ":".join(arrays)}), out)
         if queued:
             raise UserError(
-                f"{len(queued)} jobs of '{out}' are in the queue already: {', '.join(list(queued)[:5])}",
+                f"{len(queued)} jobs of '{out}' are in the queue already: {first_of(list(queued), 5)}",
                 hint=f"codec-bench progress {out} shows how far they are",
             )
     left = unfinished(out, asked.needed)

@@ -15,7 +15,7 @@ from codec_bench.apps.conversation.playback import Playback
 from codec_bench.apps.conversation.script import ASIDES, NO_ANSWER, Conversation, Event, Script, random_of
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import to_signal
-from codec_bench.errors import AudioError, UserError
+from codec_bench.errors import AudioError, UserError, first_of
 
 LEAST_LEFT_S = 0.3
 """How long ago the model may have spoken last for the user still to speak into its answer."""
@@ -97,10 +97,10 @@ class Sounds:
     def _path(self, name: str) -> str:
         path = self.folder / os.path.expanduser(name)
         if not path.is_file():
-            known = ", ".join(sorted(self._ids)[:4])
+            known = first_of(sorted(self._ids), 4)
             raise UserError(
                 f"the script says '{name}', which is neither an id of its data nor a file in '{self.folder}'",
-                hint=f"ids of the data: {known}, ..." if known else "the script names no data",
+                hint=f"ids of the data: {known}" if known else "the script names no data",
             )
         return str(path)
 

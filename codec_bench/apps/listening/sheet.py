@@ -50,6 +50,8 @@ MOST_SIGNALS = 12
 _QUESTION = "(question)"
 
 Encode = Callable[[Mapping[str, Audio]], Mapping[str, bytes]]
+_TROUBLES = 3
+"""How many troubles are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,9 @@ def take(material: Material, plan: Plan, encode: Encode, *, rate_hz: int | None 
             hint="keep audio with eval --save-audio all, or name the folder of a system's audio with --audio NAME=FOLDER",
         )
     training = min(plan.training, len(taken) - 1)
-    notes = [f"{trouble} (left out)" for trouble in troubles[:3]]
+    notes = [f"{trouble} (left out)" for trouble in troubles[:_TROUBLES]]
+    if len(troubles) > _TROUBLES:
+        notes.append(f"{len(troubles) - _TROUBLES:,} more are left out")
     if len(taken) < plan.training + plan.items:
         notes.append(
             f"{plan.items + plan.training:,} items were asked for, and {len(taken):,} can be taken: {training:,} for practice"

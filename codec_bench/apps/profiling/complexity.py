@@ -21,7 +21,6 @@ from codec_bench.codecs.adapt import decode, encode
 from codec_bench.codecs.checks.material import Material
 from codec_bench.codecs.checks.steps import NotApplicable
 
-_LISTED = 8
 _DEPTH = 4
 # Operators that move or select numbers and compute nothing.
 _FREE = (
@@ -157,7 +156,7 @@ def _counting() -> Any:
                 "macs_per_s": self.macs / seconds,
                 "by_operator": {name: n / seconds for name, n in self.by_kind.most_common()},
                 "parameters": len_of(self.used, self._modules),
-                "not_counted": {name: n / seconds for name, n in self.uncounted.most_common(_LISTED) if n},
+                "not_counted": {name: n / seconds for name, n in self.uncounted.most_common() if n},
             }
 
     return Counting

@@ -23,7 +23,7 @@ from codec_bench.apps.site.folder import SCHEMA, SiteFolder
 from codec_bench.apps.site.same_sounds import sounds_of
 from codec_bench.benchmark import has_benchmark, load_benchmark
 from codec_bench.benchmark.identity import other_than_defined
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, beginning
 from codec_bench.report import numbers
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.page.chosen_samples import worth_hearing
@@ -78,6 +78,8 @@ def describe_run(run: Run) -> dict[str, Any]:
     """The entry of a run: what leaderboards, comparisons and its own page need to know of it, without its samples."""
     meta, summary, counts = run.meta, summarise(run), run.counts()
     config, written = meta.get("config") or {}, summary.as_dict()
+    reasons = summary.failures.reasons
+    rest = len(reasons) - _MOST_REASONS
     board = _board(run, counts["samples"])
     protocols = _protocols(run, summary)
     command = {"evaluate": "eval"}.get(str(config.get("command")), config.get("command"))
@@ -110,10 +112,11 @@ def describe_run(run: Run) -> dict[str, Any]:
             }
             for name, facts in run.systems.items()
         },
-        "failures": replace(summary.failures, reasons=summary.failures.reasons[:_MOST_REASONS]).as_dict(),
+        "failures": replace(summary.failures, reasons=reasons[:_MOST_REASONS]).as_dict(),
         "answers": {k: v for k, v in written.get("answers", {}).items() if k in ("served", "cut", "canary")},
         "notes": [
             *control_notes(summary),
+            *([f"{rest:,} more kinds of failures are on the run's own page"] if rest > 0 else []),
             *numbers.rows_notes(summary.rows, summary.other_data or ()),
             *numbers.system_notes(summary.systems),
         ],
@@ -235,9 +238,9 @@ class _Scores:
                 self.above[s, m, n] = row.value if whole else row.numerator
                 self.below[s, m, n] = 1.0 if whole else row.denominator
             else:
-                self.lost.append((n, s, m, row.status, (row.reason or "no reason was recorded")[:_CHARACTERS]))
+                self.lost.append((n, s, m, row.status, beginning(row.reason or "no reason was recorded", _CHARACTERS)))
             if row.transcript is not None:
-                self.heard.setdefault((s, n), row.transcript[:_CHARACTERS])
+                self.heard.setdefault((s, n), beginning(row.transcript, _CHARACTERS))
             yield row
 
     def values(self, metric: int) -> dict[str, Any]:
@@ -320,7 +323,10 @@ def _groups(run: Run, ids: list[str]) -> dict[str, dict[str, Any]]:
 def _texts(run: Run, samples: list[Any], scores: _Scores) -> list[dict[str, Any]]:
     """What is known of each sample beside its scores."""
     texts: list[dict[str, Any]] = [
-        {"text": (sample.text or "")[:_CHARACTERS], "by": " · ".join(filter(None, (sample.speaker, sample.language)))}
+        {
+            "text": beginning(sample.text or "", _CHARACTERS),
+            "by": " · ".join(filter(None, (sample.speaker, sample.language))),
+        }
         for sample in samples
     ]
     for (s, n), heard in scores.heard.items():
@@ -332,10 +338,12 @@ def _texts(run: Run, samples: list[Any], scores: _Scores) -> list[dict[str, Any]
         for exchange in exchanges(run):
             if exchange.question.id in place:
                 held = texts[place[exchange.question.id]]
-                held["text"] = (exchange.question.prompt or held["text"])[:_CHARACTERS]
-                held["expected"] = " | ".join(exchange.question.expected)[:_CHARACTERS]
+                held["text"] = (
+                    beginning(exchange.question.prompt, _CHARACTERS) if exchange.question.prompt else held["text"]
+                )
+                held["expected"] = beginning(" | ".join(exchange.question.expected), _CHARACTERS)
                 if exchange.answer.text:
-                    held.setdefault("heard", {})[0] = exchange.answer.text[:_CHARACTERS]
+                    held.setdefault("heard", {})[0] = beginning(exchange.answer.text, _CHARACTERS)
     return texts
 
 

@@ -24,7 +24,7 @@ from typing import Any
 
 from codec_bench.benchmark.asking.batch_files import AnswerFiles, RequestFile, key_of
 from codec_bench.benchmark.asking.sending import Answering, asked, checked
-from codec_bench.errors import AnswersPending, UserError
+from codec_bench.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
 from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
@@ -141,7 +141,7 @@ class Batched:
         running = self._running()
         if running:
             count = sum(len(entry["keys"]) for entry in running)
-            names = ", ".join(str(entry["id"]) for entry in running[:3]) + (", ..." if len(running) > 3 else "")
+            names = first_of([str(entry["id"]) for entry in running], 3)
             raise AnswersPending(
                 f"{count:,} request{'s wait' if count != 1 else ' waits'} in {_batches(len(running))} at the service ({names})",
                 hint="the same command collects the answers; with --wait it stays until they are there",

@@ -11,7 +11,7 @@ from typing import Any
 from codec_bench.benchmark.reading.base import Parsed, Step, Unparsed, quote
 from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.reading.words import negated, phrases_in, plain, words
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, first_of
 
 _MARKS = r"[\s(\[{<\"'“‘*_`$]{0,6}(?:\\(?:text|textbf|mathbf|mathrm)\{)?\(?"
 _L = rf"{_MARKS}(?P<letter>[A-Za-z])(?!\w|['’]\w)"
@@ -111,9 +111,7 @@ def label(given: str | None) -> Step:
         found = {one for one in labels if plain(one) == whole} or phrases_in(text, labels)
         if len(found) == 1:
             return Parsed(found.pop())
-        what = (
-            f"several labels ({', '.join(sorted(found))})" if found else f"none of the labels {', '.join(labels[:12])}"
-        )
+        what = f"several labels ({', '.join(sorted(found))})" if found else f"none of the labels {first_of(labels, 12)}"
         return Unparsed(f"there {'are' if found else 'is'} {what} in {quote(text)}")
 
     return step

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from codec_bench.errors import first_of
 from codec_bench.models.endpoints.batches import (
     Batch,
     BatchableModel,
@@ -77,7 +78,7 @@ class OpenAiBatches(BatchInterface):
         errors = body.get("errors")
         listed = errors.get("data") if isinstance(errors, Mapping) else None
         said = [str(one.get("message") or one.get("code")) for one in listed or () if isinstance(one, Mapping)]
-        return Batch(id, state, clean("; ".join(said[:3])), files)
+        return Batch(id, state, clean(first_of(said, 3, "; ")), files)
 
     async def fetch(self, file: str, target: Path) -> None:
         """As `BatchInterface.fetch`."""

@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from codec_bench.errors import beginning
 from codec_bench.report import numbers
 from codec_bench.report.page.chosen_samples import choose_rows, worth_hearing
 from codec_bench.report.page.column_heads import column_heads, stand_together
@@ -284,7 +285,7 @@ def _data(
         "samples": [
             [
                 samples[n].id,
-                (samples[n].text or "")[:_TEXT_CHARACTERS],
+                beginning(samples[n].text or "", _TEXT_CHARACTERS),
                 samples[n].speaker or "",
                 samples[n].language or "",
                 samples[n].duration_s,
@@ -308,13 +309,16 @@ def _short(value: float | None, digits: int) -> float | None:
 def _detail(detail: Mapping[str, Any]) -> dict[str, Any]:
     """The details of a score that the page shows: texts, lists of words and numbers, cut to a length; no embeddings."""
     kept: dict[str, Any] = {}
-    for key, value in [entry for entry in detail.items() if entry[0] != EMBEDDINGS][:_DETAIL_ENTRIES]:
+    entries = [entry for entry in detail.items() if entry[0] != EMBEDDINGS]
+    for key, value in entries[:_DETAIL_ENTRIES]:
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             value = " ".join(value)
         if isinstance(value, str):
-            kept[str(key)] = value[:_TEXT_CHARACTERS]
+            kept[str(key)] = beginning(value, _TEXT_CHARACTERS)
         elif isinstance(value, int | float) and np.isfinite(value):
             kept[str(key)] = value if isinstance(value, int) else _short(value, 5)
+    if len(entries) > _DETAIL_ENTRIES:
+        kept["further entries in the record"] = len(entries) - _DETAIL_ENTRIES
     return kept
 
 

@@ -10,6 +10,7 @@ import json
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
+from codec_bench.errors import beginning
 from codec_bench.report import numbers
 from codec_bench.stats.summary_types import Counted, CountingFailures, MetricSummary
 from codec_bench.store.answers import Exchange, QuestionRecord, exchanges, has_answers
@@ -18,6 +19,7 @@ from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.record import Run
 
 CHARACTERS = 6000
+_PARTS = 20
 SHORT = 8
 
 
@@ -103,9 +105,12 @@ def _about(question: QuestionRecord) -> list[str]:
 
 
 def _cut(value: Any) -> Any:
-    if isinstance(value, str) and len(value) > CHARACTERS:
-        return f"{value[:CHARACTERS]} … ({len(value) - CHARACTERS:,} more characters are in the record)"
-    return [_cut(part) for part in value[:20]] if isinstance(value, list) else value
+    if isinstance(value, str):
+        return beginning(value, CHARACTERS)
+    if not isinstance(value, list):
+        return value
+    left = len(value) - _PARTS
+    return [_cut(part) for part in value[:_PARTS]] + ([f"and {left:,} more"] if left > 0 else [])
 
 
 def counting_rows(

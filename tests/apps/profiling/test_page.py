@@ -433,3 +433,16 @@ def test_names_that_form_no_curve_are_told_on_the_page_and_in_the_terminal(facts
     console = Console(width=400, file=io.StringIO())
     console.print(profile_tables(profile, width=400))
     assert said in console.file.getvalue()
+
+
+def test_operators_that_are_not_named_are_counted():
+    from codec_bench.apps.profiling.page import _not_counted
+
+    def profile(operators):
+        side = {"not_counted": {f"op{k}": 1e6 * (k + 1) for k in range(operators)}}
+        return {"codecs": {"x": {"complexity": {"state": "ok", "encoder": side, "decoder": {"not_counted": {}}}}}}
+
+    ((_, eight),) = _not_counted(profile(8), ["x"])
+    assert eight.endswith(", op0 (1 M/s)") and "more" not in eight
+    ((_, eleven),) = _not_counted(profile(11), ["x"])
+    assert eleven.startswith("op10 (11 M/s), ") and eleven.endswith("op3 (4 M/s) and 3 more")

@@ -20,6 +20,7 @@ from codec_bench.apps.agreement.words import (
     subset_notes,
     subset_rows,
 )
+from codec_bench.errors import beginning
 from codec_bench.report.page.sound import is_sound
 from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.record import Run
@@ -153,11 +154,7 @@ def _given(texts: Iterable[tuple[str, str]]) -> Texts:
 
 
 def _cut(text: str) -> str:
-    return (
-        text
-        if len(text) <= LONGEST
-        else f"{text[:LONGEST]} … ({len(text) - LONGEST:,} more characters are in the record)"
-    )
+    return beginning(text, LONGEST)
 
 
 def _type_of(path: Path) -> str:

@@ -22,6 +22,7 @@ import numpy as np
 from codec_bench.apps.building.item import Funnel, Item, Maker, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.apps.building.review import Reviewed
+from codec_bench.errors import beginning
 from codec_bench.report.page.markup import SHARED, Layout, render
 from codec_bench.store.files import write_text
 
@@ -142,7 +143,7 @@ def _best(maker: Maker, items: Iterable[Item]) -> list[tuple[str, str]]:
             if not item.kept:
                 last = reason_of(item, maker.steps)
                 value = float("inf") if last.value is None else last.value
-                said = f"{last.step}: {last.reason}" + (f" ({last.detail[:200]})" if last.detail else "")
+                said = f"{last.step}: {last.reason}" + (f" ({beginning(last.detail, 200)})" if last.detail else "")
                 yield maker.steps.index(last.step), -value, item.key, said
 
     ranked = heapq.nlargest(MOST_SHOWN, dropped(), key=lambda one: one[:2])
@@ -165,8 +166,8 @@ def _shown(maker: Maker, record: Reviewed, chosen: Sequence[tuple[str, str]]) ->
         tries = [f"{one.step}: {one.reason}" + (f" ({one.detail})" if one.detail else "") for one in item.failures]
         texts += [("tries that failed", "\n".join(tries))] if tries else []
         said = _said((item.row or {}).get("said") or (item.row or {}).get("question"))
-        texts = [(name, text[:_LONGEST]) for name, text in texts if text]
-        yield {"id": key, "why": why, "said": said[:_LONGEST], "texts": texts, "sound": sound}
+        texts = [(name, beginning(text, _LONGEST)) for name, text in texts if text]
+        yield {"id": key, "why": why, "said": beginning(said, _LONGEST), "texts": texts, "sound": sound}
 
 
 def _heading(name: str) -> str:

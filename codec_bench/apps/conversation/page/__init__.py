@@ -21,6 +21,7 @@ from codec_bench.apps.conversation.official import WORDS, Chunk, read_chunks
 from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.words import rows, sentences
 from codec_bench.audio.resample import resample
+from codec_bench.errors import beginning
 from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
 
 RATE_HZ = 16_000
@@ -102,7 +103,7 @@ def _picture(session: Session, values: Sequence[Value], words: Sequence[Chunk]) 
         "id": session.id, "status": session.status, "reason": session.reason, "boxes": boxes, "spans": spans,
         "words": list(_placed(words, scale)), "waves": [_wave(session.user, USER_Y), _wave(session.heard, MODEL_Y)],
         "ticks": [(round(s * scale, 1), s) for s in range(0, int(session.duration_s) + 1, step)],
-        "duration": round(session.duration_s, 2), "text": session.text[:400],
+        "duration": round(session.duration_s, 2), "text": beginning(session.text, 400),
         "values": [(shown(v.measure), "–" if v.value is None else f"{v.value:.3f}", MEASURES[v.measure].unit, "–" if v.at_s is None else f"{v.at_s:.2f}", v.reason) for v in values],
     }  # fmt: skip
 

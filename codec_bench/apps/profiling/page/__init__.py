@@ -27,6 +27,7 @@ from codec_bench.apps.profiling.language_rows import language_lines
 from codec_bench.apps.profiling.page.figures import figures
 from codec_bench.apps.profiling.probe_rows import probe_points
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
+from codec_bench.errors import first_of
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import SHARED, Layout, moment, render, write_whole
 from codec_bench.report.page.sound import is_sound
@@ -249,6 +250,10 @@ def _info(info: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(value) for key, value in said.items()}
 
 
+_LISTED = 8
+"""How many operators are named of a codec."""
+
+
 def _not_counted(profile: Mapping[str, Any], labels: Sequence[str]) -> list[tuple[str, str]]:
     """The operators that the multiply-accumulates do not include, by codec."""
     out = []
@@ -258,10 +263,9 @@ def _not_counted(profile: Mapping[str, Any], labels: Sequence[str]) -> list[tupl
             for side in ("encoder", "decoder"):
                 for name, elements in codec["complexity"][side]["not_counted"].items():
                     found[name] = found.get(name, 0.0) + elements
-            listed = sorted(found.items(), key=lambda entry: -entry[1])[:8]
-            out.append(
-                (text, ", ".join(f"{name} ({elements / 1e6:.2g} M/s)" for name, elements in listed) or "nothing")
-            )
+            listed = sorted(found.items(), key=lambda entry: -entry[1])
+            named = [f"{name} ({elements / 1e6:.2g} M/s)" for name, elements in listed]
+            out.append((text, first_of(named, _LISTED) or "nothing"))
     return out
 
 

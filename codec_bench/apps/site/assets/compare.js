@@ -81,7 +81,7 @@ view("compare", async (box, [key], state) => {
     const [best, worst] = [apart.filter(({ by }) => by > 0).slice(0, FURTHEST), apart.filter(({ by }) => by < 0).reverse().slice(0, FURTHEST)];
     return [
       el("h2", null, `Samples that differ most in ${column.name}`),
-      el("p", { class: "lead" }, "Open one to read it and to listen to both on one clock."),
+      el("p", { class: "lead" }, `Open one to read it and to listen to both on one clock. At most ${FURTHEST} are shown on each side, of ${apart.filter(({ by }) => by > 0).length.toLocaleString("en")} on which A is better and ${apart.filter(({ by }) => by < 0).length.toLocaleString("en")} on which B is.`),
       el("h3", null, "A is better"), best.length ? table("Samples on which A is better", best) : el("p", { class: "lead" }, "There are none."),
       el("h3", null, "B is better"), worst.length ? table("Samples on which B is better", worst) : el("p", { class: "lead" }, "There are none."),
     ];

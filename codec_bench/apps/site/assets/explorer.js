@@ -1,5 +1,6 @@
 // Samples across the systems of a leaderboard, worst first.
 const MOST_SYSTEMS = 6;
+const MOST_LISTED = 200;
 
 /** The leaderboard that a view is about, with a list to choose another one. */
 async function boardOf(box, key, word) {
@@ -79,7 +80,7 @@ view("samples", async (box, [key], state) => {
   let redraw = () => {};
 
   const pickers = () => {
-    const boxes = choices.slice(0, 200).map(([value, label]) =>
+    const boxes = choices.slice(0, MOST_LISTED).map(([value, label]) =>
       el("label", { class: "check" }, el("input", { type: "checkbox", value, checked: chosen.includes(value), onchange: (event) => {
         const wanted = event.target.checked ? [...chosen, value] : chosen.filter((other) => other !== value);
         if (!wanted.length || wanted.length > MOST_SYSTEMS) {
@@ -90,7 +91,7 @@ view("samples", async (box, [key], state) => {
         chosen = choices.map(([other]) => other).filter((other) => wanted.includes(other));
         gather();
       } }), label));
-    return el("details", { class: "columns" }, el("summary", null, `Systems (at most ${MOST_SYSTEMS})`), el("fieldset", null, el("legend", { class: "unseen" }, "Systems that are shown"), boxes));
+    return el("details", { class: "columns" }, el("summary", null, `Systems (at most ${MOST_SYSTEMS})`), el("fieldset", null, el("legend", { class: "unseen" }, "Systems that are shown"), boxes, choices.length > MOST_LISTED && el("p", { class: "lead" }, `${choices.length - MOST_LISTED} more systems are not listed here; the leaderboard has them all.`)));
   };
   box.append(
     el("h1", null, "Samples"),
