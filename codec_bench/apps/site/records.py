@@ -27,7 +27,7 @@ from codec_bench.errors import UserError, beginning
 from codec_bench.report import numbers
 from codec_bench.report.controls.rows import control_notes
 from codec_bench.report.page.chosen_samples import worth_hearing
-from codec_bench.report.page.columns import Column
+from codec_bench.report.page.columns import Column, states_of
 from codec_bench.report.page.exchanges import published_rows
 from codec_bench.report.page.sound import choose_clips
 from codec_bench.stats.breakdown import subsets_of
@@ -171,12 +171,11 @@ def _board(run: Run, samples: int) -> dict[str, Any]:
 def _protocols(run: Run, summary: Summary) -> dict[str, str]:
     """The protocol of each metric, with what the service of its judge called the models that gave the verdicts: another state is another
     column."""
-    told = {}
-    for name, facts in run.metrics.items():
-        entries = (system.metrics.get(name) for system in summary.systems.values())
-        states = sorted({state for one in entries if one is not None and one.judging for state in one.judging.served})
-        told[name] = f"{facts['protocol']} ({' and '.join(states)})" if states else facts["protocol"]
-    return told
+    states = states_of(run, summary)
+    return {
+        name: f"{facts['protocol']} ({states[name]})" if states[name] else facts["protocol"]
+        for name, facts in run.metrics.items()
+    }
 
 
 def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> dict[str, Any]:

@@ -53,18 +53,19 @@ class _Grid:
 
     Args:
         runs: the runs. systems: the systems of the page. column_of: the position of each column.
-        sets: the name of each run's data. places: for each run, the position of each of its samples.
+        sets, protocols: of each run, as of `Tables`. places: for each run, the position of each of its samples.
     """
 
     runs: Sequence[Run]
     systems: Sequence[System]
     column_of: Mapping[Column, int]
     sets: Sequence[str]
+    protocols: Sequence[Mapping[str, str]]
     places: Sequence[Mapping[str, int]]
 
-    def column(self, system: System, metric: str, protocol: str) -> int:
+    def column(self, system: System, metric: str) -> int:
         """The position of the column of a metric."""
-        return self.column_of[Column(metric, protocol, self.sets[system.run])]
+        return self.column_of[Column(metric, self.protocols[system.run][metric], self.sets[system.run])]
 
     def values(self, count: int) -> np.ndarray:
         """Every value, as an array `(systems, columns, samples)` over `count` samples."""
@@ -73,7 +74,7 @@ class _Grid:
             run, place = self.runs[system.run], self.places[system.run]
             # The numbers have gaps: a question that was not asked yet is not in the record.
             to_sample = {number: place[id] for number, id in run.query("SELECT number, id FROM samples") if id in place}
-            for name, facts in run.metrics.items():
+            for name in run.metrics:
                 rows, numerators, denominators, _, _ = run.columns(system.name, name)
                 if not rows:
                     continue
@@ -81,9 +82,7 @@ class _Grid:
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = np.asarray(numerators, dtype=float) / below
                 ratio[~np.isfinite(ratio)] = np.nan
-                values[s, self.column(system, name, facts.get("protocol", "")), [to_sample[row] for row in rows]] = (
-                    ratio
-                )
+                values[s, self.column(system, name), [to_sample[row] for row in rows]] = ratio
         return values
 
     def scores(self, position: Mapping[int, int]) -> tuple[list[list[Any]], list[list[Any]]]:
@@ -94,7 +93,7 @@ class _Grid:
             shown = [id for id, place in self.places[system.run].items() if place in position]
             for score in self.runs[system.run].scores(system.name, samples=shown):
                 place = position[self.places[system.run][score.id]]
-                column = self.column(system, score.metric, score.protocol)
+                column = self.column(system, score.metric)
                 if score.status != "ok":
                     missing.append([s, place, column, score.status, score.reason])
                 if score.detail:
@@ -119,7 +118,7 @@ def collect(
     benchmarks = [_benchmark(run) for run in runs]
     samples, places, origins = _samples(runs, benchmarks)
     tables = replace(tables, entries=stand_together(tables, places))
-    grid = _Grid(runs, systems, {column: n for n, column in enumerate(columns)}, sets, places)
+    grid = _Grid(runs, systems, {column: n for n, column in enumerate(columns)}, sets, tables.protocols, places)
     values = grid.values(len(samples))
     estimates = _estimates(runs, systems, places)
     asked = {place[id] for run, place in zip(runs, places) for id in asked_aloud(run)}

@@ -27,7 +27,10 @@ class System:
 
 
 class Column(NamedTuple):
-    """What the numbers of one column have in common: the metric, its protocol, and the data if the runs have several."""
+    """What the numbers of one column have in common: the metric, its protocol, and the data if the runs have several.
+
+    The protocol of a judge's metric says in which state the judge was, where it was in several.
+    """
 
     metric: str
     protocol: str
@@ -40,6 +43,7 @@ class Tables:
 
     Args:
         runs, names, summaries, sets: the runs with their names, their summaries, and the name of each one's data.
+        protocols: of the metrics of each run, as the columns have them.
         systems, columns: the rows of the tables, and their columns with the facts of the metrics.
         entries: of the summaries, by system and column; None if the run did not measure it, or by another protocol or over other data.
         heads: what stands above the columns of a page.
@@ -49,6 +53,7 @@ class Tables:
     names: Sequence[str]
     summaries: Sequence[Summary]
     sets: Sequence[str]
+    protocols: Sequence[Mapping[str, str]]
     systems: Sequence[System]
     columns: Mapping[Column, Mapping[str, Any]]
     entries: Sequence[Sequence[MetricSummary | None]]
@@ -64,14 +69,45 @@ class Tables:
 def side_by_side(runs: Sequence[Run], summaries: Sequence[Summary]) -> Tables:
     """The systems and columns of some runs with their results; no heads."""
     names, sets = run_names(runs), data_sets(runs)
-    systems, columns = systems_of(runs, names), columns_of(runs, sets)
+    protocols = protocols_apart(runs, summaries)
+    systems, columns = systems_of(runs, names), columns_of(runs, sets, protocols)
     entries = []
     for system in systems:
         system.label = numbers.marked(system.label, summaries[system.run].systems.get(system.name, SystemSummary()))
         held = metrics_of(summaries, system)
-        known = {Column(name, entry.protocol, sets[system.run]): entry for name, entry in held.items()}
+        run = system.run
+        known = {Column(name, protocols[run][name], sets[run]): entry for name, entry in held.items()}
         entries.append([known.get(column) for column in columns])
-    return Tables(runs, names, summaries, sets, systems, columns, entries)
+    return Tables(runs, names, summaries, sets, protocols, systems, columns, entries)
+
+
+def protocols_apart(runs: Sequence[Run], summaries: Sequence[Summary]) -> list[dict[str, str]]:
+    """The protocol of each metric of each run; with the states of its judge where these differ between the runs."""
+    plain = [{name: facts.get("protocol", "") for name, facts in run.metrics.items()} for run in runs]
+    states = [states_of(run, summary) for run, summary in zip(runs, summaries)]
+    held: dict[tuple[str, str], set[str]] = {}
+    for protocols, of in zip(plain, states):
+        for name, protocol in protocols.items():
+            held.setdefault((name, protocol), set()).add(of[name])
+    return [
+        {
+            name: f"{protocol} ({of[name] or 'a state that is not known'})"
+            if len(held[name, protocol]) > 1
+            else protocol
+            for name, protocol in protocols.items()
+        }
+        for protocols, of in zip(plain, states)
+    ]
+
+
+def states_of(run: Run, summary: Summary) -> dict[str, str]:
+    """What the service of each metric's judge called the models that gave the verdicts; empty for what has no judge or a silent one."""
+    told = {}
+    for name in run.metrics:
+        entries = (system.metrics.get(name) for system in summary.systems.values())
+        states = sorted({state for one in entries if one is not None and one.judging for state in one.judging.served})
+        told[name] = " and ".join(states)
+    return told
 
 
 def metrics_of(summaries: Sequence[Summary], system: System) -> Mapping[str, MetricSummary]:
@@ -149,12 +185,14 @@ def _named(data: Mapping[str, Any]) -> str:
     return numbers.plain(Path(str(data.get("name", "data"))).name)
 
 
-def columns_of(runs: Sequence[Run], sets: Sequence[str]) -> dict[Column, dict[str, Any]]:
+def columns_of(
+    runs: Sequence[Run], sets: Sequence[str], protocols: Sequence[Mapping[str, str]]
+) -> dict[Column, dict[str, Any]]:
     """The columns of all runs with the facts of their metrics."""
     columns: dict[Column, dict[str, Any]] = {}
-    for run, data in zip(runs, sets):
+    for run, data, told in zip(runs, sets, protocols):
         for name, facts in run.metrics.items():
-            columns.setdefault(Column(name, facts.get("protocol", ""), data), facts)
+            columns.setdefault(Column(name, told[name], data), facts)
     # The bitrate comes first, since all other numbers depend on it.
     return dict(sorted(columns.items(), key=lambda entry: entry[0].metric != "bitrate"))
 

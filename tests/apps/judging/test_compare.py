@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 import yaml
@@ -14,6 +14,9 @@ from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.compare import PAGE, judge_compare
 from codec_bench.apps.leaderboards.api import leaderboard
 from codec_bench.errors import UserError
+from codec_bench.report.page.collect import collect
+from codec_bench.report.page.columns import side_by_side
+from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.store.judge_successions import kept_successions
 from codec_bench.store.judge_tests import NOT_TESTED
@@ -227,6 +230,17 @@ def test_another_state_of_a_judge_is_another_judge_until_the_two_are_compared(ma
         f"Mine: values by {label} as old-1 and by {label} as old-2 are not ranked against each other, and no bridge between them was "
         "measured (codec-bench judge compare)"
     ]
+    with ExitStack() as opened:
+        runs = [opened.enter_context(closing(Run(place.parent))) for place in (
+            *sorted(marked["runs"].rglob("run.sqlite")), *later.rglob("run.sqlite"))]  # fmt: skip
+        side = side_by_side(runs, [summarise(run) for run in runs])
+        page = collect(runs, None, audio_bytes=0, max_rows=9, folder=later)
+    first, second = side.columns
+    assert first.protocol.endswith(" (old-1)") and second.protocol.endswith(" (old-2)")
+    assert first.protocol[:-8] == second.protocol[:-8] and first[::2] == second[::2]
+    held = [[entry is not None for entry in row] for row in side.entries]
+    assert held == [[True, False]] * 3 + [[False, True]], "a report keeps the two apart"
+    assert [head["protocol"] for head in page.data["columns"]] == [first.protocol, second.protocol]
     asked = len(url.asked)
     again = {**marked, "judges": [marked["judges"][0]] * 2, "out": marked["runs"].parent / "again"}
     (found,) = judge_compare(**again)
