@@ -5,8 +5,8 @@ It goes to stderr, in a notebook below the cell.
 When the time that is left is shown
     The estimate goes by the items that were finished since the first of them was, so that loading does not count. There
     is none before they took 10 seconds, and before they are a tenth of all items or took 2 minutes. Then it is made three
-    times: by all of that time, by its last half and by its last quarter. Where these differ by more than a factor of two, as
-    after a stall, nothing is shown; else the range of the three is.
+    times: by all of that time, by its last half and by its last quarter. Where these differ by more than a factor of two, or
+    nothing was finished in a third of the last quarter, as after a stall, nothing is shown; else the range of the three is.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from html import escape
+from itertools import pairwise
 from time import monotonic
 
 from codec_bench.engine.running import Progress as Tell
@@ -32,6 +33,8 @@ _SURE_PART = 0.1
 _WINDOWS = (1.0, 0.5, 0.25)
 _LEAST_STEPS = 3
 """So often something must have been finished in the shortest window: less is chance."""
+_LONGEST_GAP = 1 / 3
+"""Of the shortest window, in which nothing is finished: what comes at once after a stall says nothing of the speed."""
 _MOST_REPORTS = 512
 
 Clock = Callable[[], float]
@@ -115,7 +118,17 @@ class Progress:
             if len(steps) <= _LEAST_STEPS:
                 return None
             left.append(part * took / (self.done - self._reports[at][1]) * (self.total - self.done))
-        return (min(left), max(left)) if max(left) <= 2 * min(left) else None
+        if max(left) > 2 * min(left) or self._gap_s(now, _WINDOWS[-1] * took) > _LONGEST_GAP * _WINDOWS[-1] * took:
+            return None
+        return min(left), max(left)
+
+    def _gap_s(self, now: float, window_s: float) -> float:
+        """The longest time of the last `window_s` seconds in which nothing was finished."""
+        times = [now - window_s]
+        for (_, before), (when, done) in pairwise(self._reports):
+            if when > times[0] and done > before:
+                times.append(when)
+        return max(after - before for before, after in pairwise([*times, now]))
 
 
 def _span(least_s: float, most_s: float) -> str:

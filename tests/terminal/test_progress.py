@@ -81,6 +81,20 @@ def test_a_stall_or_a_slow_start_gives_no_estimate_until_it_is_known_within_a_fa
     assert "left" not in told(progress, clock, 300 + 50 + 60, "running", 400, total=800)
 
 
+@pytest.mark.parametrize(("burst", "until_s"), [(18, 300), (60, 200), (4, 30), (100, 150)])
+def test_what_comes_at_once_after_a_stall_is_no_speed(clock, burst, until_s):
+    """Some items come quickly, then nothing for minutes, then two a second to the end: the range holds the truth within a factor of two."""
+    progress, total, done, wrong = Progress(clock), 247, 0.0, []
+    end_s = until_s + (total - burst) / 2
+    for second in range(1, int(end_s)):
+        done += 1 if done < burst else 2 if second > until_s else 0
+        told(progress, clock, second, "x", int(min(done, total - 1)), total)
+        left = progress._left_s(clock())
+        if left is not None and second > until_s and not left[0] / 2 <= end_s - second + 2 <= 2 * left[1]:
+            wrong.append((second, left, end_s - second))
+    assert not wrong
+
+
 def test_speeds_that_differ_give_a_range(clock):
     progress = Progress(clock)
     _, done = steadily(progress, clock, 0, 99, 1, total=1000)
