@@ -3,8 +3,9 @@
 For each of `eval`, `score`, `run`, and shards with their merging, a run without any kill gives the expected rows. Then the same command is started, and its
 process or one of its workers is killed (SIGKILL) at a random moment. This is repeated until the command ends by itself. Its
 record must then be whole, and its rows must be equal to the expected ones. Of `paid`, a run whose model is a service that charges,
-every answer that the service gave must be in the record after each kill, except those in flight. Conversations are killed by
-`tests/fuzz/talks.py`.
+every answer that the service gave must be in the record after each kill, except those in flight. Of `ray`, a run on a Ray cluster on
+this machine, actors, their workers and raylets are killed as well; it is left out where Ray is not installed. Conversations are killed
+by `tests/fuzz/talks.py`.
 
 Some of the starts have something else instead: a clock that is two days back (needs the package `faketime`), a folder that is
 removed while the command writes into it, or a disk that becomes full (needs the right to mount one). The exit code of this
@@ -18,22 +19,21 @@ import json
 import os
 import random
 import shutil
-import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
 
 import soundfile
 import yaml
+from paid_service import SLOTS, Service
+from raylets import LIMITS, Raylets, end_all
 
 from codec_bench import Audio, open_run
 from codec_bench.data.source import REGISTERED
@@ -89,10 +89,22 @@ class Job:
     """Who answers the command's questions."""
     ends: tuple[int, ...] = (0,)
     """The exit codes of a command that has ended by itself."""
+    cluster: Raylets | None = None
+    """Where the command's work is done, if not by its own processes."""
+    title: str = ""
+    """What it is called here; the name is that of the command."""
+
+    def __post_init__(self) -> None:
+        self.title = self.title or self.name
 
     def rows(self, out: Path) -> dict[tuple, tuple]:
         """What the command has made, to be compared; an error if it is not whole."""
-        return rows_of(out / self.record)
+        return rows_of(out / self.record, "**/run.sqlite" if self.cluster is None else "run.sqlite")
+
+    def close(self) -> None:
+        """Ends the cluster, if there is one."""
+        if self.cluster is not None:
+            self.cluster.close()
 
     def start(self, out: Path, clock: str | None = None) -> subprocess.Popen[bytes]:
         """Starts the command; `clock` is what its clock is off by, such as `-2d`."""
@@ -157,74 +169,6 @@ def run_job(place: Path) -> Job:
     return Job("run", ("./text", "--model", "./models.py:Echo"), place)
 
 
-SLOTS = 4
-"""How many questions are in flight to the service that charges."""
-
-
-class Service:
-    """A chat service on this machine, which knows the questions whose answers it has sent, and how many it was asked."""
-
-    def __init__(self) -> None:
-        self.sent: set[str] = set()
-        service = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                content = body["messages"][-1]["content"]
-                question = content if isinstance(content, str) else content[-1]["text"]
-                time.sleep(0.04)
-                choice = {"message": {"content": question.rpartition("|")[2].strip()}, "finish_reason": "stop"}
-                usage = {"prompt_tokens": 9, "completion_tokens": 3}
-                data = json.dumps({"model": "m", "choices": [choice], "usage": usage}).encode()
-                service.sent.add(question)
-                self._say(200, data)
-
-            def do_GET(self) -> None:
-                self._say(404, b"{}")
-
-            def _say(self, status: int, data: bytes) -> None:
-                try:
-                    self.send_response(status)
-                    self.send_header("Content-Length", str(len(data)))
-                    self.end_headers()
-                    self.wfile.write(data)
-                except OSError:  # who asked was killed
-                    self.close_connection = True
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
-        self._server.handle_error = lambda *_: None  # a command that is killed resets its connections
-        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
-        Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def check(self, out: Path, counts: Counter[str]) -> None:
-        """Compares what was sent with what the record of a command that was killed holds."""
-        time.sleep(0.2)  # what was in flight is answered now, although nobody listens
-        held: set[str] = set()
-        for database in out.rglob("run.sqlite"):
-            with closing(sqlite3.connect(database)) as db:
-                if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
-                    held |= {
-                        q
-                        for (q,) in db.execute(
-                            "SELECT fields ->> 'question' FROM questions JOIN answers USING (number)"
-                        )
-                    }
-        lost = len(self.sent - held)
-        counts["paid answers lost in flight"] += lost
-        self.sent &= held  # what is lost is asked again
-        if lost > SLOTS:
-            raise AssertionError(
-                f"{lost} answers that were sent are not in the record, and {SLOTS} were in flight at most"
-            )
-
-
 def paid_job(place: Path) -> Job:
     """The same questions, answered by a service that charges."""
     questions(place)
@@ -256,16 +200,25 @@ def shards_job(place: Path) -> Job:
     steps = place / "steps.py"
     steps.write_text(SHARDS)
     job = eval_job(place)
-    return Job("shards", job.arguments, place, (sys.executable, "-P", str(steps)), "whole")
+    return Job("shards", job.arguments, place, program=(sys.executable, "-P", str(steps)), record="whole")
 
 
-JOBS = {"eval": eval_job, "score": score_job, "run": run_job, "paid": paid_job, "shards": shards_job}
+def ray_job(place: Path) -> Job:
+    """The codecs of `eval` on a Ray cluster of two nodes, an actor on each."""
+    os.environ |= {f"RAY_{name}": str(limit) for name, limit in LIMITS.items()} | {"RAY_USAGE_STATS_ENABLED": "0"}
+    os.environ.pop("RAY_ADDRESS", None)
+    job, cluster = eval_job(place), Raylets(2)
+    on_it = ("--executor", "ray", "--ray-address", cluster.address, "--cpus-per-actor", "1", "--shards", "6")
+    return Job("eval", (*job.arguments[:-2], *on_it), place, cluster=cluster)
 
 
-def rows_of(out: Path) -> dict[tuple, tuple]:
-    """Everything that the record says of the scores; an error if the record is not whole."""
+JOBS = {"eval": eval_job, "score": score_job, "run": run_job, "paid": paid_job, "shards": shards_job, "ray": ray_job}
+
+
+def rows_of(out: Path, where: str = "**/run.sqlite") -> dict[tuple, tuple]:
+    """Everything that the records below a folder say of the scores; an error if one is not whole."""
     found: dict[tuple, tuple] = {}
-    for database in sorted(out.rglob("run.sqlite")):
+    for database in sorted(out.glob(where)):
         damaged = [check for check in verify_record(database.parent) if not check.whole]
         if damaged:
             raise AssertionError(f"the record is damaged: {damaged}")
@@ -308,7 +261,7 @@ class Killing:
         if self.job.service is not None:
             self.job.service.sent.clear()
         while done < kills:
-            clock = "-2d" if CLOCK and self.rng.random() < 0.15 else None
+            clock = "-2d" if CLOCK and self.job.cluster is None and self.rng.random() < 0.15 else None
             process = self.job.start(out, clock)
             ended = self._kill(process, kills, out)
             if ended is not None:
@@ -330,7 +283,7 @@ class Killing:
             raise AssertionError(f"the command ended with {code}:\n{self.job.said()[-2000:]}")
 
     def _kill(self, process: subprocess.Popen[bytes], kills: int, out: Path) -> int | None:
-        """Kills the process, or a worker and later the process. Returns the exit code where it ended before.
+        """Kills the process, or first something of what works for it. Returns the exit code where it ended before.
 
         One kill in five falls into the start. The others leave the command the part of its work that lets the series last for
         about `kills` kills.
@@ -340,12 +293,7 @@ class Killing:
         time.sleep(
             self.rng.uniform(0, self.job.started_s) if starting else self.job.started_s + self.rng.uniform(0, part_s)
         )
-        if self.rng.random() < 0.4 and (workers := workers_of(process.pid)):
-            try:
-                os.kill(self.rng.choice(workers), signal.SIGKILL)
-                self.counts["of workers"] += 1
-            except ProcessLookupError:
-                pass
+        while self.rng.random() < 0.4 and process.poll() is None and self._kill_beside(process):
             time.sleep(self.rng.uniform(0, part_s))
         if process.poll() is not None:
             return process.returncode
@@ -354,6 +302,24 @@ class Killing:
         if self.job.service is not None:
             self.job.service.check(out, self.counts)
         return None
+
+    def _kill_beside(self, process: subprocess.Popen[bytes]) -> bool:
+        """Kills something of what works for the process; whether there was anything."""
+        cluster = self.job.cluster
+        if cluster is None:
+            what, found = "of workers", workers_of(process.pid)
+        else:
+            what = self.rng.choice(("of actors", "of actors' workers", "of raylets"))
+            found = cluster.actors()
+        if what == "of raylets":
+            cluster.kill_node(self.rng.choice(cluster.nodes))
+            cluster.add()
+        else:
+            if what == "of actors' workers":
+                found = [below for actor in found for below in workers_of(actor)]
+            end_all([self.rng.choice(found)] if found else [])
+        self.counts[what] += bool(found) or what == "of raylets"
+        return bool(found) or what == "of raylets"
 
     def removed(self, out: Path) -> None:
         """Removes the folder while the command writes into it. It must say so, and begin anew when it is started again."""
@@ -393,13 +359,28 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        jobs = []
-        for name in asked.job or sorted(JOBS):
-            place = Path(folder, name)
-            place.mkdir()
-            jobs.append(calm(JOBS[name](place)))
-        faults = _all(jobs, asked.kills, asked.seed)
+        with ExitStack() as opened:
+            faults = _all([_made(name, Path(folder), opened) for name in _there(asked.job)], asked.kills, asked.seed)
     return 1 if faults else 0
+
+
+def _there(asked: Sequence[str] | None) -> list[str]:
+    """The jobs that can be done here."""
+    names = list(asked or sorted(JOBS))
+    if "ray" in names and find_spec("ray") is None:
+        print("ray: left out, since Ray is not installed (the extra ray)", flush=True)
+        names.remove("ray")
+    return names
+
+
+def _made(name: str, folder: Path, opened: ExitStack) -> Job:
+    """A job in a folder of its own, which has run once without a kill."""
+    place = folder / name
+    place.mkdir()
+    job = JOBS[name](place)
+    job.title = name
+    opened.callback(job.close)
+    return calm(job)
 
 
 def calm(job: Job) -> Job:
@@ -410,7 +391,7 @@ def calm(job: Job) -> Job:
         code = ended(job)
         job.took_s = time.monotonic() - begun
         if code not in job.ends:
-            raise SystemExit(f"{job.name} does not run:\n{job.said()}")
+            raise SystemExit(f"{job.title} does not run:\n{job.said()}")
     job.expected = job.rows(job.place / "calm")
     begun = time.monotonic()
     ended(job)
@@ -418,7 +399,7 @@ def calm(job: Job) -> Job:
     shown = (
         f"{len(job.expected)} rows in {job.took_s:.1f} s without a kill, of which {job.started_s:.1f} s are the start"
     )
-    print(f"{job.name}: {shown}", flush=True)
+    print(f"{job.title}: {shown}", flush=True)
     return job
 
 
@@ -430,7 +411,9 @@ def ended(job: Job) -> int:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        raise SystemExit(f"{job.name} does not end in {LIMIT_S:.0f} s without a kill: take a quieter machine") from None
+        raise SystemExit(
+            f"{job.title} does not end in {LIMIT_S:.0f} s without a kill: take a quieter machine"
+        ) from None
 
 
 def _all(jobs: Sequence[Job], kills: int, seed: int) -> int:
@@ -449,12 +432,12 @@ def _all(jobs: Sequence[Job], kills: int, seed: int) -> int:
                 counts["kills"] += killing.series(out, min(rng.randrange(1, 12), kills - counts["kills"]))
         except (AssertionError, subprocess.TimeoutExpired) as fault:
             faults += 1
-            print(f"{job.name}, series {number} of seed {seed}: {fault}", flush=True)
+            print(f"{job.title}, series {number} of seed {seed}: {fault}", flush=True)
         counts["series"] += 1
         shutil.rmtree(out, ignore_errors=True)
         number += 1
         shown = ", ".join(f"{count} {what}" for what, count in sorted(counts.items()))
-        print(f"{job.name}: {shown}, {faults} faults", flush=True)
+        print(f"{job.title}: {shown}, {faults} faults", flush=True)
     return faults
 
 

@@ -11,11 +11,11 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from raylets import LIMITS, PATIENCE_S, STORE_BYTES, Raylets
 
 from codec_bench import evaluate, open_run
 
@@ -33,80 +33,6 @@ GONE = {
     "raylet": ("NO_NODE_S", "had no node to run on for 10 s"),
     "gcs_server": ("NO_HEAD_S", "has not answered for 10 s"),
 }
-PATIENCE_S = 1200
-"""How long a busy machine may take to whatever is waited for."""
-STORE_BYTES = 80 << 20
-"""The object store of each node, which is as small as Ray allows."""
-
-
-def started(start):
-    """What Ray starts. On a busy machine a node may take longer than Ray waits for it."""
-    for _ in range(3):
-        with suppress(Exception):  # Ray raises no other class here
-            return start()
-    return start()
-
-
-class Raylets:
-    """A cluster whose head node has no CPU, and nodes with one CPU each."""
-
-    def __init__(self, nodes: int, gpus: int = 0) -> None:
-        from ray.cluster_utils import Cluster
-
-        small = {"object_store_memory": STORE_BYTES, "include_dashboard": False}
-        self._node = {**small, "num_cpus": 1, "num_gpus": gpus}
-        self.cluster = started(lambda: Cluster(initialize_head=True, head_node_args={**small, "num_cpus": 0}))
-        self.nodes = []
-        for _ in range(nodes):
-            self.add()
-        self.address = self.cluster.address
-
-    def add(self) -> None:
-        self.nodes.append(started(lambda: self.cluster.add_node(**self._node)))
-
-    def kill_node(self, node) -> None:
-        children = self._children([node])
-        self.nodes.remove(node)
-        self.cluster.remove_node(node, allow_graceful=False)
-        end_all(children)
-
-    def actors(self) -> list[int]:
-        """The processes of actors."""
-        return [pid for pid, name in self._children(self.nodes).items() if name.startswith(b"ray::ShardActor")]
-
-    def _children(self, nodes) -> dict[int, bytes]:
-        """The processes that raylets of this test have started, with what they are called."""
-        raylets = {info.process.pid for node in nodes for info in node.all_processes["raylet"]}
-        found = {}
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                parent = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-                name = (folder / "cmdline").read_bytes()
-            except OSError:  # it has ended
-                continue
-            if parent in raylets:
-                found[int(folder.name)] = name
-        return found
-
-    def close(self) -> None:
-        children = self._children(self.cluster.list_all_nodes())
-        self.cluster.shutdown()  # ends the processes that it has started, and no other
-        end_all(children)
-
-
-def end_all(processes) -> None:
-    """Ends what a raylet that was killed may leave."""
-    for pid in processes:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
-LIMITS = {
-    "gcs_rpc_server_connect_timeout_s": PATIENCE_S, "gcs_rpc_server_reconnect_timeout_s": PATIENCE_S,
-    "gcs_server_request_timeout_seconds": PATIENCE_S, "worker_register_timeout_seconds": PATIENCE_S,
-    "agent_register_timeout_ms": 1000 * PATIENCE_S, "health_check_timeout_ms": 1000 * PATIENCE_S,
-}  # fmt: skip
-"""Ray's own limits, which a busy machine passes."""
 
 
 @pytest.fixture(autouse=True)
@@ -178,9 +104,7 @@ def kill_until_it_ends(raylets, data, out, kills, draw, done):
         elif what == "raylet":
             raylets.kill_node(draw.choice(raylets.nodes))
             raylets.add()
-        elif actors := raylets.actors():
-            os.kill(draw.choice(actors), signal.SIGKILL)
-        else:
+        elif not raylets.kill_actor(draw.choice):
             continue
         done[what] += 1
     if driver.poll() is None:

@@ -1,0 +1,79 @@
+"""A chat service on this machine that charges: it knows which answers it has sent, and what a record lacks of them."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections import Counter
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+SLOTS = 4
+"""How many questions are in flight to the service that charges."""
+
+
+class Service:
+    """A chat service on this machine, which knows the questions whose answers it has sent, and how many it was asked."""
+
+    def __init__(self) -> None:
+        self.sent: set[str] = set()
+        service = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                content = body["messages"][-1]["content"]
+                question = content if isinstance(content, str) else content[-1]["text"]
+                time.sleep(0.04)
+                choice = {"message": {"content": question.rpartition("|")[2].strip()}, "finish_reason": "stop"}
+                usage = {"prompt_tokens": 9, "completion_tokens": 3}
+                data = json.dumps({"model": "m", "choices": [choice], "usage": usage}).encode()
+                service.sent.add(question)
+                self._say(200, data)
+
+            def do_GET(self) -> None:
+                self._say(404, b"{}")
+
+            def _say(self, status: int, data: bytes) -> None:
+                try:
+                    self.send_response(status)
+                    self.send_header("Content-Length", str(len(data)))
+                    self.end_headers()
+                    self.wfile.write(data)
+                except OSError:  # who asked was killed
+                    self.close_connection = True
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._server.handle_error = lambda *_: None  # a command that is killed resets its connections
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def check(self, out: Path, counts: Counter[str]) -> None:
+        """Compares what was sent with what the record of a command that was killed holds."""
+        time.sleep(0.2)  # what was in flight is answered now, although nobody listens
+        held: set[str] = set()
+        for database in out.rglob("run.sqlite"):
+            with closing(sqlite3.connect(database)) as db:
+                if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
+                    held |= {
+                        q
+                        for (q,) in db.execute(
+                            "SELECT fields ->> 'question' FROM questions JOIN answers USING (number)"
+                        )
+                    }
+        lost = len(self.sent - held)
+        counts["paid answers lost in flight"] += lost
+        self.sent &= held  # what is lost is asked again
+        if lost > SLOTS:
+            raise AssertionError(
+                f"{lost} answers that were sent are not in the record, and {SLOTS} were in flight at most"
+            )
