@@ -63,12 +63,21 @@ def _compared(name: str, one: Benchmark, seen: Seen) -> Iterator[Finding]:
             found,
             f"revision: the commit that was pinned, if it is not {seen.revision}",
         )
+    if changed := list(_other_types(data.types or {}, seen.columns)):
+        yield Finding(f"{name}: types", "wrong", "; ".join(changed), "read whether the definition still fits the data")
     if (one.licence or "").lower() != (seen.licence or "").lower():
         found = f"the card states {seen.licence or 'none'}; the definition says {one.licence or 'unknown'}"
         yield Finding(f"{name}: licence", "note", found, "read the publisher's own words")
     open_pins = [key for key in ("revision", "size", "rows_digest") if getattr(data, key) is None]
     if open_pins:
         yield Finding(f"{name}: pins", "note", f"not pinned: {', '.join(open_pins)}", "--pins FILE writes them")
+
+
+def _other_types(pinned: Mapping[str, str], there: Mapping[str, str]) -> Iterator[str]:
+    """What became of the columns that a definition pins; columns that are new change nothing."""
+    for column, type_ in pinned.items():
+        if there.get(column) != type_:
+            yield f"the column '{column}' was {type_} and is {there.get(column, 'gone')}"
 
 
 def _words(seen: Seen) -> str:

@@ -127,6 +127,7 @@ def test_what_the_hub_has_is_told_and_can_be_pinned(held, hub, served, tmp_path)
     define(tmp_path / "mine", pins="pins.yaml")
     one = load_benchmark(names[1]).data
     assert (one.size, one.revision, one.rows_digest) == (6, COMMIT, told["mine-x"]["rows_digest"])
+    assert one.types == every["columns"] and "types" not in load_benchmark(names[1]).asked["data"]
     code, found = held(PROGRAM, json.dumps(names))
     assert [[one["state"] for one in of] for of in found] == [["ok"], ["ok"]]
 
@@ -142,6 +143,8 @@ def test_a_definition_that_the_hub_contradicts(held, hub, tmp_path):
     cases = [
         ({"size": 13}, "size", "the data give 12 questions; the definition says 13"),
         ({"rows_digest": "0" * 40}, "rows_digest", "not those that the definition pins"),
+        ({"types": {"id": "string", "question": "int64"}}, "types", "the column 'question' was int64 and is string"),
+        ({"types": {"mark": "string"}}, "types", "the column 'mark' was string and is gone"),
         ({"split": "dev"}, "", "has no split 'dev'"),
         ({"config": "other"}, "", "no configuration 'other'"),
         ({"repository": "OWNER/GONE"}, "", "OWNER/GONE' does not exist"),

@@ -29,8 +29,8 @@ from codec_bench.errors import UnknownName, UserError
 FILE = "benchmark.yaml"
 KINDS = ("understanding", "generation", "qa", "codec")
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
-PINNED = ("revision", "size", "rows_digest")
-"""What a definition may take from the file that its `data.pins` names."""
+PINNED = {"revision": "revision", "size": "size", "rows_digest": "rows_digest", "types": "columns"}
+"""What a definition may take from the file that its `data.pins` names, with the name that it has there."""
 _KEY = re.compile(r"(?<!\{)\{([a-z][a-z0-9_]*)\}(?!\})")
 
 
@@ -294,7 +294,7 @@ def _pinned(body: dict[str, Any], name: str, file: str) -> dict[str, Any]:
     told = held.get(name) if isinstance(held, dict) else None
     if not isinstance(told, dict):
         raise UserError(f"'{pins}' says nothing of '{name}'", hint=f"codec-bench validate {name} --hub --pins {pins}")
-    return {**body, "data": {**{key: told[key] for key in PINNED if told.get(key) is not None}, **data}}
+    return {**body, "data": {**{key: told[there] for key, there in PINNED.items() if told.get(there)}, **data}}
 
 
 def _missing_key(key: str, keys: Mapping[str, Any], file: str, line: int | None) -> UserError:

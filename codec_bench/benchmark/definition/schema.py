@@ -231,8 +231,9 @@ class Data(Strict):
         trials: of a benchmark of codecs: a list of trials of speaker verification, relative to the definition or to where the command runs.
         size: the number of questions that all the data give; null if unknown. A run over another number says so.
         rows_digest: a hash of what all questions say and of their expected answers, as `codec-bench validate --hub` gives it and checks it.
+        types: the type of each column of the data in words, as `codec-bench validate --hub` gives it and checks it.
         pins: a file beside the definition that `codec-bench validate --hub --pins FILE` wrote; what is not stated here of `revision`,
-            `size` and `rows_digest` is taken from it, by the benchmark's name.
+            `size`, `rows_digest` and `types` (there `columns`) is taken from it, by the benchmark's name.
         expand: how a row that holds several questions is taken apart.
         join: texts of another table that belong to a row; null for none.
         where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
@@ -260,6 +261,7 @@ class Data(Strict):
     trials: str | None = None
     size: int | None = Field(None, ge=1)
     rows_digest: str | None = Field(None, pattern="^[0-9a-f]{40}$")
+    types: dict[str, str] | None = None
     pins: str | None = None
     expand: Expand | None = None
     kinds: Kinds | None = None
