@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
+import kills
 import pytest
 from kills import Killing, calm, paid_job
 
@@ -17,3 +18,11 @@ def test_a_killed_run_asks_a_service_again_only_for_what_was_in_flight(tmp_path)
         killing = Killing(job, random.Random(done), counts)
         done += killing.series(tmp_path / f"out{done}", min(10, kills - done))
     assert done == kills
+
+
+def test_without_ray_its_job_is_left_out_and_that_is_said(monkeypatch, capsys):
+    monkeypatch.setattr(kills, "find_spec", lambda name: None)
+    assert kills._there(["ray", "eval"]) == ["eval"] and "ray" not in kills._there(None)
+    assert "ray: left out, since Ray is not installed" in capsys.readouterr().out
+    monkeypatch.setattr(kills, "find_spec", lambda name: name)
+    assert kills._there(["ray", "eval"]) == ["ray", "eval"]
