@@ -1,6 +1,6 @@
 """Counts how often intervals contain the truth and tests cry wolf, over simulated runs whose truth is known.
 
-    python bench/bench_intervals.py [--repetitions 1000] [--parts equal ordinary recorded crossed kinds] [--only WORD]
+    python bench/bench_intervals.py [--repetitions 1000] [--parts equal ordinary recorded crossed kinds choices] [--only WORD]
 
 The first study draws speakers with as many items each, of equal variance, and two systems that do not differ. Drawn are
     mean          one number per item, normal
@@ -22,6 +22,8 @@ The third study (`RECORDED`) takes some of these designs the whole way: the scor
 and the intervals are read from `summary.json` and from the page.
 
 The fourth study (`CROSSED`) draws listening tests: every rater rates every sound, and both are drawn from more of their kind.
+
+The fifth (`interval_choices.py`) tries rules that were not taken, and says how wide they make ordinary intervals.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from typing import Any
 
 import numpy as np
 from common import append_rows, asked
+from interval_choices import CHOICES, choices
 from interval_designs import CORPUS, ORDINARY, fold_of, spoken
 from scipy import stats
 
@@ -385,10 +388,10 @@ def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[s
 
 
 GIVEN = "share of runs with an interval"
-UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "wider": "times as wide as Student's t"}  # fmt: skip
+UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "wider": "times as wide as Student's t", "width": "width of the interval", "apart": "share of intervals without 0"}  # fmt: skip
 
 
-PARTS = ("equal", "ordinary", "recorded", "crossed", "kinds")
+PARTS = ("equal", "ordinary", "recorded", "crossed", "kinds", "choices")
 
 
 def main() -> None:
@@ -400,7 +403,7 @@ def main() -> None:
     if "equal" in options.parts and not options.only:
         append_rows("intervals", [row for found in study(options.repetitions) for row in _equal_rows(found)])
     studies: dict[str, tuple[Callable[..., Iterator[dict[str, object]]], Iterable[str]]] = {
-        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "crossed": (crossed, CROSSED), "kinds": (crossed, KINDS),
+        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "crossed": (crossed, CROSSED), "kinds": (crossed, KINDS), "choices": (choices, CHOICES),
     }  # fmt: skip
     for part, (count, names) in studies.items():
         if part in options.parts and wanted(names):

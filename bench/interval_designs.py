@@ -101,7 +101,7 @@ def _ceiling_of_speakers(
     return draw
 
 
-def _rare_of_speakers(
+def rare_of_speakers(
     sizes: Sequence[int], lost: float, alike: float = 0.1, *, macro: bool = False, two: bool = False
 ) -> Callable[[np.random.Generator], Drawn]:
     """Error rates of 2 % of which rare items are lost, more of some speakers than of others; of two systems by the first alone."""
@@ -152,7 +152,7 @@ _LAWS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
-def _few(items: int, law: str, *, two: bool = False) -> Callable[[np.random.Generator], Drawn]:
+def drawn_of_few(items: int, law: str, *, two: bool = False) -> Callable[[np.random.Generator], Drawn]:
     """A mean of few items; of two systems the other one is even and scatters a tenth as much."""
 
     def draw(rng: np.random.Generator) -> Drawn:
@@ -376,7 +376,7 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
         for name, sizes in {"10 x 10": (10,) * 10, "4 x 40, 16 x 2": _SPEAKERS["4 x 40, 16 x 2"]}.items()
     },
     **{
-        f"{'mean of error rates' if macro else 'error rate'}, 2.0%, {lost:.1%} lost, speakers {name}": (_rare_of_speakers(sizes, lost, macro=macro), _LOST)
+        f"{'mean of error rates' if macro else 'error rate'}, 2.0%, {lost:.1%} lost, speakers {name}": (rare_of_speakers(sizes, lost, macro=macro), _LOST)
         for macro in (False, True)
         for lost in (0.002, 0.01)
         for name, sizes in {"10 x 30": (30,) * 10, "20 x 50": (50,) * 20, "4 x 40, 16 x 2": _SPEAKERS["4 x 40, 16 x 2"]}.items()
@@ -387,7 +387,7 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
     },
     **{
         f"{kind}, 2.0%, {lost:.1%} lost, {alike:g} alike, speakers {speakers} x {each}": (
-            _rare_of_speakers((each,) * speakers, lost, alike, macro=kind.startswith("mean")),
+            rare_of_speakers((each,) * speakers, lost, alike, macro=kind.startswith("mean")),
             _LOST,
         )
         for kind, designs in {"error rate": _LOSSES, "mean of error rates": _LOSSES[-5:]}.items()
@@ -395,7 +395,7 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
     },
     **{
         f"difference of error rates, 2.0%, {lost:.1%} lost by one system, {alike:g} alike, speakers {speakers} x {each}": (
-            _rare_of_speakers((each,) * speakers, lost, alike, two=True),
+            rare_of_speakers((each,) * speakers, lost, alike, two=True),
             _LOST,
         )
         for speakers, each, lost, alike in (*CHOSEN_LOSSES, *_LOSSES_OF_ONE)
@@ -407,8 +407,8 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
         )
         for speakers, each, below, alike in ((20, 50, 0.03, 0.95), (10, 30, 0.05, 0.3), (40, 20, 0.02, 0.5))
     },
-    **{f"mean, {law}, {items} items": (_few(items, law), None) for law in _LAWS for items in FEW},
-    **{f"difference, exponential and even, {items} items": (_few(items, "exponential", two=True), None) for items in (5, 8, 20)},
+    **{f"mean, {law}, {items} items": (drawn_of_few(items, law), None) for law in _LAWS for items in FEW},
+    **{f"difference, exponential and even, {items} items": (drawn_of_few(items, "exponential", two=True), None) for items in (5, 8, 20)},
     **{
         f"ratings of 1 to 5, {chances[3]:.0%} are 4, {items} items": (_ties(items, chances), (1.0, 5.0))
         for chances in ((0.0, 0.02, 0.08, 0.85, 0.05), (0.02, 0.03, 0.05, 0.6, 0.3), (0.0, 0.0, 0.02, 0.96, 0.02))
