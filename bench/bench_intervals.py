@@ -388,7 +388,7 @@ def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[s
 
 
 GIVEN = "share of runs with an interval"
-UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "wider": "times as wide as Student's t", "width": "width of the interval", "apart": "share of intervals without 0"}  # fmt: skip
+UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "wider": "times as wide as Student's t", "width": "width of the interval", "apart": "share of those that leave 0 out"}  # fmt: skip
 
 
 PARTS = ("equal", "ordinary", "recorded", "crossed", "kinds", "choices")
