@@ -74,7 +74,9 @@ def pages() -> dict[Path, str]:
     }
     found = {DOCS / "reference" / f"{name}.md": WRITTEN + text for name, text in reference.items()}
     found[DOCS / "codecs" / "names.md"] = marked("codecs/names.md", families=families_table())
-    found[DOCS / "design" / "intervals.md"] = marked("design/intervals.md", study=study_table())
+    found[DOCS / "design" / "intervals.md"] = marked(
+        "design/intervals.md", study=study_table(), choices=choices_table()
+    )
     columns = [(code(name), column.means) for name, column in TABLE_COLUMNS.items()]
     of_summary = [(code(column.name), column.means) for column in CSV_COLUMNS]
     head = ("column", "what it holds")
@@ -196,9 +198,7 @@ def study_table() -> str:
             if "share" in r["unit"] or r["unit"] == _WIDER
         }
     mark, whole, both, scales = "ordinary: ", "recorded: ", "crossed: ", "kinds: "
-    designs = dict.fromkeys(
-        case.partition(", ")[2] for case, _, _ in rows if not case.startswith((mark, whole, both, scales))
-    )
+    designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows if ": " not in case)
     unequal, recorded, crossed = (
         dict.fromkeys(case for case, _, _ in rows if case.startswith(words)) for words in (mark, whole, (both, scales))
     )
@@ -223,7 +223,7 @@ def study_table() -> str:
         return f"{ordinary(case, 'intervals')} ({ordinary(case, _WIDER)})"
 
     def most(variant: str) -> int:
-        return max(int(row["n"]) for (_, name, _), row in rows.items() if name == variant)
+        return max(int(row["n"]) for (case, name, _), row in rows.items() if name == variant and ": " not in case)
 
     coverage = [
         [
@@ -311,6 +311,41 @@ def study_table() -> str:
                 for case in crossed
             ],
         )
+    )
+
+
+_TRIED = "choices: "
+
+
+def choices_table() -> str:
+    """What the rules hold that were not taken, and how wide they are, from the newest row of each case."""
+    with STUDY_ROWS.open(encoding="utf-8", newline="") as file:
+        rows = {(r["case"], r["variant"], r["unit"]): r for r in csv.DictReader(file) if r["case"].startswith(_TRIED)}
+    ours, held = "codec-bench", "share of intervals with the truth"
+    tried = sorted(dict.fromkeys((case, rule) for case, rule, _ in rows if rule != ours), key=lambda one: one[1])
+
+    def cell(case: str, rule: str, unit: str) -> str:
+        return f"{float(rows[case, rule, unit]['p50']):.2f}"
+
+    def wider(case: str, rule: str) -> str:
+        of, than = (float(rows[case, one, "width of the interval"]["p50"]) for one in (rule, ours))
+        return f"{of / than:.2f}"
+
+    def apart(case: str, rule: str) -> str:
+        return cell(case, rule, "share of those that leave 0 out") if "difference" in case else "–"
+
+    return table(
+        [
+            *("what is drawn", "runs", "holds the truth", "is not 0", "the rule that was tried"),
+            *("holds the truth", "is not 0", "times as wide"),
+        ],
+        [
+            [
+                *(case.removeprefix(_TRIED), rows[case, ours, held]["n"], cell(case, ours, held), apart(case, ours)),
+                *(rule, cell(case, rule, held), apart(case, rule), wider(case, rule)),
+            ]
+            for case, rule in tried
+        ],
     )
 
 

@@ -33,7 +33,9 @@ def test_the_study_can_fail():
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "design" / "intervals.md"
-UNPROMISED = re.findall(r'row "([^"]+)"', PAGE.read_text("utf-8").partition("stay below it")[2].partition("\n\nWhat the tables")[0])
+UNPROMISED = re.findall(
+    r'row "([^"]+)"', PAGE.read_text("utf-8").partition("stay below it")[2].partition("\n\nWhat the tables")[0]
+)
 """The designs of which the page says that less is promised; the page alone lists them."""
 LONG = "000 items"
 SHORT = [name for name in ORDINARY if LONG not in name and not any(words in name for words in UNPROMISED)][::29]
@@ -43,7 +45,9 @@ SHORT = [name for name in ORDINARY if LONG not in name and not any(words in name
 def test_the_page_says_which_designs_stay_below_what_is_promised():
     """No row of the study is below 0.92 but those that the page names, and each that it names has such a row."""
     with (DATA / "intervals.csv").open(encoding="utf-8", newline="") as file:
-        newest = {(row["case"], row["variant"]): row for row in csv.DictReader(file) if row["unit"] == UNITS["coverage"]}
+        newest = {
+            (row["case"], row["variant"]): row for row in csv.DictReader(file) if row["unit"] == UNITS["coverage"]
+        }
     below = [
         case
         for (case, variant), row in newest.items()

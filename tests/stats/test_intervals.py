@@ -126,6 +126,37 @@ def test_the_error_and_its_degrees_of_freedom_are_those_of_cr2(rng, sizes):
         assert ours.high - ours.low >= 2 * stats.t.ppf(0.975, freedom) * error, "few units may be skewed"
 
 
+@pytest.mark.parametrize("sizes", [[4, 4, 4, 4], [3, 9, 5, 7, 6], [12, 1, 2, 3, 2, 2, 1], [7, 19, 1, 4, 4, 11, 2, 9]])
+def test_the_error_and_its_degrees_of_freedom_are_those_that_clubsandwich_states_for_a_mean(rng, sizes):
+    """The package's own tests (tests/testthat/test_intercept_formulas.R) state CR2 of a mean over clusters and its degrees in closed form."""
+    codes, sizes = np.repeat(np.arange(len(sizes)), sizes), np.asarray(sizes, float)
+    values = rng.normal(size=len(sizes))[codes] + rng.normal(size=len(codes))
+    items, means = sizes.sum(), np.bincount(codes, values) / sizes
+    squared = (sizes**2 * (means - values.mean()) ** 2 / (1 - sizes / items)).sum() / items**2
+    rest = items - sizes
+    freedom = items**2 / (
+        items**2 * (sizes**2 / rest**2).sum() - 2 * items * (sizes**3 / rest**2).sum() + (sizes**2 / rest).sum() ** 2
+    )
+    table = unit_sums(np.stack([values, np.ones(len(values))], axis=1), codes)
+    error = left_out_error(ratios(table.sum(axis=0) - table), values.mean(), table[:, 1])
+    assert (error**2, degrees_of_freedom(sizes)) == pytest.approx((squared, freedom), rel=1e-9)
+
+
+def test_the_error_is_that_of_statsmodels():
+    """Numbers of statsmodels 0.15.0: HC2 of OLS and of WLS on a constant, and its clustered error of equal clusters with the correction G / (G - 1)."""
+    values = np.array([3.1, 3.4, 2.9, 3.6, 3.3, 3.0, 3.5, 3.2, 2.7, 3.9, 3.05, 3.45])
+    errors, words = np.array([1.0, 0, 3, 2, 0, 5, 1, 4]), np.array([10.0, 12, 25, 8, 30, 17, 9, 22])
+    mean = np.stack([values, np.ones(12)], axis=1)
+    for units, theirs in (
+        (mean, 0.09630156),
+        (unit_sums(mean, np.repeat(np.arange(4), 3)), 0.07978559),
+        (np.stack([errors, words], axis=1), 0.042872),
+    ):
+        whole = units.sum(axis=0)
+        ours = left_out_error(ratios(whole - units), float(ratios(whole)), units[:, 1])
+        assert ours == pytest.approx(theirs, abs=5e-9)
+
+
 def test_sign_flips_by_hand(rng):
     """Of six units of very unequal size: every ratio within the interval, and none outside, has a p above 0.05."""
     sizes = np.array([40.0, 25, 3, 2, 1, 1])
