@@ -37,6 +37,8 @@ class CodecInfo:
         weights: the weights in use (repository and revision, a path, or `random`), or None.
         paper: where the codec is described.
         latents: real numbers of each frame, for a continuous codec; None for a discrete one.
+        global_side: which keys of `Codes.side` are sent once per item and say what holds for all of it, such as the voice; as streams with
+            a frame rate of 0 do.
         tokens_per_s: codes of a second, of all codebooks, without those that are sent once per item; None if it sends packets or latents.
 
     Examples:
@@ -58,6 +60,7 @@ class CodecInfo:
     paper: str = ""
     latents: int | None = None
     tokens_per_s: float | None = None
+    global_side: tuple[str, ...] = ()
 
     @property
     def bits_per_token(self) -> float | None:

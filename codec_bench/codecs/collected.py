@@ -5,6 +5,7 @@ and `NOASSERTION` where it states no licence of the weights.
 
 Conventions
     Items are coded one by one, since these packages pad batches without masks.
+    An item shorter than 0.1 s is followed by silence up to that: several of these networks refuse fewer samples than their filters have.
     An item that comes back shorter or longer than it was is cut, or filled with zeros, at its end.
 """
 
@@ -27,6 +28,10 @@ from codec_bench.config import config_names, read_config
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 
+_SHORTEST_S = 0.1
+SIDE = "side"
+"""The key in `Codes.side` of the numbers that a worker gives beside its codes."""
+
 
 class Member(BaseModel):
     """One codec of a collection.
@@ -36,7 +41,7 @@ class Member(BaseModel):
         rate_hz, frame_rate_hz, codebooks, cardinality: of its codes. further: the number of codebooks and of their entries, of a
             second stream of codes at the same frame rate. weights: their licence. paper: where it is described.
         family: the codec without its operating point. revision, size: of its weights, the commit that its package loads and the bytes of
-            all files; None where the package states none.
+            all files; None where the package states none. global_side: the worker's `side` holds for the whole item, such as its voice.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -53,6 +58,7 @@ class Member(BaseModel):
     family: str
     revision: str | None = None
     size: int | None = None
+    global_side: bool = False
 
     def streams(self) -> tuple[tuple[int, int], ...]:
         """The number of codebooks and of their entries, of each stream."""
@@ -137,7 +143,7 @@ class Collected(Codec):
         tokens = sum(count for count, _ in facts.streams())
         return CodecInfo(
             f"{collection or cls.collection}/{codec}", (facts.rate_hz,), frame_rate_hz=facts.frame_rate_hz,
-            nominal_bitrate_bps=bits * facts.frame_rate_hz, tokens_per_s=tokens * facts.frame_rate_hz,
+            nominal_bitrate_bps=bits * facts.frame_rate_hz, tokens_per_s=tokens * facts.frame_rate_hz, global_side=(SIDE,) if facts.global_side else (),
         )  # fmt: skip
 
     @classmethod
@@ -179,7 +185,9 @@ class Collected(Codec):
         made = []
         for audio in batch:
             check_input(audio, self.info)
-            values, side = self._codes(audio)
+            shortest = round(_SHORTEST_S * audio.sample_rate_hz)
+            heard = fit_length(audio.samples, max(audio.num_samples, shortest))
+            values, side = self._codes(Audio(heard, audio.sample_rate_hz))
             stream = CodeStream(
                 np.ascontiguousarray(values, np.int64), self._facts.cardinality, self._facts.frame_rate_hz
             )

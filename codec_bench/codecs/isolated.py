@@ -19,7 +19,7 @@ import numpy as np
 
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import check_input
-from codec_bench.codecs.collected import Collected
+from codec_bench.codecs.collected import SIDE, Collected
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 from codec_bench.workers import wire
@@ -93,7 +93,7 @@ class IsolatedCodec(Collected):
         items = [
             {
                 "wants": "audio", "streams": [np.asarray(stream.values).tolist() for stream in item.streams],
-                "side": np.asarray(item.side.get("side", ()), np.float32).tolist(),
+                "side": np.asarray(item.side.get(SIDE, ()), np.float32).tolist(),
                 "num_samples": item.num_samples, "sample_rate_hz": item.sample_rate_hz,
             }
             for item in codes
@@ -121,7 +121,7 @@ class IsolatedCodec(Collected):
             for values, (_, size) in zip(made, facts.streams(), strict=True)
         )
         side = np.asarray(answer.get("side", ()), np.float32)
-        held = {"side": side} if side.size else {}
+        held = {SIDE: side} if side.size else {}
         return Codes(streams, audio.num_samples, audio.sample_rate_hz, side_bits=_FLOAT_BITS * side.size, side=held)
 
     def _heard(self, answer: Any, item: Codes) -> Audio:

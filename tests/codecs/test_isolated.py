@@ -237,6 +237,9 @@ def test_a_codec_keeps_the_contract(name, installed):
     assert codec.info.nominal_bitrate_bps == pytest.approx(bps, rel=0.01)
     codes = codec.encode(SOUNDS)
     assert [stream.values.shape for stream in codes[2].streams] == shapes and codes[2].side_bits == beside
+    assert codec.info.global_side == (("side",) if beside else ()) and all(
+        key in codes[2].side for key in codec.info.global_side
+    )
     for out, sound in zip(codec.decode([from_bytes(to_bytes(item)) for item in codes]), SOUNDS, strict=True):
         assert out.samples.shape == sound.samples.shape
         whole = sound.num_samples // 5760 * 5760  # frames of every codec here

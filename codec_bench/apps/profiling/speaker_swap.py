@@ -1,6 +1,7 @@
 """What a codec's global part carries: the voice is exchanged between two clips.
 
-A codec with codes that are sent once per utterance is decoded with the content of one clip and the global codes of another. `sim` (the
+A codec with codes that are sent once per utterance, or numbers that `CodecInfo.global_side` names, is decoded with the content of one clip
+and that global part of another. `sim` (the
 similarity of two voices) of the result to the clip that gave the global part should be high if that part carries the voice, and to the clip that
 gave the content if the content does. Beside them are the similarity of the clip's own decoded audio to it (`kept`), and that of the two clips to each
 other (`apart`), which is what two voices have anyway.
@@ -33,13 +34,14 @@ def measure(codec: Any, material: Material, settings: Settings, speakers: Mappin
     clips = material.few
     ids = [name for name, _ in material.files if name not in material.unreadable][: len(clips)]
     sent, waves = recode(codec, clips)
-    if not _has_global(sent[0]):
+    beside = codec.info.global_side
+    if not _has_global(sent[0], beside):
         raise NotApplicable("it has no codes that are sent once per utterance")
     pairs = pairs_of([speakers.get(name) for name in ids])[: settings.swap_pairs]
     if not pairs:
         raise NotApplicable("its clips are all of one speaker; an exchange needs two")
     content, voice = ([clips[pair[side]] for pair in pairs] for side in (0, 1))
-    changed = decode(codec, [exchanged(sent[a], sent[b]) for a, b in pairs], content)
+    changed = decode(codec, [exchanged(sent[a], sent[b], beside) for a, b in pairs], content)
     scorer = Scorer((settings.voice_metric,))
     of = {
         "to_voice": scorer(voice, changed), "to_content": scorer(content, changed),
@@ -61,13 +63,15 @@ def pairs_of(speakers: list[str | None]) -> list[tuple[int, int]]:
     ]
 
 
-def exchanged(content: Sent, voice: Sent) -> Codes:
-    """Codes of one clip with the global codes of another."""
+def exchanged(content: Sent, voice: Sent, beside: tuple[str, ...] = ()) -> Codes:
+    """Codes of one clip with the global codes of another, and with what that has under the keys `beside` of its side information."""
     assert isinstance(content, Codes) and isinstance(voice, Codes)
     streams = [b if a.frame_rate_hz == 0 else a for a, b in zip(content.streams, voice.streams)]
-    return replace(content, streams=tuple(streams))
+    side = {key: voice.side[key] if key in beside else value for key, value in content.side.items()}
+    return replace(content, streams=tuple(streams), side=side)
 
 
-def _has_global(sent: Sent) -> bool:
+def _has_global(sent: Sent, beside: tuple[str, ...]) -> bool:
     rates = [stream.frame_rate_hz for stream in sent.streams]
-    return any(rate == 0 for rate in rates) and any(rate > 0 for rate in rates)
+    whole = any(rate == 0 for rate in rates) or any(key in sent.side for key in beside)
+    return whole and any(rate > 0 for rate in rates)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -86,24 +88,41 @@ def test_first_codebooks_of_a_network_are_those_of_the_smaller_operating_point()
         load_codec("opus-12k").first(1)
 
 
-def test_an_exchanged_level_is_that_of_the_other_clip(files):
-    codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Voice")
+@pytest.mark.parametrize("name", ["Voice", "VoiceBeside"])
+def test_an_exchanged_level_is_that_of_the_other_clip(files, name):
+    codec = load_codec(f"tests/apps/profiling/assets/odd_codecs.py:{name}")
     material = Material(files, codec)
     loud, soft = material.few[0], Audio(0.05 * material.few[1].samples, 16000)
     (a, b) = codec.encode([loud, soft])
-    out = codec.decode([speaker_swap.exchanged(a, b)])[0]
+    out = codec.decode([speaker_swap.exchanged(a, b, codec.info.global_side)])[0]
     assert np.abs(out.samples).max() == pytest.approx(np.abs(soft.samples).max(), abs=1 / 255)
     shape = lambda wave: wave / np.abs(wave).max()  # noqa: E731
     np.testing.assert_allclose(shape(out.samples), shape(loud.samples), atol=0.02)
 
 
-def test_similarity_is_to_the_clip_whose_sound_it_is(files):
-    codec = load_codec("tests/apps/profiling/assets/odd_codecs.py:Voice")
+@pytest.mark.parametrize("name", ["Voice", "VoiceBeside"])
+def test_similarity_is_to_the_clip_whose_sound_it_is(files, name):
+    codec = load_codec(f"tests/apps/profiling/assets/odd_codecs.py:{name}")
     speakers = {name: ("ann", "bob")[k % 2] for k, (name, _) in enumerate(files)}
     found = speaker_swap.measure(codec, Material(files, codec), Settings(voice_metric="si_sdr", swap_pairs=3), speakers)
     assert found["pairs"] == 3 and found["speakers_known"]
     assert found["to_content"]["value"] > 20 > 0 > found["to_voice"]["value"]
     assert found["kept"]["value"] > 20 and found["apart"]["value"] < 0
+
+
+def test_the_voice_of_bicodec_is_exchanged(files):
+    codec = load_codec("spark-bicodec", weights="random")
+    material = Material(files, codec)
+    one, other = material.few[:2]
+    a, b = codec.encode([one, other])
+    said, speaker = b.streams  # made-up weights hear the same speaker in every clip
+    b = replace(b, streams=(said, replace(speaker, values=4095 - speaker.values)))
+    mixed = speaker_swap.exchanged(a, b)
+    assert mixed.streams[0] is a.streams[0] and mixed.streams[1] is b.streams[1]
+    out, own = codec.decode([mixed, a])
+    assert out.num_samples == one.num_samples and not np.allclose(out.samples, own.samples, atol=1e-3)
+    found = speaker_swap.measure(codec, material, Settings(voice_metric="sim[ge2e]", swap_pairs=1), {})
+    assert found["pairs"] == 1 and not found["speakers_known"] and found["kept"]["n"] == found["to_voice"]["n"] == 1
 
 
 def test_an_exchange_needs_two_speakers_and_a_global_part(files, measured):

@@ -294,6 +294,22 @@ class Voice(Pcm):
         ]
 
 
+class VoiceBeside(Voice):
+    """The level is no stream of codes but lies beside them."""
+
+    def __init__(self):
+        super().__init__()
+        self.info = replace(self.info, global_side=("level",))
+
+    def encode_one(self, audio):
+        made = super().encode_one(audio)
+        return replace(made, streams=made.streams[:1], side={"level": made.streams[1].values}, side_bits=8.0)
+
+    def decode(self, codes):
+        level = [CodeStream(np.asarray(c.side["level"]), 256, 0.0) for c in codes]
+        return super().decode([replace(c, streams=(*c.streams, one)) for c, one in zip(codes, level)])
+
+
 class Dithered(Coarse):
     """The same samples, but the coarse step is told together with the fine one, so that any noise changes both."""
 
