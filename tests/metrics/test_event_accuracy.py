@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import planted_sounds
 import pytest
-import tiny_speech
 import torch
 import transformers
-from tokenizers import Tokenizer, models, pre_tokenizers
+from planted_sounds import EVENTS, RATE_HZ, event
 
 from codec_bench import Audio, load_metric
+from codec_bench.codecs import load_codec
+from codec_bench.codecs.adapt import reconstruct
 from codec_bench.errors import UserError
 from codec_bench.features.clap import TextEncoder
 from codec_bench.metrics import Inputs, build_metric, event_accuracy
@@ -25,13 +29,7 @@ def weights(tmp_path_factory):
     """A small CLAP where the published one is looked for, with tokens of whole words."""
     folder = tmp_path_factory.mktemp("weights")
     own = folder / "clap-htsat-unfused"
-    words = dict.fromkeys(" ".join(PROMPT.format(label) for label in ESC_50).split())
-    kept = ["<s>", "<pad>", "</s>", "<unk>", *words]
-    tiny_speech.write_clap(own, vocabulary=len(kept))
-    tokens = Tokenizer(models.WordLevel({word: n for n, word in enumerate(kept)}, unk_token="<unk>"))
-    tokens.pre_tokenizer = pre_tokenizers.Whitespace()
-    special = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>"}
-    transformers.PreTrainedTokenizerFast(tokenizer_object=tokens, model_max_length=9, **special).save_pretrained(own)
+    planted_sounds.write_reading_clap(own)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CODEC_BENCH_WEIGHTS", str(folder))
         yield own
@@ -130,3 +128,29 @@ def test_a_codec_that_keeps_the_events_is_told_from_one_that_does_not(monkeypatc
         share[codec] = np.mean([score.value for score in build_metric(NAME).compute(items)])
     assert share["keeps"] == 1.0 and share["loses a half"] == pytest.approx(0.51, abs=0.03)
     assert share["one sound"] == labels.count(labels[0]) / 400
+
+
+@pytest.fixture(scope="module")
+def taught(weights, tmp_path_factory):
+    """The same CLAP, whose last layers know six kinds of sounds."""
+    folder = tmp_path_factory.mktemp("taught")
+    shutil.copytree(weights, folder / weights.name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CODEC_BENCH_WEIGHTS", str(folder))
+        planted_sounds.teach_clap(folder / weights.name)
+        yield
+
+
+def test_the_event_is_heard_in_the_samples_and_not_in_what_a_bad_codec_leaves(taught):
+    """Sounds that the network was not taught with. A codec that sends their level alone leaves noise, which may tick or rain."""
+    kinds = [kind for kind in EVENTS for _ in range(2)]
+    sounds = [Audio(event(kind, n), RATE_HZ) for n, kind in enumerate(kinds)]
+    hiss = f"{Path(planted_sounds.__file__).with_name('planted_codecs.py')}:Hiss"
+    heard = {}
+    for codec in ("opus-24k", hiss):
+        out = [item.estimate for item in reconstruct(load_codec(codec), sounds).items]
+        scores = [one[NAME] for one in load_metric(NAME)(estimate=out, text=kinds)]
+        heard[codec] = [(score.detail["event"], score.value) for score in scores]
+    assert heard["opus-24k"] == [(kind.replace("_", " "), 1.0) for kind in kinds]
+    tones = heard[hiss][4:]  # the siren and the crickets: no tone is left of them, and at most one is guessed
+    assert sum(value for _, value in tones) <= 1 and sum(event == "rain" for event, _ in tones) >= 3
