@@ -37,6 +37,8 @@ TABLE = {
     "hubert-km200": "codec_bench.features.units:HubertUnits",
     "level": "codec_bench.features.level:Level",
     "mel_cepstrum": "codec_bench.features.mel_cepstrum:MelCepstrum",
+    "nemotron-3.5-asr-streaming-0.6b": "codec_bench.features.recognisers.asked:Asked",
+    "nemotron-speech-streaming-en-0.6b": "codec_bench.features.recognisers.asked:Asked",
     "nisqa": "codec_bench.features.nisqa:Nisqa",
     "nisqa-tts": "codec_bench.features.nisqa:NisqaTts",
     "paraformer-zh": "codec_bench.features.recognisers.paraformer:Paraformer",

@@ -240,9 +240,65 @@ def write_granite_speech5(folder, *, seed=4):
     return folder
 
 
+def _write_nemotron(folder, words, net_of, *, seed):
+    """A recogniser of the Nemotrons: FastConformer that looks ahead by blocks of frames, and a transducer. It is made by `net_of`."""
+    from transformers import NemotronAsrStreamingFeatureExtractor
+
+    folder.mkdir(parents=True, exist_ok=True)
+    ids = _tokens(folder, ["<pad>", "<blank>", *words])
+    front = NemotronAsrStreamingFeatureExtractor(feature_size=ENCODER["num_mel_bins"])
+    encoder = {**ENCODER, "sliding_window": 9, "default_num_lookahead_tokens": 3}
+    sizes = {
+        "vocab_size": len(PIECES) + len(ids), "blank_token_id": ids["<blank>"], "pad_token_id": ids["<pad>"],
+        "encoder_config": encoder, "decoder_hidden_size": 24, "decoder_start_token_id": ids["<blank>"],
+    }  # fmt: skip
+    processor, net = net_of(front, sizes)
+    processor.save_pretrained(folder)
+    _enlivened(net, torch.Generator().manual_seed(seed), net.joint.head, ids["<blank>"])
+    with torch.no_grad():  # no network writes its padding
+        net.joint.head.weight[ids["<pad>"]] = 0.0
+        net.joint.head.bias[ids["<pad>"]] = -10.0
+        net.joint.head.bias[ids["<blank>"]] += 7.0
+        net.decoder.decoder_projector.weight.mul_(6)  # else it writes one letter for ever
+    net.save_pretrained(folder)
+    return folder
+
+
+def write_nemotron_asr_streaming(folder, *, seed=3):
+    """A Nemotron ASR of English."""
+    from transformers import (
+        NemotronAsrStreamingConfig,
+        NemotronAsrStreamingForRNNT,
+        NemotronAsrStreamingProcessor,
+        ParakeetTokenizer,
+    )
+
+    def made(front, sizes):
+        tokenizer = ParakeetTokenizer.from_pretrained(folder)
+        processor = NemotronAsrStreamingProcessor(front, tokenizer, default_num_lookahead_tokens=3)
+        return processor, NemotronAsrStreamingForRNNT(NemotronAsrStreamingConfig(**sizes))
+
+    return _write_nemotron(folder, [], made, seed=seed)
+
+
+def write_nemotron3_5_asr(folder, *, seed=4):
+    """A Nemotron 3.5 ASR, which is told a language or `auto`, and writes a tag now and then."""
+    from transformers import Nemotron3_5AsrConfig, Nemotron3_5AsrForRNNT, Nemotron3_5AsrProcessor, ParakeetTokenizer
+
+    def made(front, sizes):
+        tokenizer = ParakeetTokenizer.from_pretrained(folder)
+        processor = Nemotron3_5AsrProcessor(front, tokenizer, default_num_lookahead_tokens=3)
+        config = Nemotron3_5AsrConfig(**sizes, num_prompts=128, prompt_intermediate_size=48)
+        return processor, Nemotron3_5AsrForRNNT(config)
+
+    return _write_nemotron(folder, ["<en-US>"], made, seed=seed)
+
+
 ASKED = {
     "cohere-transcribe-03-2026": write_cohere_asr,
     "fun-asr-nano-2512": write_fun_asr_nano,
     "granite-speech-5.0-470m-turboctc": write_granite_speech5,
+    "nemotron-speech-streaming-en-0.6b": write_nemotron_asr_streaming,
+    "nemotron-3.5-asr-streaming-0.6b": write_nemotron3_5_asr,
 }
 """The recognisers of `features/recognisers/asked.py`."""

@@ -2,14 +2,16 @@
 
 Where padding would change results, and what is done about it
     The processor sees every piece alone, because front ends normalise by what else is there. Prompts are padded on the left and
-    spectrograms on the right, and both are masked. A network of frames writes nothing beyond a piece's own.
+    spectrograms on the right, and both are masked. What a network of frames writes beyond a piece's own frames is left out: a
+    transducer of transformers writes on while others of its batch go on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import accumulate
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -36,7 +38,8 @@ class Family:
         ask: the processor's inputs for a piece `(samples,)` in a language or None, as a batch of one.
         whole_s: how long a signal may be that is heard whole.
         told: whether it must be told the language.
-        by_frames: whether it writes a token or a blank for each frame, and no token after another.
+        writes: `text` is written token by token until its end; `frames` are a token or a blank for each frame; a `transducer` writes
+            tokens and blanks, and goes on by a frame after a blank.
         clean: what is left of a decoded text. mended: the network with what transformers leaves out.
     """
 
@@ -46,7 +49,7 @@ class Family:
     ask: Callable[[Any, np.ndarray, str | None], Mapping[str, Any]]
     whole_s: float
     told: bool = False
-    by_frames: bool = False
+    writes: Literal["text", "frames", "transducer"] = "text"
     clean: Callable[[Any, str], str] = lambda processor, text: text
     mended: Callable[[Any], Any] = lambda net: net
 
@@ -66,11 +69,25 @@ def _heard_alone(processor: Any, piece: np.ndarray, language: str | None) -> Map
     return inputs
 
 
+def _prompted(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+    """For Nemotron 3.5, which is told a language by the name of a place where it is spoken, or by the code alone."""
+    known = processor.prompt_dictionary
+    spoken = (name for name in known if name == language or name.startswith(f"{language}-"))
+    inputs: Any = processor(piece, language=next(spoken, "auto"), sampling_rate=RATE_HZ, return_tensors="pt")
+    return inputs
+
+
 def _masked_adaptor(net: Any) -> Any:
     """Fun-ASR-Nano whose adaptor masks what is padded. In transformers 5.23 its attention has no implementation, and adds the mask's truth to the weights."""
     net.config.adaptor_config._attn_implementation = net.config.audio_config._attn_implementation
     return net
 
+
+NEMOTRON = (
+    "en", "es", "de", "fr", "it", "ar", "ja", "ko", "pt", "ru", "hi", "zh", "vi", "he", "nl", "cs", "da", "pl", "no", "nb", "nn",
+    "sv", "th", "tr", "bg", "el", "et", "fi", "hr", "hu", "lt", "lv", "ro", "sk", "uk", "mt", "sl",
+)  # fmt: skip
+"""What Nemotron 3.5 transcribes by its card. Eight of its forty places are said to need more training."""
 
 FAMILIES = {
     "cohere-transcribe-03-2026": Family(
@@ -82,7 +99,13 @@ FAMILIES = {
         clean=lambda processor, text: processor._strip_assistant_prefix_and_quotes(text), mended=_masked_adaptor,
     ),
     "granite-speech-5.0-470m-turboctc": Family(
-        "granite_speech5_ctc", "GraniteSpeech5ForCTC", ("en",), _heard_alone, 60.0, by_frames=True,
+        "granite_speech5_ctc", "GraniteSpeech5ForCTC", ("en",), _heard_alone, 60.0, writes="frames",
+    ),
+    "nemotron-speech-streaming-en-0.6b": Family(
+        "nemotron_asr_streaming", "NemotronAsrStreamingForRNNT", ("en",), _heard_alone, 60.0, writes="transducer",
+    ),
+    "nemotron-3.5-asr-streaming-0.6b": Family(
+        "nemotron3_5_asr", "Nemotron3_5AsrForRNNT", NEMOTRON, _prompted, 60.0, writes="transducer",
     ),
 }  # fmt: skip
 """How each recogniser is asked. Their weights have the same names in the catalogue."""
@@ -93,7 +116,8 @@ class Asked(PiecewiseRecogniser):
 
     Cohere Transcribe must be told the language, of 14, and writes capitals and punctuation. Fun-ASR-Nano hears Mandarin, English and
     Japanese and is told the language if it is known. Granite Speech 5.0 TurboCTC hears English and writes the most probable token of
-    each frame, without repeats and blanks. A longer signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's
+    each frame, without repeats and blanks. The Nemotrons look ahead by as many frames as their processor states, and the signal is given
+    to them whole; 3.5 is told the language, or to find it. A longer signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's
     processor cuts after 30 to 35 s by a similar rule, and Fun-ASR's package after 30 s by a voice activity network.
 
     Result: `transcript`; `language`, the one that was told, where one was. If a text did not end, `fault` says so.
@@ -162,13 +186,29 @@ class Asked(PiecewiseRecogniser):
         rows = [self._family.ask(self._processor, piece, code) for piece, code in zip(pieces, languages)]
         inputs = self._collated(rows)
         with computing(self.device, self._precision):
-            if self._family.by_frames:
+            if self._family.writes == "text":
+                made = self._net.generate(**inputs, max_new_tokens=MAX_TOKENS, **GREEDY)
+            elif self._family.writes == "frames":
                 made = self._net.generate(**inputs)
             else:
-                made = self._net.generate(**inputs, max_new_tokens=MAX_TOKENS, **GREEDY)
+                made = self._net.generate(**inputs, max_length=max(self._most_tokens(row) for row in rows))
+                return [self._joined(*of_one) for of_one in zip(self._own_tokens(rows, made), languages)]
         prompt = inputs.get("decoder_input_ids", inputs.get("input_ids"))
         skipped = 0 if prompt is None else prompt.shape[1]
-        return [self._heard(tokens[skipped:], code) for tokens, code in zip(made.tolist(), languages)]
+        heard = self._heard if self._family.writes == "text" else self._merged
+        return [heard(tokens[skipped:], code) for tokens, code in zip(made.tolist(), languages)]
+
+    def _own_tokens(self, rows: Sequence[Mapping[str, Any]], made: Any) -> Iterator[list[int]]:
+        """What a transducer wrote in each piece's own frames."""
+        for row, tokens, steps in zip(rows, made.sequences.tolist(), made.durations.tolist()):
+            frames = self._net.encoder._get_subsampling_output_length(row["attention_mask"].sum(-1)).item()
+            starts = accumulate(steps[:-1], initial=0)
+            yield [token for token, start in zip(tokens[: self._most_tokens(row)], starts) if start < frames]
+
+    def _most_tokens(self, row: Mapping[str, Any]) -> int:
+        """How many tokens a transducer writes of a piece at most, by the rule of transformers."""
+        frames = row["attention_mask"].new_tensor([row["input_features"].shape[1]], dtype=int)
+        return int(self._net.max_symbols_per_step * self._net.encoder._get_subsampling_output_length(frames).item())
 
     def _collated(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """The inputs of several pieces on the device: prompts padded on the left, spectrograms on the right."""
@@ -177,7 +217,8 @@ class Asked(PiecewiseRecogniser):
         from codec_bench.networks.transfer import sent
 
         batch = {}
-        for key in rows[0]:
+        same = {key: value for key, value in rows[0].items() if not isinstance(value, torch.Tensor)}
+        for key in rows[0].keys() - same.keys():
             parts = [row[key] for row in rows]
             left = "input_ids" in rows[0] and key in ON_THE_LEFT
             value = self._processor.tokenizer.pad_token_id if key == "input_ids" else 0
@@ -188,19 +229,24 @@ class Asked(PiecewiseRecogniser):
                 sides = [[*behind, *((count, 0) if left else (0, count))] for count in missing]
                 parts = [torch.nn.functional.pad(part, side, value=value) for part, side in zip(parts, sides)]
             batch[key] = torch.cat(parts).numpy()
-        return dict(zip(batch, sent(list(batch.values()), self.device)))
+        return {**same, **dict(zip(batch, sent(list(batch.values()), self.device)))}
 
     def _heard(self, tokens: list[int], language: str | None) -> Heard:
         tokenizer = self._processor.tokenizer
-        if self._family.by_frames:
-            text = tokenizer.decode(tokens, group_tokens=True, skip_special_tokens=True)
-            return Heard(str(text).strip(), language or "")
         ends = self._net.generation_config.eos_token_id
         ends = set(ends if isinstance(ends, list) else [ends])
         last = next((place for place, token in enumerate(tokens) if token in ends), None)
         text = tokenizer.decode(tokens[:last], skip_special_tokens=True)
         fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
         return Heard(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
+
+    def _merged(self, tokens: list[int], language: str | None) -> Heard:
+        """The text of the tokens of frames, of which equal neighbours are one."""
+        return self._joined(tokens, language, merged=True)
+
+    def _joined(self, tokens: list[int], language: str | None, merged: bool = False) -> Heard:
+        text = self._processor.tokenizer.decode(tokens, group_tokens=merged, skip_special_tokens=True)
+        return Heard(str(text).strip(), language or "")
 
     def result(self, parts: Sequence[Heard], language: str | None) -> Result:
         """The result of a signal from what was heard in its pieces, in order."""
