@@ -260,6 +260,9 @@ def _write_nemotron(folder, words, net_of, *, seed):
         net.joint.head.bias[ids["<pad>"]] = -10.0
         net.joint.head.bias[ids["<blank>"]] += 7.0
         net.decoder.decoder_projector.weight.mul_(6)  # else it writes one letter for ever
+    with torch.no_grad():  # else it writes one letter for ever
+        net.joint.head.bias[ids["<blank>"]] += 7.0
+        net.decoder.decoder_projector.weight.mul_(6)
     net.save_pretrained(folder)
     return folder
 
@@ -294,11 +297,85 @@ def write_nemotron3_5_asr(folder, *, seed=4):
     return _write_nemotron(folder, ["<en-US>"], made, seed=seed)
 
 
+SOUND_ALONE = (
+    "{% for part in messages[0]['content'] %}{% if part['type'] == 'audio' %}MARK{% endif %}{% endfor %}<|im_end|>"
+)
+
+
+def write_moss_transcribe_diarize(folder, *, seed=4, ends=1.3):
+    """A MOSS-Transcribe-Diarize: Whisper's encoder, four frames as one, and Qwen3."""
+    from transformers import (
+        MossTranscribeDiarizeConfig,
+        MossTranscribeDiarizeFeatureExtractor,
+        MossTranscribeDiarizeForConditionalGeneration,
+        MossTranscribeDiarizeProcessor,
+        PreTrainedTokenizerFast,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|audio_start|>", "<|audio_pad|>", "<|audio_end|>"]
+    template = SOUND_ALONE.replace("MARK", "<|audio_start|><|audio_pad|><|audio_end|>")
+    ids = write_tokenizer(folder, special, end="<|im_end|>", pad="<|endoftext|>", template=template)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    front = MossTranscribeDiarizeFeatureExtractor(feature_size=16)
+    MossTranscribeDiarizeProcessor(front, tokenizer, chat_template=template).save_pretrained(folder)
+    config = MossTranscribeDiarizeConfig(
+        audio_config={
+            "num_mel_bins": 16, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64, "num_hidden_layers": 1,
+        },
+        text_config={"model_type": "qwen3", **text_config(ALPHABET + len(special)), "head_dim": 8, "tie_word_embeddings": False},
+        audio_token_id=ids["<|audio_pad|>"], tie_word_embeddings=False,
+    )  # fmt: skip
+    net = MossTranscribeDiarizeForConditionalGeneration(config)
+    finish(net, folder, ids, "<|im_end|>", "<|endoftext|>", seed=seed, ends=ends, head=net.get_output_embeddings())
+    return folder
+
+
+def write_vibevoice_asr(folder, *, seed=4, ends=1.3):
+    """A VibeVoice ASR: two encoders of waveforms, and Qwen2. Its frames are of 3200 samples, as those of the published one."""
+    from transformers import (
+        PreTrainedTokenizerFast,
+        VibeVoiceAcousticTokenizerFeatureExtractor,
+        VibeVoiceAsrConfig,
+        VibeVoiceAsrForConditionalGeneration,
+        VibeVoiceAsrProcessor,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    special = [
+        "<|endoftext|>",
+        "<|im_start|>",
+        "<|im_end|>",
+        "<|object_ref_start|>",
+        "<|box_start|>",
+        "<|object_ref_end|>",
+    ]
+    template = SOUND_ALONE.replace("MARK", "<|object_ref_start|><|box_start|><|object_ref_end|><|AUDIO_DURATION|>")
+    ids = write_tokenizer(folder, special, end="<|im_end|>", pad="<|endoftext|>", template=template)
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    VibeVoiceAsrProcessor(
+        VibeVoiceAcousticTokenizerFeatureExtractor(), tokenizer, chat_template=template
+    ).save_pretrained(folder)
+    encoder = {"hidden_size": 8, "num_filters": 2, "depths": [1, 1, 1, 1, 1, 1, 1]}
+    config = VibeVoiceAsrConfig(
+        acoustic_tokenizer_encoder_config={"model_type": "vibevoice_acoustic_tokenizer_encoder", **encoder},
+        semantic_tokenizer_encoder_config={"model_type": "vibevoice_acoustic_tokenizer_encoder", **encoder},
+        text_config={"model_type": "qwen2", **text_config(ALPHABET + len(special)), "tie_word_embeddings": False},
+        audio_token_id=ids["<|box_start|>"], audio_bos_token_id=ids["<|object_ref_start|>"],
+        audio_eos_token_id=ids["<|object_ref_end|>"], tie_word_embeddings=False,
+    )  # fmt: skip
+    net = VibeVoiceAsrForConditionalGeneration(config)
+    finish(net, folder, ids, "<|im_end|>", "<|endoftext|>", seed=seed, ends=ends, head=net.get_output_embeddings())
+    return folder
+
+
 ASKED = {
     "cohere-transcribe-03-2026": write_cohere_asr,
     "fun-asr-nano-2512": write_fun_asr_nano,
     "granite-speech-5.0-470m-turboctc": write_granite_speech5,
     "nemotron-speech-streaming-en-0.6b": write_nemotron_asr_streaming,
     "nemotron-3.5-asr-streaming-0.6b": write_nemotron3_5_asr,
+    "moss-transcribe-diarize": write_moss_transcribe_diarize,
+    "vibevoice-asr": write_vibevoice_asr,
 }
 """The recognisers of `features/recognisers/asked.py`."""

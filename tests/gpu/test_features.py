@@ -248,7 +248,9 @@ CASES |= {
 LIKE_OTHERS = {
     "hubert-km50", "hubert-km100", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
 }  # fmt: skip
-WRITE_TEXT = {"canary-1b-v2", "qwen3-asr-0.6b", "cohere-transcribe-03-2026", "fun-asr-nano-2512"}
+WRITE_TEXT = {
+    "canary-1b-v2", "qwen3-asr-0.6b", "cohere-transcribe-03-2026", "fun-asr-nano-2512", "moss-transcribe-diarize", "vibevoice-asr",
+}  # fmt: skip
 TRANSDUCERS = {"nemotron-speech-streaming-en-0.6b", "nemotron-3.5-asr-streaming-0.6b"}
 """Of transformers, which waits three times for every token and blank, once for an index that it uploads."""
 OF_FUNASR = {"sensevoice-small": 2, "paraformer-zh": 4, "seaco-paraformer-zh": 4}

@@ -40,6 +40,7 @@ class Family:
         told: whether it must be told the language.
         writes: `text` is written token by token until its end; `frames` are a token or a blank for each frame; a `transducer` writes
             tokens and blanks, and goes on by a frame after a blank.
+        longer: how many times `MAX_TOKENS` are written of a piece at most. rate_hz: of what it hears.
         clean: what is left of a decoded text. mended: the network with what transformers leaves out.
     """
 
@@ -50,6 +51,8 @@ class Family:
     whole_s: float
     told: bool = False
     writes: Literal["text", "frames", "transducer"] = "text"
+    longer: int = 1
+    rate_hz: int = RATE_HZ
     clean: Callable[[Any, str], str] = lambda processor, text: text
     mended: Callable[[Any], Any] = lambda net: net
 
@@ -64,6 +67,12 @@ def _requested(processor: Any, piece: np.ndarray, language: str | None) -> Mappi
     return inputs
 
 
+def _written_down(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+    """For recognisers that say who spoke and when, and are told no language."""
+    inputs: Any = processor.apply_transcription_request(piece, return_tensors="pt")
+    return inputs
+
+
 def _heard_alone(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
     inputs: Any = processor(piece, sampling_rate=RATE_HZ, return_tensors="pt")
     return inputs
@@ -75,6 +84,16 @@ def _prompted(processor: Any, piece: np.ndarray, language: str | None) -> Mappin
     spoken = (name for name in known if name == language or name.startswith(f"{language}-"))
     inputs: Any = processor(piece, language=next(spoken, "auto"), sampling_rate=RATE_HZ, return_tensors="pt")
     return inputs
+
+
+def _words_alone(processor: Any, text: str) -> str:
+    """A text without its speakers and times; as it is, if it cannot be read."""
+    return str(processor.extract_transcription(text))
+
+
+def _without_noise(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+    """For VibeVoice ASR, which by itself adds noise to what it hears, so that no two transcripts would be alike."""
+    return {**_written_down(processor, piece, language), "sample": False}
 
 
 def _masked_adaptor(net: Any) -> Any:
@@ -107,6 +126,14 @@ FAMILIES = {
     "nemotron-3.5-asr-streaming-0.6b": Family(
         "nemotron3_5_asr", "Nemotron3_5AsrForRNNT", NEMOTRON, _prompted, 60.0, writes="transducer",
     ),
+    "moss-transcribe-diarize": Family(
+        "moss_transcribe_diarize", "MossTranscribeDiarizeForConditionalGeneration", (), _written_down, 120.0, longer=2,
+        clean=_words_alone,
+    ),
+    "vibevoice-asr": Family(
+        "vibevoice_asr", "VibeVoiceAsrForConditionalGeneration", (), _without_noise, 120.0, longer=2, rate_hz=24_000,
+        clean=_words_alone,
+    ),
 }  # fmt: skip
 """How each recogniser is asked. Their weights have the same names in the catalogue."""
 
@@ -117,7 +144,9 @@ class Asked(PiecewiseRecogniser):
     Cohere Transcribe must be told the language, of 14, and writes capitals and punctuation. Fun-ASR-Nano hears Mandarin, English and
     Japanese and is told the language if it is known. Granite Speech 5.0 TurboCTC hears English and writes the most probable token of
     each frame, without repeats and blanks. The Nemotrons look ahead by as many frames as their processor states, and the signal is given
-    to them whole; 3.5 is told the language, or to find it. A longer signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's
+    to them whole; 3.5 is told the language, or to find it. MOSS-Transcribe-Diarize and VibeVoice ASR write who spoke and when, and find
+    the language; only the words are kept, and if what they wrote cannot be read, all of it. VibeVoice hears its latents without the
+    noise that it draws by default. A longer signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's
     processor cuts after 30 to 35 s by a similar rule, and Fun-ASR's package after 30 s by a voice activity network.
 
     Result: `transcript`; `language`, the one that was told, where one was. If a text did not end, `fault` says so.
@@ -137,8 +166,7 @@ class Asked(PiecewiseRecogniser):
 
     name = "asked"
     reads_language = True
-    models: ClassVar[Mapping[str, str]] = {model: model for model in FAMILIES}
-    shortest = RATE_HZ // 10
+    models: ClassVar[Mapping[str, str]] = {name: name for name, family in FAMILIES.items() if family.rate_hz == RATE_HZ}
 
     def __init__(self, model: str, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         super().__init__(model, device, weights, point)
@@ -156,6 +184,15 @@ class Asked(PiecewiseRecogniser):
         """The base codes of the languages that a recogniser transcribes."""
         return FAMILIES[model].languages
 
+    @property
+    def _most(self) -> int:
+        return MAX_TOKENS * self._family.longer
+
+    @property
+    def shortest(self) -> int:
+        """A tenth of a second."""
+        return self.rate_hz // 10
+
     def _network(self) -> Any:
         from transformers import AutoProcessor
 
@@ -169,15 +206,15 @@ class Asked(PiecewiseRecogniser):
         except Exception as error:  # a broken file raises anything from KeyError to OSError
             reason = str(error).split("\n")[0]
             raise WeightsError(f"the processor in '{self._folder}' cannot be read: {reason}") from error
-        if rate_hz != RATE_HZ:
-            raise WeightsError(f"the weights in '{self._folder}' read {rate_hz} Hz; expected {RATE_HZ} Hz")
+        if rate_hz != self.rate_hz:
+            raise WeightsError(f"the weights in '{self._folder}' read {rate_hz} Hz; expected {self.rate_hz} Hz")
         return self._family.mended(load_pretrained(net, str(self._folder), {}))
 
     def refusal(self, signal: np.ndarray, language: str | None) -> str | None:
         """Why a signal cannot be transcribed, or None."""
         if language is None and self._family.told:
             return f"{self.name} must be told the language, and the sample has none"
-        if language is not None and language not in self.languages:
+        if language is not None and self.languages and language not in self.languages:
             return f"{self.name} does not know the language '{language}'"
         return super().refusal(signal, language)
 
@@ -187,7 +224,7 @@ class Asked(PiecewiseRecogniser):
         inputs = self._collated(rows)
         with computing(self.device, self._precision):
             if self._family.writes == "text":
-                made = self._net.generate(**inputs, max_new_tokens=MAX_TOKENS, **GREEDY)
+                made = self._net.generate(**inputs, max_new_tokens=self._most, **GREEDY)
             elif self._family.writes == "frames":
                 made = self._net.generate(**inputs)
             else:
@@ -222,10 +259,13 @@ class Asked(PiecewiseRecogniser):
             parts = [row[key] for row in rows]
             left = "input_ids" in rows[0] and key in ON_THE_LEFT
             value = self._processor.tokenizer.pad_token_id if key == "input_ids" else 0
-            if parts[0].ndim > 1:  # the second dimension is that of time
-                longest = max(part.shape[1] for part in parts)
-                behind = [0, 0] * (parts[0].ndim - 2)
-                missing = [longest - part.shape[1] for part in parts]
+            if parts[0].ndim > 1:  # all dimensions but that of time are alike
+                time = next(
+                    (axis for axis in range(1, parts[0].ndim) if len({part.shape[axis] for part in parts}) > 1), 1
+                )
+                longest = max(part.shape[time] for part in parts)
+                behind = [0, 0] * (parts[0].ndim - 1 - time)
+                missing = [longest - part.shape[time] for part in parts]
                 sides = [[*behind, *((count, 0) if left else (0, count))] for count in missing]
                 parts = [torch.nn.functional.pad(part, side, value=value) for part, side in zip(parts, sides)]
             batch[key] = torch.cat(parts).numpy()
@@ -237,7 +277,7 @@ class Asked(PiecewiseRecogniser):
         ends = set(ends if isinstance(ends, list) else [ends])
         last = next((place for place, token in enumerate(tokens) if token in ends), None)
         text = tokenizer.decode(tokens[:last], skip_special_tokens=True)
-        fault = "" if last is not None else f"the recogniser's text did not end within {MAX_TOKENS} tokens"
+        fault = "" if last is not None else f"the recogniser's text did not end within {self._most} tokens"
         return Heard(self._family.clean(self._processor, str(text)).strip(), language or "", fault)
 
     def _merged(self, tokens: list[int], language: str | None) -> Heard:
@@ -254,3 +294,14 @@ class Asked(PiecewiseRecogniser):
         if language in UNSPACED:
             result["transcript"] = joined(parts, between="")
         return {**result, "language": language, "language_detected": False} if language is not None else result
+
+
+class AskedAt24(Asked):
+    """Recognisers of `FAMILIES` that hear 24 kHz; all else is as for `Asked`.
+
+    Args:
+        model: VibeVoice ASR's name. device, weights, point: as for `Asked`.
+    """
+
+    rate_hz = 24_000
+    models: ClassVar[Mapping[str, str]] = {name: name for name, family in FAMILIES.items() if family.rate_hz == 24_000}

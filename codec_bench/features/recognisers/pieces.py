@@ -111,7 +111,7 @@ class PiecewiseRecogniser(Feature):
     def compute(
         self, signals: Sequence[np.ndarray], languages: Sequence[str | None] | None = None
     ) -> list[Result | Unavailable]:
-        """One transcript per signal `(samples,)`, float32 at 16 kHz.
+        """One transcript per signal `(samples,)`, float32 at `rate_hz`.
 
         Args:
             languages: base code of each signal's language, None where it is not known.
@@ -127,9 +127,12 @@ class PiecewiseRecogniser(Feature):
                 pieces += [(place, piece) for _, piece in self._pieces(np.asarray(signal, np.float32))]
         heard: dict[int, Heard] = {}
         longest = max((signal.size for signal in signals), default=0)
-        budget = len(signals) * min(longest, round(self.whole_s * RATE_HZ))
+        budget = len(signals) * min(longest, round(self.whole_s * self.rate_hz))
         for indices in passes(
-            [piece.size for _, piece in pieces], self.device, most=budget, most_on_cpu=min(budget, EIGHT_SECONDS)
+            [piece.size for _, piece in pieces],
+            self.device,
+            most=budget,
+            most_on_cpu=min(budget, EIGHT_SECONDS * self.rate_hz // RATE_HZ),
         ):
             some = [pieces[index] for index in indices]
             heard.update(zip(indices, self.hear([piece for _, piece in some], [given[place] for place, _ in some])))
@@ -154,7 +157,7 @@ class PiecewiseRecogniser(Feature):
             raise Unavailable(reason)
         out: list[Word] = []
         for start, piece in self._pieces(np.asarray(signal, np.float32)):
-            at_s = start / RATE_HZ
+            at_s = start / self.rate_hz
             out += [(text, round(at_s + begin, 3), round(at_s + end, 3)) for text, begin, end in self.words(piece)]
         return out
 
@@ -164,10 +167,10 @@ class PiecewiseRecogniser(Feature):
 
     def _pieces(self, signal: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """The signal, or the pieces of a long one in which something can be heard, each with the sample where it begins."""
-        if signal.size <= self.whole_s * RATE_HZ:
+        if signal.size <= self.whole_s * self.rate_hz:
             yield 0, signal
             return
-        for start, end in windows(signal):
+        for start, end in windows(signal, self.rate_hz):
             if end - start >= self.shortest:
                 yield start, signal[start:end]
 

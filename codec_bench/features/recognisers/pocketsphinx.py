@@ -137,10 +137,9 @@ class Pocketsphinx(Feature):
         return self._decoder
 
 
-def windows(pcm: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Where a signal `(samples,)` at 16 kHz is cut: consecutive (start, end), none longer than 30 s."""
-    rate = Pocketsphinx.rate_hz
-    longest, earliest, frame = (round(rate * s) for s in (WINDOW_S, EARLIEST_CUT_S, FRAME_S))
+def windows(pcm: np.ndarray, rate_hz: int = 16_000) -> Iterator[tuple[int, int]]:
+    """Where a signal `(samples,)` is cut: consecutive (start, end), none longer than 30 s."""
+    longest, earliest, frame = (round(rate_hz * s) for s in (WINDOW_S, EARLIEST_CUT_S, FRAME_S))
     start = 0
     while pcm.size - start > longest:
         late = pcm[start + earliest : start + longest].astype(np.float64)
