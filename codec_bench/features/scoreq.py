@@ -14,7 +14,7 @@ from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE, Encoded
 from codec_bench.features.padded import PaddedBatch
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 DOMAINS = ("natural", "synthetic")
 MULTIPLE = 320
@@ -70,7 +70,7 @@ class _Scoreq(Encoded):
         from codec_bench.networks.scoreq import ScoreqNet
 
         state = {name.removeprefix(self.prefix): value for name, value in load_state(self._path).items()}
-        net = ScoreqNet(self._architecture(), rates=self.mode == "nr").eval()
+        net = unfilled(lambda: ScoreqNet(self._architecture(), rates=self.mode == "nr"))
         load_into(net, state, path=self._path, unused=TRAINING)
         return net
 

@@ -10,7 +10,7 @@ import numpy as np
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE, Encoded
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 WEIGHTS = "utmos22-strong"
 
@@ -57,7 +57,7 @@ class Utmos(Encoded):
         from codec_bench.networks.speech_config import WAV2VEC2_BASE
         from codec_bench.networks.utmos import UtmosNet
 
-        net = UtmosNet(WAV2VEC2_BASE).eval()
+        net = unfilled(lambda: UtmosNet(WAV2VEC2_BASE))
         load_into(net, load_state(self._path), path=self._path)
         return net
 

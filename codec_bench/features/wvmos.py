@@ -10,7 +10,7 @@ import numpy as np
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE, Encoded
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 PREFIX, ENCODER = "model.", "encoder."
 
@@ -58,7 +58,7 @@ class Wvmos(Encoded):
             inner = name.removeprefix(PREFIX)
             encoder = inner.removeprefix(ENCODER)
             state[ENCODER + fairseq_name(encoder, config.extractor) if encoder != inner else inner] = value
-        net = WvmosNet(config).eval()
+        net = unfilled(lambda: WvmosNet(config))
         load_into(net, state, path=self._path)
         return net
 

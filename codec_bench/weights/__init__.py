@@ -12,7 +12,7 @@ Which file to open
 
 from codec_bench.weights.catalogue import Checkpoint, checkpoint, checkpoint_names
 from codec_bench.weights.find import Found, WeightsMissing, find, find_all, lookup, noting
-from codec_bench.weights.state import load_configuration, load_into, load_state, without
+from codec_bench.weights.state import load_configuration, load_into, load_state, unfilled, without
 
 __all__ = [
     "Checkpoint",
@@ -27,5 +27,6 @@ __all__ = [
     "load_state",
     "lookup",
     "noting",
+    "unfilled",
     "without",
 ]

@@ -129,19 +129,19 @@ def test_ultraeval_audio_from_a_local_hub_folder(cli, hub, whole, data, tmp_path
 @pytest.mark.parametrize(
     "preset", [n for n in config_names("preset") if n not in ("demo", "embedded", "offline", "versa-core")]
 )
-def test_a_preset_names_what_it_needs(cli, preset, data, tmp_path, monkeypatch):
+def test_a_preset_names_what_it_needs(command, preset, data, tmp_path, monkeypatch):
     for name in ("CODEC_BENCH_WEIGHTS", "HF_HOME", "HF_HUB_CACHE", "MODELSCOPE_CACHE", "CODEC_BENCH_CACHE"):
         monkeypatch.setenv(name, str(tmp_path / "nothing"))
-    code, told, talk = cli(
+    code, told, talk = command(
         "eval", "--codec", "opus-12k", "--data", data, "--preset", preset, "--out", tmp_path / "run", "--device", "cpu"
     )
     assert code == 2 and not told
     assert "codec-bench weights fetch" in talk or "float16" in talk
 
 
-def test_a_codec_that_does_not_exist_is_said_before_weights(cli, data, tmp_path, monkeypatch):
+def test_a_codec_that_does_not_exist_is_said_before_weights(command, data, tmp_path, monkeypatch):
     monkeypatch.delenv("CODEC_BENCH_WEIGHTS", raising=False)
-    code, _, err = cli(
+    code, _, err = command(
         "eval", "--codec", "encodec-24k@6", "--data", data, "--preset", "cv3-eval", "--out", tmp_path / "run"
     )
     assert code == 2 and "there is no codec called 'encodec-24k@6'" in err and "weights" not in err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -21,7 +21,11 @@ LONGEST = {
 }
 
 
-@cache
+# All tests of a codec follow each other, so that its networks can be given back before those of the next are built.
+of_each_codec = pytest.mark.parametrize("name", NAMES, scope="module")
+
+
+@lru_cache(maxsize=1)
 def built(name):
     return load_codec(name, weights="random") if name in NEURAL else load_codec(name)
 
@@ -56,7 +60,7 @@ def equal(a, b):
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@of_each_codec
 def test_length_rate_and_channels_come_back(name):
     codec = built(name)
     for rate_hz in rates(codec.info):
@@ -81,7 +85,7 @@ def test_length_rate_and_channels_come_back(name):
                     assert stream.values.min() >= 0 and stream.values.max() < stream.cardinality, where
 
 
-@pytest.mark.parametrize("name", NAMES)
+@of_each_codec
 def test_an_item_does_not_depend_on_when_or_with_what_it_is_coded(name):
     codec = built(name)
     rate_hz = max(codec.info.sample_rates_hz)
@@ -98,7 +102,7 @@ def test_an_item_does_not_depend_on_when_or_with_what_it_is_coded(name):
             np.testing.assert_allclose(wave.samples, waves[k].samples, rtol=0, atol=1e-4 if name in NEURAL else 0)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@of_each_codec
 def test_what_a_codec_does_not_take_is_refused_with_what_it_takes(name):
     codec = built(name)
     with pytest.raises(UserError, match="does not code 9999 Hz") as caught:
@@ -111,7 +115,7 @@ def test_what_a_codec_does_not_take_is_refused_with_what_it_takes(name):
         codec.encode([Audio(np.zeros((codec.info.channels[0], 0)), codec.info.sample_rates_hz[0])])
 
 
-@pytest.mark.parametrize("name", NAMES)
+@of_each_codec
 def test_silence_and_full_scale_survive(name):
     codec = built(name)
     rate_hz, channels = codec.info.sample_rates_hz[0], codec.info.channels[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.speakers.wavlm_sv import WavlmSv
-from codec_bench.weights import load_into, load_state
+from codec_bench.weights import load_into, load_state, unfilled
 
 if TYPE_CHECKING:
     from codec_bench.networks.speech_config import EncoderConfig
@@ -77,9 +77,7 @@ class WavlmBasePlusSv(WavlmSv):
             inner = name.removeprefix(PREFIX)
             state[PREFIX + fairseq_name(inner, encoder.extractor) if inner != name else name] = value
         state.setdefault(PREFIX + "mask_emb", torch.zeros(encoder.width))  # saved only by models trained with masks
-        with torch.device("meta"):
-            net = XVectorNet(encoder, head)
-        net = net.to_empty(device="cpu")
+        net = unfilled(lambda: XVectorNet(encoder, head))
         load_into(net, state, path=self._path, unused=TRAINING)
         return net
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.features.speakers.speaker_encoder import SpeakerEncoder
-from codec_bench.weights import load_into, load_state
+from codec_bench.weights import load_into, load_state, unfilled
 
 if TYPE_CHECKING:
     from codec_bench.networks.ecapa import SpeakerNet
@@ -63,12 +63,8 @@ class WavlmLargeSv(WavlmSv):
     min_samples = 720
 
     def _network(self) -> SpeakerNet:
-        import torch
-
         state = load_state(self._path, key="model")
-        with torch.device("meta"):  # no time is spent on random values for a third of a billion weights
-            net = self._architecture()
-        net = net.to_empty(device="cpu")
+        net = unfilled(self._architecture)
         load_into(net, state, path=self._path, unused=(CLASSIFIER,))
         return net
 
