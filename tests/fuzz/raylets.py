@@ -14,8 +14,8 @@ STORE_BYTES = 80 << 20
 
 
 def started(start):
-    """What Ray starts. On a busy machine a node may take longer than Ray waits for it."""
-    for _ in range(3):
+    """What Ray starts. On a busy machine a node may take longer than Ray waits for it, which is 30 s and cannot be set."""
+    for _ in range(9):
         with suppress(Exception):  # Ray raises no other class here
             return start()
     return start()
