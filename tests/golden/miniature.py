@@ -160,6 +160,7 @@ def right_answer(question: Question, prompt: Any = None) -> str:
         and asks_letter
     ):
         text = "ABCD"[choices.index(question.references[0])]
+        text = f"[[{text}]]" if prompt.name == "choice-letter-brackets" else text
     elif "criteria" in question.fields and question.references and question.fields.get("choices"):  # MMAR-Rubrics
         text = f"I hear it.\nAnswer: {question.references[0]}"
     elif question.references and "the word Option" in str(question.fields.get("asks")):  # SpeechMMLU
@@ -350,6 +351,8 @@ def _reference(index: int, benchmark: Benchmark) -> Any:
         return OPTIONS[index % 4]
     if (words := benchmark.data.values.get("reference")) is not None:
         return list(words)[index % len(words)]
+    if column == "correct_answer":
+        return OPTIONS[index % 4]
     if column == "answer_gt" and "choices" in benchmark.data.columns:
         return OPTIONS[index % 4]
     if "option-letter" in benchmark.process:
@@ -422,10 +425,15 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
     data = benchmark.data
     rows: list[dict[str, Any]] = []
     (root / str(data.sounds) / "part").mkdir(parents=True, exist_ok=True)
+    named = data.columns["audio"] == "sound"  # RUL-MuchoMusic: rows by their ids, which name the sounds
     for index in range(ROWS):
         row: dict[str, Any] = {str(data.id): f"row-{index}"}
         for our, column in data.columns.items():
-            if our == "audio":
+            if named and our == "choices":
+                row[str(column)] = [option for at, option in enumerate(OPTIONS) if at != index % 4]
+            elif our == "audio" and named:
+                continue
+            elif our == "audio":
                 row[str(column)] = f"part/{index}.wav"
             elif "." not in str(column):
                 row[str(column)] = _cell(our, index, benchmark)
@@ -436,10 +444,11 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
                 row.setdefault(str(column).split(".")[0], []).append(said)
         rows.append(row)
         if index != NO_SOUND:
-            (root / str(data.sounds) / "part" / f"{index}.wav").write_bytes(_wav(index))
+            at = f"row-{index}" if named else f"part/{index}"
+            (root / str(data.sounds) / f"{at}.wav").write_bytes(_wav(index))
     file = root / str(data.config)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(rows), encoding="utf-8")
+    file.write_text(json.dumps({row.pop("id"): row for row in rows} if named else rows), encoding="utf-8")
 
 
 def _write_archive(file: Path) -> None:

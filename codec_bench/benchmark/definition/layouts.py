@@ -12,7 +12,8 @@
 `seed-tts` (the files of BytedanceSpeech/seed-tts-eval) has lists, one `NAME|WORDS OF THE VOICE|VOICE|TEXT` a line, of which some have a
 fifth field: for voice conversion the recording of the text by another speaker. Paths of sounds begin at the list's folder.
 
-`listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds.
+`listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds. A file with objects by
+their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`. A sound may be named without its suffix.
 
 Pairs of sounds in folders are read in `pairs.py`.
 """
@@ -188,20 +189,29 @@ def open_listed(
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         named = {} if isinstance(row, ProblemRow) else {name: row[name] for name in sounds if row.get(name)}
-        found = {name: place.sound(str(path), listed) for name, path in named.items()}
+        found = {name: _sound(place, str(path), listed) for name, path in named.items()}
         return {**row, **{name: Clip(path) for name, path in found.items() if os.path.isfile(path)}} if found else row
 
     return FileRows(place.name, place.revision, tuple(columns), kept, finish)
 
 
+def _sound(place: Place, named: str, listed: str) -> str:
+    """The path of a sound; of one that is named without a suffix, that of the first file that is there."""
+    suffixes = ("",) if posixpath.splitext(named)[1] else _SUFFIXES
+    paths = [place.sound(f"{named}{suffix}", listed) for suffix in suffixes]
+    return next((path for path in paths if os.path.isfile(path)), paths[0])
+
+
 def _records(place: Place, listed: str) -> list[Any]:
-    """The entries of a JSON file that holds a list."""
+    """The entries of a JSON file that holds a list, or objects by their ids."""
     try:
         records = json.loads(Path(place.local(listed)).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
+    if isinstance(records, dict) and records and all(isinstance(one, dict) for one in records.values()):
+        return [{"id": key, "sound": key, **one} for key, one in records.items()]
     if not isinstance(records, list):
-        raise UserError(f"'{listed}' of '{place.name}' holds no list of questions")
+        raise UserError(f"'{listed}' of '{place.name}' holds no list of questions, and no questions by their ids")
     return records
 
 

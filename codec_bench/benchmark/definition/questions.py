@@ -245,6 +245,8 @@ class QuestionStream:
             yield Question(name, fields, language=self._language, problem=reason)
             return
         fields |= self._kind(fields)
+        if data.answer_among_choices:
+            fields["choices"] = _with_the_answer(name, fields)
         speaker = _speaker(row, data.speaker)
         if data.expand is None:
             yield self._question(name, fields, speaker)
@@ -397,6 +399,13 @@ def _speaker(row: Mapping[str, Any], spec: Speaker | None) -> str | None:
         found = re.search(spec.pattern, text[-_LONGEST_SPEAKER:])
         text = (found[1] or "") if found is not None else ""
     return None if text.lower() in NOBODY else text[:_LONGEST_SPEAKER]
+
+
+def _with_the_answer(name: str, fields: Mapping[str, Any]) -> list[Any]:
+    """The wrong choices and the right one, in an order that the question's id tells; it is the same in every run."""
+    wrong, answer = fields.get("choices"), fields.get("reference")
+    all_of_them = [*(wrong if isinstance(wrong, list) else []), *([] if _blank(answer) else [answer])]
+    return sorted(all_of_them, key=lambda one: hashlib.blake2b(f"{name}:{one}".encode(), digest_size=16).digest())
 
 
 def _listed(columns: str | list[str]) -> list[str]:

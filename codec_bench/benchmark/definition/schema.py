@@ -216,7 +216,7 @@ class Data(Strict):
             they begin at the table or at the root. An archive is unpacked once, into the cache.
         layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
             of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, and `listed`
-            for a JSON file that holds a list of rows, which `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the
+            for a JSON file that holds a list of rows, or rows by their ids, which `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the
             folder that `config` names.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
@@ -236,6 +236,8 @@ class Data(Strict):
             `size`, `rows_digest` and `types` (there `columns`) is taken from it, by the benchmark's name.
         expand: how a row that holds several questions is taken apart.
         join: texts of another table that belong to a row; null for none.
+        answer_among_choices: `true` if `choices` are the wrong ones alone; the expected answer then joins them, and all stand in an order
+            that the id of the question tells.
         where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
         unless: the text, or the texts, that rows must not have in a column, in the same form.
         kinds: how rows of several kinds are told apart.
@@ -266,6 +268,7 @@ class Data(Strict):
     expand: Expand | None = None
     kinds: Kinds | None = None
     join: Join | None = None
+    answer_among_choices: Literal[True] | None = None
     where: dict[str, str | list[str]] | None = None
     unless: dict[str, str | list[str]] | None = None
 

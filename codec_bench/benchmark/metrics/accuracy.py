@@ -13,8 +13,8 @@ The project's own rules
     `mmau`: the answer has every word of the right choice and no word that only wrong choices have (S. Sakshi et al.,
         "MMAU", ICLR 2025). Labels such as `(A)` are removed before.
 Published rules, with their quirks: `official/ultraeval-audio/...`, `official/audiobench/...`,
-`official/air-bench/...`, `official/mmsu`, `official/mimo-audio/...`, `official/vocalbench/...` (see `ultraeval`, `audiobench`,
-`air_bench_foundation`, `mmsu`, `spoken_rules`).
+`official/air-bench/...`, `official/mmsu`, `official/rul-muchomusic`, `official/mimo-audio/...`, `official/vocalbench/...` (see `ultraeval`, `audiobench`,
+`air_bench_foundation`, `mmsu`, `muchomusic`, `spoken_rules`).
 
 The project's own rules never match an empty reference. Higher is better.
 """
@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, mmsu, spoken_rules, ultraeval
+from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, mmsu, muchomusic, spoken_rules, ultraeval
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.choices import chance_of, choices_of, named, right_letters, without_label
 from codec_bench.benchmark.reading.number import read_number
@@ -254,6 +254,12 @@ def _mmsu_ruling(found: mmsu.Marked | None) -> Ruling:
     return Ruling(float(found.correct), detail={"letter": found.letter or ""})
 
 
+def _muchomusic(answer: Answer) -> Ruling:
+    choices = choices_of(answer.fields)
+    letter = muchomusic.letter_of(answer.text, choices)
+    return Ruling(float(choices.get(letter or "") == answer.references[0]), detail={"letter": letter or ""})
+
+
 def _speech_mmlu(answer: Answer) -> Ruling:
     letter = spoken_rules.speech_mmlu_letter(answer.text)
     return Ruling(float(letter == answer.references[0]), detail={"letter": letter or ""})
@@ -303,6 +309,11 @@ RULES: dict[str, Rule] = {
     "official/mmsu": Rule(_mmsu, True, "github.com/dingdongwang/MMSU 217d1d3 mmsu_evaluation.py, exactly"),
     "official/mmsu-2025-06": Rule(
         _mmsu_in_order, True, "github.com/dingdongwang/MMSU_Bench f0ef334 mmsu_evaluation.py, exactly", whole_set=True
+    ),
+    "official/rul-muchomusic": Rule(
+        _muchomusic,
+        True,
+        "github.com/yongyizang/AreYouReallyListening d3971de ExampleAudioEval/qwen_2_audio.py, exactly",
     ),
     "official/mimo-audio/speech-mmlu": Rule(
         _speech_mmlu, source="github.com/XiaomiMiMo/MiMo-Audio-Eval d64df78 speechmmlu_evaluator.py, exactly"

@@ -166,3 +166,17 @@ def test_objects_of_a_json_file_have_their_sounds_and_a_conversation_its_turns(t
             UserError, match=r"'json/multi_round.json' of 'VocalNet/VocalBench' (cannot be read|holds no list)"
         ):
             open_listed("hf:VocalNet/VocalBench", mirror=tmp_path, **where)
+
+
+def test_rows_by_their_ids_name_their_sounds_and_the_answer_joins_the_wrong_choices(tmp_path):
+    miniature.build("rul-muchomusic", tmp_path)
+    questions = list(load_benchmark("rul-muchomusic").questions(mirror=tmp_path))
+    assert [one.id for one in questions[:3]] == ["row-0", "row-1", "row-2"]
+    assert [one.problem is None for one in questions] == [True] * 4 + [False, True]  # one has no sound, one no answer
+    for one in questions[:4]:
+        assert sorted(one.fields["choices"]) == sorted(miniature.OPTIONS) and one.audio.read().duration_s > 0
+    orders = {tuple(one.fields["choices"]) for one in questions[:4]}
+    assert len(orders) > 1  # the right answer is not always in one place
+    again = list(load_benchmark("rul-muchomusic").questions(mirror=tmp_path, limit=2))
+    assert [one.fields["choices"] for one in again] == [one.fields["choices"] for one in questions[:2]]
+    assert "answer_among_choices" not in load_benchmark("mmar").asked["data"]

@@ -1,4 +1,4 @@
-"""SpeechMMLU's and VocalBench's rules decide as their own programs do (tests/golden/text)."""
+"""SpeechMMLU's, VocalBench's and RUL-MuchoMusic's rules decide as their own programs do (tests/golden/text)."""
 
 from __future__ import annotations
 
@@ -32,3 +32,13 @@ def test_knowledge_is_found_as_by_vocalbenchs_program():
     answers = [Answer(str(at), case["input"]["transcript"], (case["input"]["answer"],)) for at, case in enumerate(seen)]
     wrong = [(case, score) for case, score in zip(seen, rule.compute(answers)) if score.value != case["expected"]]
     assert wrong == [] and len(seen) >= 100
+
+
+def test_an_option_is_read_as_by_rul_muchomusics_program():
+    rule, seen = load_answer_metric("accuracy[official/rul-muchomusic]"), cases("rul_muchomusic_official")
+    answers = [
+        Answer(str(at), case["input"]["text"], (case["input"]["answer"],), {"choices": case["input"]["choices"]})
+        for at, case in enumerate(seen)
+    ]
+    found = [{"letter": score.detail["letter"], "correct": score.value == 1.0} for score in rule.compute(answers)]
+    assert found == [case["expected"] for case in seen] and len(seen) >= 100

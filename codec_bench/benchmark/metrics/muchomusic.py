@@ -1,0 +1,39 @@
+"""RUL-MuchoMusic's rule for questions with options, with its quirks.
+
+Source: `ExampleAudioEval/qwen_2_audio.py` of github.com/yongyizang/AreYouReallyListening d3971de.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_LETTERS = "ABCDE"
+_ASKED_FOR = re.compile(r"\[\[([A-E])\]\]")
+_SAID = re.compile(
+    r"(?:answer is|chose|choose|select|guess is|I choose|I select|I guess) ([A-E])\b",
+    re.IGNORECASE,
+)
+
+
+def letter_of(response: str, choices: Mapping[str, str]) -> str | None:
+    """The letter that an answer names; None if the rule finds none, which counts as wrong.
+
+    The last `[[A]]` counts, else the last letter after words such as `answer is`, else the first letter of the alphabet that stands
+    anywhere as `option A`, `Option A` or `(A)`, else the first choice whose text occurs in the answer, even inside of words.
+
+    Args:
+        response: the model's answer. choices: the texts by letter.
+
+    Examples:
+        >>> letter_of("[[A]], or rather [[C]]", {})
+        'C'
+    """
+    for pattern in (_ASKED_FOR, _SAID):
+        if found := pattern.findall(response):
+            return str(found[-1]).upper()
+    for letter in _LETTERS:
+        if any(form.format(letter) in response for form in ("option {}", "Option {}", "({})")):
+            return letter
+    lowered = response.lower()
+    return next((letter for letter, text in choices.items() if text and text.lower() in lowered), None)
