@@ -7,8 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from codec_bench.metrics.base import Inputs, ItemMetric
+from codec_bench.metrics.base import Inputs, ItemMetric, variant_name
 from codec_bench.types import Score
+
+FAST = "fast"
 
 MAX_DURATION_S = 95.0
 """The reference code has a table for 1000 stretches of bad frames and does not check that it is full. A stretch and the
@@ -70,7 +72,7 @@ class _Pesq(ItemMetric):
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item. The class says when it is undefined or refused."""
-        from pesq import PesqError, pesq
+        from pesq import PesqError
 
         reference, estimate = item.pair
         duration_s = reference.size / self.rate_hz
@@ -92,7 +94,7 @@ class _Pesq(ItemMetric):
                     f"for 50, would write past its tables: cut it into shorter pieces",
                     self.protocol,
                 )
-        value = float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
+        value = self._value(reference, estimate)
         if value == PesqError.BUFFER_TOO_SHORT:
             return Score.undefined(f"{duration_s:.2f} s of audio are too short: PESQ needs 0.25 s", self.protocol)
         if value == PesqError.NO_UTTERANCES_DETECTED:
@@ -102,6 +104,12 @@ class _Pesq(ItemMetric):
         if math.isnan(value):
             return Score.undefined("PESQ could not align the level of a signal", self.protocol)
         return Score.ok(value, self.protocol)
+
+    def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float:
+        """The package's number; one of its negative codes, or not a number, where it has none."""
+        from pesq import PesqError, pesq
+
+        return float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
 
 
 class PesqWb(_Pesq):
@@ -115,7 +123,16 @@ class PesqWb(_Pesq):
     and, above 19 s, for a reference of more than 45 utterances: the tables of the ITU's code have a fixed size. Past
     their end it first returns wrong numbers and then ends the process.
 
+    `pesq_wb[fast]` computes the same measure by a faster kernel. Its numbers are close to the package's, not equal, so it is a
+    protocol of its own; docs/metrics/pesq.md says how close.
+
     Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.2, 2007. Reference implementation: pesq 0.0.4, exactly.
+
+    Args:
+        variant: None, or `fast`.
+
+    Raises:
+        UserError: there is no such variant.
 
     Examples:
         >>> import numpy as np
@@ -135,7 +152,27 @@ class PesqWb(_Pesq):
     paper = (
         "Rix, Beerends, Hollier, Hekstra: Perceptual Evaluation of Speech Quality (PESQ), ICASSP 2001; ITU-T P.862.2"
     )
-    source = "pesq 0.0.4, exactly"
+    source = "pesq 0.0.4, exactly; pesq_wb[fast]: closely"
+    variants: ClassVar[tuple[str | None, ...]] = (None, FAST)
+
+    def __init__(self, variant: str | None = None) -> None:
+        self.name = variant_name("pesq_wb", variant, self.variants)
+        self.fast = variant == FAST
+        if self.fast:
+            self.protocol = f"{self.protocol}/{FAST}"
+
+    def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float:
+        """The kernel's number if the variant is fast, with the package's codes where it has none."""
+        if not self.fast:
+            return super()._value(reference, estimate)
+        from pesq import PesqError
+
+        from codec_bench.kernels.pesq import cpu
+
+        if reference.size < self.rate_hz // 4:
+            return float(PesqError.BUFFER_TOO_SHORT)
+        value = cpu.pesq_wb(reference, estimate)
+        return float(PesqError.NO_UTTERANCES_DETECTED) if value is None else value
 
 
 class PesqNb(_Pesq):

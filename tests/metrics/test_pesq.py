@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from pesq import PesqError, pesq
 
+from codec_bench.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 from codec_bench.metrics.pesq import MAX_DURATION_S, MAX_UTTERANCES, SAFE_DURATION_S, most_utterances
 
@@ -48,6 +49,30 @@ def test_equals_the_package_on_every_clip(spoken_pairs, name, mode, rate_hz):
             assert found.status == "undefined", (pair.inputs.id, expected)
         statuses.append(found.status)
     assert statuses.count("ok") > 20 and statuses.count("undefined") > 2  # some clips last less than 0.25 s
+
+
+def test_the_fast_one_is_close_to_the_package_on_every_clip(spoken_pairs):
+    """Most pairs agree to 1e-3 and all to 0.05, as docs/metrics/pesq.md says; where one has no number, neither has the other."""
+    metric, apart = build_metric("pesq_wb[fast]"), []
+    assert metric.protocol == "pesq/wb-p862.2/fast"
+    for pair in spoken_pairs(16_000)[::3]:
+        found = metric.compute([pair.inputs])[0]
+        expected = pesq(16_000, pair.reference, pair.estimate, "wb", on_error=PesqError.RETURN_VALUES)
+        assert (found.status == "ok") == (expected > 0), (pair.inputs.id, found.reason)
+        if expected > 0:
+            apart.append(abs(found.value - expected))
+    assert len(apart) > 10 and max(apart) < 0.05 and np.median(apart) < 1e-3
+
+
+def test_the_fast_one_says_why_it_has_no_number():
+    signal = bursts(3, 16_000)
+    tone = np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000).astype(np.float32)
+    cases = {"too short": (signal[6_000:9_999],) * 2, "align the level": (tone, tone * np.float32(1e-30))}
+    for words, (reference, estimate) in cases.items():
+        found = score("pesq_wb[fast]", 16_000, reference, estimate)
+        assert found.status == "undefined" and found.value is None and words in found.reason
+    with pytest.raises(UserError, match="no variant 'quick'"):
+        build_metric("pesq_wb[quick]")
 
 
 @BANDS

@@ -1,0 +1,1 @@
+"""Wide-band PESQ of a pair of signals: `ref` is the NumPy specification, `delays` finds utterances and their delays, `cpu` is what runs."""
