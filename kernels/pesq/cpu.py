@@ -194,7 +194,15 @@ def _loudness(density: float, threshold: float, exponent: float) -> float:
 
 
 @_fast
-def _disturbances(x, y, threshold, exponent, width, scale, out) -> None:
+def _disturbances(
+    x: np.ndarray,
+    y: np.ndarray,
+    threshold: np.ndarray,
+    exponent: np.ndarray,
+    width: np.ndarray,
+    scale: float,
+    out: np.ndarray,
+) -> None:
     total_width = width[1:].sum()
     for frame in range(x.shape[0]):
         squares = added = 0.0
@@ -212,11 +220,11 @@ def _disturbances(x, y, threshold, exponent, width, scale, out) -> None:
         out[1, frame] = added
 
 
-def disturbances(reference: np.ndarray, estimate: np.ndarray) -> np.ndarray:
+def disturbances(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """What `ref.disturbances` gives."""
     out = np.empty((2, len(reference)))
     _disturbances(reference, estimate, THRESHOLD, _EXPONENT, WIDTH_BARK, ref.LOUDNESS_SCALE, out)
-    return out
+    return out[0], out[1]
 
 
 def pesq_wb(reference: np.ndarray, estimate: np.ndarray) -> float | None:
@@ -227,5 +235,6 @@ def pesq_wb(reference: np.ndarray, estimate: np.ndarray) -> float | None:
     if not np.isfinite(levels).all():
         return math.nan
     x, y = (_heard(signal * level) for signal, level in zip(signals, levels, strict=True))
-    found = delays.utterances(*_aligned(x, y), prefixes, _soften)
+    first, second = _aligned(x, y)
+    found = delays.utterances(first, second, prefixes, _soften)
     return ref.mapped(ref.raw_score(x, y, found, densities, disturbances)) if found else None

@@ -192,7 +192,7 @@ def peaks(pair: Aligned, starts: np.ndarray, delay: int) -> tuple[np.ndarray, np
 
 def spread(histogram: np.ndarray) -> np.ndarray:
     """A histogram of lags `(1024,)`, smoothed around the circle by a triangle."""
-    return sum((1.0 - abs(k) / SPREAD) * np.roll(histogram, k) for k in range(1 - SPREAD, SPREAD))
+    return np.sum([(1.0 - abs(k) / SPREAD) * np.roll(histogram, k) for k in range(1 - SPREAD, SPREAD)], axis=0)
 
 
 def prefixes(pair: Aligned, starts: np.ndarray, delay: int, counts: list[int]) -> list[tuple[int, float]]:
@@ -296,7 +296,9 @@ def candidates(utterance: Utterance, energy: np.ndarray) -> list[int]:
     return list(found)[:CANDIDATES]
 
 
-def side(pair: Aligned, starts_of, spans: list[tuple[int, int]], delays: list[int]) -> list[tuple[int, float]]:
+def side(
+    pair: Aligned, starts_of: Callable[..., np.ndarray], spans: list[tuple[int, int]], delays: list[int]
+) -> list[tuple[int, float]]:
     """Delay and confidence of each span; spans whose frames begin with one delay are prefixes of the longest."""
     found: dict[int, tuple[int, float]] = {}
     for delay in dict.fromkeys(delays):

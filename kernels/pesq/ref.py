@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.signal import sosfilt
@@ -273,7 +274,13 @@ def time_weight(frames: int, samples: int) -> np.ndarray:
     return 1.0 - share + share * np.arange(frames) / count
 
 
-def raw_score(reference, estimate, found, densities=densities, disturbances=disturbances) -> float:
+def raw_score(
+    reference: np.ndarray,
+    estimate: np.ndarray,
+    found: list[Utterance],
+    densities: Callable[..., np.ndarray] = densities,
+    disturbances: Callable[..., tuple[np.ndarray, np.ndarray]] = disturbances,
+) -> float:
     """PESQ before its mapping: 4.5 for a copy.
 
     Args:
