@@ -9,7 +9,7 @@ it. Long stretches of bad frames are compared once more with a delay of their ow
 Papers
     A. W. Rix, J. G. Beerends, M. P. Hollier, A. P. Hekstra, "Perceptual Evaluation of Speech Quality (PESQ)", ICASSP 2001.
     ITU-T P.862 (2001) and P.862.2 (2007). The decisions of the ITU's code that these leave open follow descriptions in
-    words and were checked against the answers of the package; nothing was translated from a program.
+    words and were checked against the answers of the package.
 Reference implementation
     pesq 0.0.4. It computes in single precision, which this does in one filter only (`high_pass`), so scores agree closely
     but not to the last bit, and where two delays fit almost equally well the other one may be taken.
