@@ -306,6 +306,23 @@ def test_visqol(bench):
     fails(module.compare, np.ones(2), np.ones(2))
 
 
+def test_pesq(bench):
+    module = bench("bench_pesq")
+    rng = np.random.default_rng(0)
+    references = [rng.normal(0, 0.1, size).astype(np.float32) for size in (9_000, 40_000)]
+    for number in range(30):
+        reference, estimate = module.pair(number, references)
+        assert reference.size == estimate.size > 4_000 and np.abs([reference, estimate]).max() <= 1
+    assert all((a == b).all() for a, b in zip(module.pair(3, references), module.pair(3, references), strict=True))
+    found = [(2.0, 2.0)] * 97 + [(2.0, 2.0002), (2.0, 2.006), (3.0, 2.5), (None, 1.0), (None, None)]
+    row = module.compared(found, "noise")
+    assert row["n"] == 100 and row["p50"] == "0"
+    assert row["agreement"] == (
+        "median 0.0e+00; 3.0 % above 1e-4, 2.00 % above 0.005; 95 % within 0.0e+00, 99 % within 1.1e-02, largest 0.500; "
+        "both have no number in 1 more, one of them in 1"
+    )
+
+
 def test_metrics(bench):
     module = bench("bench_metrics")
     right = [{"stoi": Score.ok(0.9, "p")}, {"stoi": Score.ok(0.8, "p")}, {"stoi": Score.undefined("too short", "p")}]

@@ -1,0 +1,187 @@
+"""Times wide-band PESQ by our kernel against the package `pesq` on one thread, and compares both over many damaged pairs.
+
+    python bench/bench_pesq.py [--recordings DIR] [--pairs 10000]
+
+A pair is one to five recordings with pauses, 0.3 to 60 s of them, and the same after one or two kinds of damage: a codec, noise,
+clipping, lost frames, a delay, a jump of the delay, a filter, another level, or a stretch of silence. Pair number n is the same
+in every run. The floor of the times is the Fourier transforms of the frames by NumPy, both signals, and nothing else.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+from common import append_rows, asked, clips, cores, race, worst
+from threadpoolctl import threadpool_limits
+
+from codec_bench.metrics import Inputs, build_metric
+
+PACKAGE, OURS = "pesq_wb", "pesq_wb[fast]"
+RATE_HZ = 16_000
+CODECS = (
+    "opus-6k", "opus-12k", "opus-24k", "mp3-16k", "mp3-32k", "mp3-64k", "mp2-64k", "aac-24k", "aac-32k", "ac3-64k", "g722", "g711-ulaw",
+    "g711-alaw", "g726-16k", "g726-32k", "msbc", "adpcm-ima-16khz",
+)  # fmt: skip
+FAR = 5e-3
+"""A difference that would be seen in a table."""
+Signal = np.ndarray
+Damage = Callable[[Signal, np.random.Generator], Signal]
+
+
+def coded(signal: Signal, rng: np.random.Generator) -> Signal:
+    """The signal through a codec."""
+    from codec_bench.audio.resample import prepare
+    from codec_bench.codecs.adapt import reconstruct
+    from codec_bench.types import Audio
+
+    audio = Audio(signal[None].astype(np.float32), RATE_HZ)
+    return prepare(reconstruct(_codec(str(rng.choice(CODECS))), [audio]).items[0].estimate, RATE_HZ)[: signal.size]
+
+
+@cache
+def _codec(name: str) -> Any:
+    from codec_bench.codecs import load_codec
+
+    return load_codec(name)
+
+
+def noisy(signal: Signal, rng: np.random.Generator) -> Signal:
+    """With white noise at 0 to 50 dB."""
+    power = float(np.mean(signal**2)) * 10 ** (-rng.uniform(0, 5))
+    return signal + np.sqrt(power) * rng.standard_normal(signal.size)
+
+
+def clipped(signal: Signal, rng: np.random.Generator) -> Signal:
+    """Cut at a part of its peak."""
+    limit = float(np.abs(signal).max()) * rng.uniform(0.05, 0.8)
+    return np.clip(signal, -limit, limit)
+
+
+def lossy(signal: Signal, rng: np.random.Generator) -> Signal:
+    """Frames of 20 ms are silent, 1 to 30 % of them."""
+    kept = rng.random(signal.size // 320 + 1) >= rng.uniform(0.01, 0.3)
+    return signal * np.repeat(kept, 320)[: signal.size]
+
+
+def late(signal: Signal, rng: np.random.Generator) -> Signal:
+    """Up to 0.4 s late."""
+    return np.concatenate([np.zeros(rng.integers(1, 6400)), signal])[: signal.size]
+
+
+def jumping(signal: Signal, rng: np.random.Generator) -> Signal:
+    """From some place on, up to 0.1 s late."""
+    at = rng.integers(0, signal.size)
+    return np.concatenate([signal[:at], np.zeros(rng.integers(1, 1600)), signal[at:]])[: signal.size]
+
+
+def filtered(signal: Signal, rng: np.random.Generator) -> Signal:
+    """Without what is above 1 to 7 kHz, or below 100 to 800 Hz."""
+    from scipy.signal import butter, sosfilt
+
+    low = rng.random() < 0.5
+    edge_hz = rng.uniform(1000, 7000) if low else rng.uniform(100, 800)
+    return np.asarray(sosfilt(butter(4, edge_hz, "low" if low else "high", fs=RATE_HZ, output="sos"), signal))
+
+
+def louder(signal: Signal, rng: np.random.Generator) -> Signal:
+    """30 dB softer to 6 dB louder."""
+    return signal * 10 ** rng.uniform(-1.5, 0.3)
+
+
+def partly_silent(signal: Signal, rng: np.random.Generator) -> Signal:
+    """Up to half of it is silent in one stretch."""
+    start, length = rng.integers(0, signal.size), rng.integers(1, signal.size // 2 + 1)
+    return np.where((np.arange(signal.size) >= start) & (np.arange(signal.size) < start + length), 0.0, signal)
+
+
+DAMAGES: tuple[Damage, ...] = (coded, noisy, clipped, lossy, late, jumping, filtered, louder, partly_silent)
+
+
+def pair(number: int, references: list[Signal]) -> tuple[Signal, Signal]:
+    """A reference and what became of it, both float32 within [-1, 1]; half of the pairs are coded and nothing else."""
+    rng = np.random.default_rng(number)
+    parts: list[Signal] = []
+    for _ in range(rng.integers(1, 6)):
+        parts += [np.zeros(int(rng.uniform(0, 0.6) * RATE_HZ)), references[rng.integers(len(references))]]
+    reference = np.concatenate(parts).astype(np.float64)
+    length = min(reference.size, int(RATE_HZ * np.exp(rng.uniform(np.log(0.3), np.log(60)))))
+    start = rng.integers(0, reference.size - length + 1)
+    reference = reference[start : start + length]
+    estimate = reference
+    for damage in [coded] if rng.random() < 0.5 else rng.choice(np.array(DAMAGES, object), rng.integers(1, 3), False):
+        estimate = damage(estimate, rng)
+    cut = [np.clip(signal, -1, 1).astype(np.float32) for signal in (reference, estimate)]
+    return cut[0], np.pad(cut[1], (0, reference.size - cut[1].size))
+
+
+def numbers(name: str, pairs: Sequence[tuple[Signal, Signal]]) -> list[float | None]:
+    """The scores of a metric; None where it has none."""
+    items = [Inputs(str(at), RATE_HZ, estimate, reference) for at, (reference, estimate) in enumerate(pairs)]
+    return [score.value for score in build_metric(name).compute(items)]
+
+
+_recordings: list[Signal] = []
+
+
+def _begin(recordings: str | None) -> None:
+    threadpool_limits(1)
+    _recordings.extend(clips(recordings)[1])
+
+
+def both(number: int) -> tuple[float | None, float | None]:
+    """The package's number and ours of a pair."""
+    one = [pair(number, _recordings)]
+    return numbers(PACKAGE, one)[0], numbers(OURS, one)[0]
+
+
+def compared(found: Iterable[tuple[float | None, float | None]], material: str) -> dict[str, object]:
+    """The row of the differences over all pairs."""
+    table = np.array(list(found), np.float64)
+    none = np.isnan(table)
+    apart = np.abs(np.subtract(*table[~none.any(axis=1)].T))
+    p20, p50, p80, p95, p99 = np.percentile(apart, [20, 50, 80, 95, 99])
+    said = (
+        f"median {p50:.1e}; {100 * np.mean(apart > 1e-4):.1f} % above 1e-4, {100 * np.mean(apart > FAR):.2f} % above {FAR:g}; "
+        f"95 % within {p95:.1e}, 99 % within {p99:.1e}, largest {apart.max():.3f}; "
+        f"both have no number in {none.all(axis=1).sum()} more, one of them in {(none[:, 0] != none[:, 1]).sum()}"
+    )
+    sys.stdout.write(f"{apart.size} pairs: {said}\n")
+    spread = {name: f"{value:.3g}" for name, value in (("p20", p20), ("p50", p50), ("p80", p80))}
+    shared = {"case": "pairs", "variant": "codec-bench", "n": apart.size, "unit": "MOS", "note": material}
+    return {**shared, **spread, "agreement": said}
+
+
+def transforms(counts: list[int]) -> None:
+    """As many 512-point transforms as the signals have frames, both signals at once."""
+    for count in counts:
+        np.fft.rfft(np.ones((2, count, 512)))
+
+
+def main() -> None:
+    """Runs the bench and appends its rows."""
+    options = asked(__doc__, recordings=None, repeats=5, pairs=10_000)
+    material, references = clips(options.recordings)
+    rng = np.random.default_rng(0)
+    pairs = [(x, coded(x, rng).astype(np.float32)) for x in references]
+    threadpool_limits(1)
+    calls: dict[str, Callable[[], Any]] = {
+        "pesq": partial(numbers, PACKAGE, pairs),
+        "codec-bench": partial(numbers, OURS, pairs),
+        "floor": partial(transforms, [x.size // 256 for x in references]),
+    }
+    scores = [one for one in zip(calls["pesq"](), calls["codec-bench"](), strict=True) if one != (None, None)]
+    said = {"codec-bench": f"within {worst(scores, 0.02, 'coded'):.1e}"}
+    note = f"{sum(map(len, references)) / RATE_HZ:.1f} s of {material}, one thread"
+    rows = race("coded, all clips", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=said)
+    with ProcessPoolExecutor(cores(), initializer=_begin, initargs=(options.recordings,)) as pool:
+        rows.append(compared(pool.map(both, range(options.pairs), chunksize=8), material))
+    append_rows("pesq", rows, ("codec-bench", "pesq", "numba", "numpy", "scipy"))
+
+
+if __name__ == "__main__":
+    main()
