@@ -73,7 +73,7 @@ def import_results(
     about = _of_file(path, found.samples) if beside is None else _of_run(path, found.samples, beside)
     in_file = {sample.id for sample in found.samples}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    now = datetime.now(UTC).isoformat(timespec="seconds")
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
     with closing(RunWriter(folder, {"imported": {"toolkit": found.toolkit, "sha256": digest}})) as writer:
         writer.begin({name: {"imported": found.toolkit}}, found.metrics, about.samples)
         records = []

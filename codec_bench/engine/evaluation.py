@@ -202,7 +202,7 @@ def _run(
     if running.retry_failed and writer.forget_failures():
         finished = writer.begin(systems, metric_facts(plan), source, source.numbers, source.columns)
     total = len(source) * len(plan.systems)
-    started = datetime.now(UTC).isoformat(timespec="seconds")
+    started = datetime.now(UTC).isoformat(timespec="milliseconds")  # two runs begun in one second differ
     writer.set_meta(
         config=config, how=how, **run_on(), started=started, state="running",
         data={

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from datetime import datetime
 from functools import partial
 
 import numpy as np
@@ -92,6 +93,8 @@ def test_other_sounds_under_the_same_names_and_sizes_are_other_data(run_it, tmp_
         os.utime(file, ns=(held.st_atime_ns, held.st_mtime_ns))
     other = run_it(**asked, data=str(data), out="b")
     assert first.meta["data"]["fingerprint"] == other.meta["data"]["fingerprint"]
+    # Two runs of one second are two runs of a site, since their beginnings are told to the millisecond.
+    assert any(datetime.fromisoformat(run.meta["started"]).microsecond for run in (first, same, other))
     one, two, three = data_sets([first, same, other])
     assert one == two != three and three.endswith("(other sounds)")
     assert data_sets([first, same]) == ["", ""]

@@ -416,7 +416,7 @@ def _describe(
     writer.set_meta(
         config=config, benchmark=one.described, answer_steps=list(answer_steps), **run_on(),
         how={"device": request.running.device, "cache": request.running.cache, "save_audio": request.running.save_audio},
-        started=datetime.now(UTC).isoformat(timespec="seconds"), state="answering",
+        started=datetime.now(UTC).isoformat(timespec="milliseconds"), state="answering",
         data={"name": questions.name, "samples": total, "fingerprint": questions.revision, "unmatched": []},
     )  # fmt: skip
 

@@ -201,6 +201,9 @@ class _Flight:
                     break
             finally:
                 places.give_back()
+            await asyncio.sleep(
+                0
+            )  # the reader takes the answer, and what waits for the place goes before the next item
 
     async def _answer(self, key: str | None, request: Request) -> bool:
         """Asks one request and waits until its answer is taken; whether more may be sent."""
@@ -215,8 +218,6 @@ class _Flight:
         self.finished.put_nowait(((request, response), taken))
         if self._model.charges:
             await taken.wait()  # the caller has written the answer before another is asked for in its place
-        else:
-            await asyncio.sleep(0)  # a model that never waits must not keep its answers from the reader
         return True
 
 

@@ -297,7 +297,11 @@ class Asked(PiecewiseRecogniser):
 
 
 class AskedAt24(Asked):
-    """Recognisers of `FAMILIES` that hear 24 kHz; all else is as for `Asked`.
+    """Recognisers of `FAMILIES` that hear 24 kHz.
+
+    Result: as for `Asked`.
+
+    Reference implementation: as for `Asked`.
 
     Args:
         model: VibeVoice ASR's name. device, weights, point: as for `Asked`.
