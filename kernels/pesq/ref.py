@@ -262,6 +262,8 @@ def over_time(values: np.ndarray, first: int, weight: np.ndarray) -> float:
     starts = np.arange(first, values.size, SYLLABLE // 2)
     syllables = np.array([(values[n : n + SYLLABLE] ** 6).sum() / SYLLABLE for n in starts]) ** (1 / 6)
     weights = weight[starts - first]
+    if not weights.any():
+        return float("nan")
     return float(np.sqrt(np.square(weights * syllables).sum() / np.square(weights).sum()))
 
 
