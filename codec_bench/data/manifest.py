@@ -279,9 +279,14 @@ def _table(path: str, lines: Any, needed: Sequence[str]) -> Iterator[Cells]:
 
 
 def _sounds(path: str, column: str, first: int, cells: Sequence[Mapping[str, Any] | None]) -> list[Sound | None]:
-    """The locators of the sounds of some rows, with the names that were read of their cells."""
+    """The locators of the sounds of some rows, with the names that were read of their cells, where these are texts."""
+
+    def name(cell: Mapping[str, Any]) -> str | None:
+        found = cell.get("path")
+        return found if isinstance(found, str) else None
+
     return [
-        None if cell is None else Sound(str(Locator(path, column, first + at)), cell.get("path"))
+        None if cell is None else Sound(str(Locator(path, column, first + at)), name(cell))
         for at, cell in enumerate(cells)
     ]
 

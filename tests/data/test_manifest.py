@@ -231,3 +231,10 @@ def test_a_table_of_too_many_columns_is_refused_at_once(tmp_path, kind, between)
     with pytest.raises(UserError, match="has 300001 columns; expected up to 10000"):
         open_source(str(tmp_path / f"wide.{kind}"))
     assert time.process_time() - begun < 5
+
+
+def test_a_name_of_a_sound_that_is_no_text_is_no_name(tmp_path):
+    kind = pa.struct([("bytes", pa.binary()), ("path", pa.binary())])
+    cells = pa.array([{"bytes": b"RIFF", "path": b"a.wav"}, {"bytes": b"RIFF", "path": b"b.wav"}], kind)
+    pq.write_table(pa.table({"audio": cells}), tmp_path / "set.parquet")
+    assert [sample.id for sample in open_source(tmp_path / "set.parquet")] == ["set.parquet:1", "set.parquet:2"]
