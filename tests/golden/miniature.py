@@ -119,6 +119,9 @@ def build(name: str, folder: Path) -> Path:
     if data.layout == "listed":
         _write_listed(root, benchmark)
         return Path(folder)
+    if data.layout == "tagged":
+        _write_tagged(root, benchmark)
+        return Path(folder)
     if str(data.repository) in SOUND_FOLDERS:
         _write_sound_folder(root)
         return Path(folder)
@@ -449,6 +452,32 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
     file = root / str(data.config)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({row.pop("id"): row for row in rows} if named else rows), encoding="utf-8")
+
+
+def _write_tagged(root: Path, benchmark: Benchmark) -> None:
+    """A table between tabs with two tags a row, in MTG-Jamendo's form or MagnaTagATune's, of which a seventh row is no part of the test."""
+    data, labels = benchmark.data, benchmark.spec.fields["labels"]
+    listed, sound = str(data.config), str(data.columns["audio"])
+    tags = [(labels[index], labels[index + 2]) for index in range(ROWS)]
+    if data.where is None:
+        names = [f"{index:02d}/{index}.mp3" for index in range(ROWS)]
+        lines = [["TRACK_ID", "ARTIST_ID", "ALBUM_ID", "PATH", "DURATION", "TAGS"]]
+        for index, (name, two) in enumerate(zip(names, tags)):
+            who = _speaker(index, data.repository)
+            lines.append([f"track_{index}", who, "album_1", name, "0.5", *(f"genre---{tag}" for tag in two)])
+    else:
+        names = [*(f"{'def'[index % 3]}/{index}.mp3" for index in range(ROWS)), "0/train.mp3"]
+        lines = [["clip_id", *labels, "no piano", sound]]
+        for index, name in enumerate(names):
+            told = (*tags[index % ROWS], "no piano")
+            lines.append([str(index), *("01"[label in told] for label in (*labels, "no piano")), name])
+    (root / listed).parent.mkdir(parents=True, exist_ok=True)
+    (root / listed).write_text("".join("\t".join(line) + "\n" for line in lines), encoding="utf-8")
+    for index, name in enumerate(names):
+        file = root / str(data.sounds) / (name.replace(".mp3", ".low.mp3") if index == 1 else name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if index != NO_SOUND and not file.exists():
+            soundfile.write(file, tone(index, 0.5), RATE_HZ, format="MP3")
 
 
 def _write_archive(file: Path) -> None:

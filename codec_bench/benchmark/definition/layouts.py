@@ -15,11 +15,16 @@ fifth field: for voice conversion the recording of the text by another speaker. 
 `listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds. A file with objects by
 their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`. A sound may be named without its suffix.
 
+`tagged` has a table between tabs with one sound a row. Its tags stand from the last column, `TAGS`, on as `KIND---TAG` (MTG-Jamendo), or each
+has a column of 0 and 1 between the first, an id, and the last, the sound (MagnaTagATune). Rows have them in the column `TAGS`, between
+commas, and in `folder` the first folder of the sound's path.
+
 Pairs of sounds in folders are read in `pairs.py`.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import heapq
 import json
@@ -193,6 +198,84 @@ def open_listed(
         return {**row, **{name: Clip(path) for name, path in found.items() if os.path.isfile(path)}} if found else row
 
     return FileRows(place.name, place.revision, tuple(columns), kept, finish)
+
+
+def open_tagged(
+    where: str,
+    *,
+    listed: str,
+    folder: str | None,
+    sounds: tuple[str, ...],
+    keep: Callable[[Mapping[str, Any]], bool],
+    revision: str | None = None,
+    mirror: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> FileRows:
+    """The rows of a table of tags, each with its sound; in place of one that is not there stands its path.
+
+    A sound `14/214.mp3` may lie there as `14/214.low.mp3`, as MTG-Jamendo's smaller version is called.
+
+    Args:
+        where: `hf:REPOSITORY` or a folder.
+        listed: path of the table. folder: folder of the repository in which the paths of sounds begin.
+        sounds: the columns that name a sound; the first says where its path begins.
+        keep: whether a row is one of those that are wanted.
+        revision, mirror, limit, seed: as for `open_minimax`.
+
+    Raises:
+        UserError: the table cannot be found, or has no rows between tabs.
+    """
+    place = replace(place_of(where, revision, mirror), sounds=folder)
+    try:
+        text = Path(place.local(listed)).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
+    lines = list(csv.reader(text.splitlines(), delimiter="\t"))
+    columns = tuple(lines[0]) if lines else ()
+    absent = [name for name in sounds if name not in columns]
+    if len(columns) < 2 or absent:
+        raise UserError(f"'{listed}' of '{place.name}' is no table between tabs with {' and '.join(sounds)}")
+    stem = posixpath.splitext(listed)[0]
+    rows = [
+        (f"{stem}/{at}", _tagged_row(columns, cells, sounds, f"line {at} of {listed}"))
+        for at, cells in enumerate(lines[1:], 2)
+        if cells
+    ]
+    kept = part_of([(key, row) for key, row in rows if isinstance(row, ProblemRow) or keep(row)], limit, seed)
+
+    def finish(row: dict[str, Any]) -> dict[str, Any]:
+        if isinstance(row, ProblemRow):
+            return row
+        found = {name: _whole_or_low(place, str(row[name]), listed) for name in sounds}
+        return {**row, **{name: Clip(path) for name, path in found.items() if os.path.isfile(path)}}
+
+    of_row = columns if columns[-1] == TAGS else (columns[0], columns[-1], TAGS)
+    return FileRows(place.name, place.revision, (*of_row, "folder"), kept, finish)
+
+
+TAGS = "TAGS"
+
+
+def _tagged_row(columns: tuple[str, ...], cells: list[str], sounds: tuple[str, ...], where: str) -> dict[str, Any]:
+    if columns[-1] == TAGS:
+        head, tags = columns[:-1], [tag.rpartition("---")[2] for tag in cells[len(columns) - 1 :]]
+        row = dict(zip(head, cells))
+        whole = len(cells) >= len(head)
+    else:
+        row = {columns[0]: cells[0], columns[-1]: cells[-1]}
+        tags = [name for name, cell in zip(columns[1:-1], cells[1:-1]) if cell == "1"]
+        whole = len(cells) == len(columns)
+    if not whole:
+        return ProblemRow(f"{where} has {len(cells)} fields between tabs; its header has {len(columns)}")
+    return {**row, TAGS: ", ".join(tags), "folder": row[sounds[0]].partition("/")[0]}
+
+
+def _whole_or_low(place: Place, named: str, listed: str) -> str:
+    """The path of a sound, or of its smaller version where that alone is there."""
+    stem, suffix = posixpath.splitext(named)
+    paths = [place.sound(name, listed) for name in (named, f"{stem}.low{suffix}")]
+    return next((path for path in paths if os.path.isfile(path)), paths[0])
 
 
 def _sound(place: Place, named: str, listed: str) -> str:

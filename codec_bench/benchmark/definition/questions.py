@@ -156,7 +156,13 @@ class QuestionStream:
                     columns = table.columns if data.join is None else (*table.columns, *data.join.columns)
                     yield Opened(_Apart(str(config), rows_of) if data.configs else rows_of, split, columns)
             return
-        from codec_bench.benchmark.definition.layouts import open_air_bench, open_listed, open_minimax, open_seed_tts
+        from codec_bench.benchmark.definition.layouts import (
+            open_air_bench,
+            open_listed,
+            open_minimax,
+            open_seed_tts,
+            open_tagged,
+        )
         from codec_bench.benchmark.definition.pairs import open_story_cloze, open_zerospeech
 
         if data.layout == "minimax":
@@ -167,10 +173,10 @@ class QuestionStream:
             read = open_zerospeech(where, part=data.config or "", **told)
         elif data.layout == "story-cloze":
             read = open_story_cloze(where, part=data.config or "", **told)
-        elif data.layout == "listed":
+        elif data.layout in ("listed", "tagged"):
             sounds = tuple(column for name in SOUNDS for column in _listed(data.columns.get(name, [])))
             told |= {"folder": data.sounds, "sounds": sounds, "keep": self._is_wanted}
-            read = open_listed(where, listed=data.config or "", **told)
+            read = (open_listed if data.layout == "listed" else open_tagged)(where, listed=data.config or "", **told)
         else:
             read = open_air_bench(where, track=data.config or "", keep=self._is_wanted, **told)
         yield Opened(read, None, read.columns)

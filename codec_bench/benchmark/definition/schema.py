@@ -216,7 +216,8 @@ class Data(Strict):
             they begin at the table or at the root. An archive is unpacked once, into the cache.
         layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
             of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, and `listed`
-            for a JSON file that holds a list of rows, or rows by their ids, which `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the
+            for a JSON file that holds a list of rows, or rows by their ids, which `config` names; `tagged` for a table between tabs with
+            the tags of sounds, which `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the
             folder that `config` names.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
@@ -253,7 +254,9 @@ class Data(Strict):
     split: str | None = None
     splits: Names | None = None
     sounds: str | None = None
-    layout: Literal["table", "minimax", "air-bench", "seed-tts", "listed", "zerospeech", "story-cloze"] = "table"
+    layout: Literal["table", "minimax", "air-bench", "seed-tts", "listed", "tagged", "zerospeech", "story-cloze"] = (
+        "table"
+    )
     language: str | None = None
     columns: dict[str, str | list[str]] = Field(min_length=1)
     values: dict[str, dict[str, str]] = {}
@@ -290,6 +293,10 @@ class Data(Strict):
             raise ValueError(f"the layout '{self.layout}' needs 'config', the folder of the sounds such as lexical/dev")
         if self.layout == "listed" and self.config is None:
             raise ValueError("the layout 'listed' needs 'config', the path of a JSON file such as json/questions.json")
+        if self.layout == "tagged" and self.config is None:
+            raise ValueError(
+                "the layout 'tagged' needs 'config', the path of a table between tabs such as annotations.csv"
+            )
         if self.configs is not None and (self.config is not None or self.layout != "table"):
             raise ValueError("'configs' is for tables, and stands in place of 'config'")
         return self

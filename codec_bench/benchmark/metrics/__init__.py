@@ -6,7 +6,7 @@ recogniser's name they are audio metrics (`codec_bench.metrics`).
 Which file to open
     A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py`, `mmsu.py`,
     `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
-    `captions.py`, those of whole sessions in `session_wer.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds
+    `captions.py`, those of whole sessions in `session_wer.py`, and the tags that are named in `tag_f1.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds
     answers that decline, `repeated.py` those that say something again,
     and `reference_errors.py` those that follow a reference beyond what the sound explains. `pair_accuracy.py` compares likelihoods. `base.py` is what each is.
 """
@@ -35,6 +35,7 @@ TABLE = {
     "repeated": "codec_bench.benchmark.metrics.repeated:Repeated",
     "rouge_l": "codec_bench.benchmark.metrics.rouge:RougeL",
     "session_wer": "codec_bench.benchmark.metrics.session_wer:SessionWer",
+    "tag_f1": "codec_bench.benchmark.metrics.tag_f1:TagF1",
     "wer": "codec_bench.benchmark.metrics.error_rate:Wer",
 }
 GROUPS = {"captions": (*(f"coco_bleu[{n}]" for n in range(1, 5)), "rouge_l[coco]", "cider")}

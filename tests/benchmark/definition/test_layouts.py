@@ -6,7 +6,8 @@ import miniature
 import pytest
 
 from codec_bench.benchmark import benchmark_names, load_benchmark
-from codec_bench.benchmark.definition.layouts import COLUMNS, open_air_bench, open_listed, open_minimax
+from codec_bench.benchmark.definition.layouts import COLUMNS, open_air_bench, open_listed, open_minimax, open_tagged
+from codec_bench.data.table import row_problem
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
 
@@ -180,3 +181,33 @@ def test_rows_by_their_ids_name_their_sounds_and_the_answer_joins_the_wrong_choi
     again = list(load_benchmark("rul-muchomusic").questions(mirror=tmp_path, limit=2))
     assert [one.fields["choices"] for one in again] == [one.fields["choices"] for one in questions[:2]]
     assert "answer_among_choices" not in load_benchmark("mmar").asked["data"]
+
+
+def test_tags_are_read_from_both_forms_of_table(tmp_path):
+    for name in ("mtg-jamendo-genre", "magnatagatune"):
+        miniature.build(name, tmp_path)
+    jamendo, magna = (
+        list(load_benchmark(name).questions(mirror=tmp_path)) for name in ("mtg-jamendo-genre", "magnatagatune")
+    )
+    assert [question.id for question in jamendo] == [f"track_{index}" for index in range(miniature.ROWS)]
+    assert jamendo[0].references == ("60s, 80s",) and jamendo[0].speaker == "1080"
+    assert jamendo[1].audio.read().duration_s == pytest.approx(0.5, abs=0.1)  # 01/1.low.mp3
+    assert jamendo[4].problem == "the row has no sound in 'audio': there is no sound file '04/4.mp3'"
+    # The seventh clip lies in a folder of the training part; tags beyond the top 50 are kept and left to the metric.
+    assert len(magna) == miniature.ROWS and {one.fields["folder"] for one in magna} == {"d", "e", "f"}
+    assert magna[0].references == ("guitar, slow, no piano",)
+
+
+def test_what_is_wrong_in_a_table_of_tags_is_told(tmp_path):
+    where = {"listed": "tags.tsv", "folder": "audio", "sounds": ("PATH",), "keep": lambda row: True}
+    with pytest.raises(UserError, match="there is no file"):
+        open_tagged(str(tmp_path), **where)
+    for text in ("", "one column\n", "ID\tTAGS\n"):
+        (tmp_path / "tags.tsv").write_text(text)
+        with pytest.raises(UserError, match="is no table between tabs with PATH"):
+            open_tagged(str(tmp_path), **where)
+    (tmp_path / "tags.tsv").write_text("ID\tPATH\tTAGS\n1\t../../etc/passwd\tx---rock\n2\n3\t1/3.mp3\n")
+    rows = dict(open_tagged(str(tmp_path), **where))
+    assert list(rows) == ["tags/2", "tags/3", "tags/4"] and rows["tags/2"]["PATH"] == "../../etc/passwd"
+    assert rows["tags/2"]["TAGS"] == "rock" and rows["tags/4"]["TAGS"] == ""
+    assert row_problem(rows["tags/3"]) == "line 3 of tags.tsv has 1 fields between tabs; its header has 3"
