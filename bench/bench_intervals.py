@@ -1,6 +1,6 @@
 """Counts how often intervals contain the truth and tests cry wolf, over simulated runs whose truth is known.
 
-    python bench/bench_intervals.py [--repetitions 1000] [--parts equal ordinary recorded crossed kinds choices] [--only WORD]
+    python bench/bench_intervals.py [--repetitions 1000] [--parts equal ordinary recorded medians crossed kinds choices] [--only WORD]
 
 The first study draws speakers with as many items each, of equal variance, and two systems that do not differ. Drawn are
     mean          one number per item, normal
@@ -19,7 +19,8 @@ unequal speakers, systems that lack items, three to twenty items of ten laws, ra
 interval, and how many of these hold the truth.
 
 The third study (`RECORDED`) takes some of these designs the whole way: the scores are written into a record, one system for each repetition,
-and the intervals are read from `summary.json` and from the page.
+and the intervals are read from `summary.json` and from the page. What a run tells as a median are the latencies of conversations: sessions
+with planted ones (`interval_medians.py`) are kept as `codec-bench converse` keeps them, and marked by it.
 
 The fourth study (`CROSSED`) draws listening tests: every rater rates every sound, and both are drawn from more of their kind.
 
@@ -41,6 +42,7 @@ import numpy as np
 from common import append_rows, asked
 from interval_choices import CHOICES, choices
 from interval_designs import CORPUS, ORDINARY, fold_of, spoken
+from interval_medians import MEDIANS, medians
 from scipy import stats
 
 from codec_bench.report.results import write_results
@@ -391,7 +393,7 @@ GIVEN = "share of runs with an interval"
 UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "wider": "times as wide as Student's t", "width": "width of the interval", "apart": "share of those that leave 0 out"}  # fmt: skip
 
 
-PARTS = ("equal", "ordinary", "recorded", "crossed", "kinds", "choices")
+PARTS = ("equal", "ordinary", "recorded", "medians", "crossed", "kinds", "choices")
 
 
 def main() -> None:
@@ -403,7 +405,7 @@ def main() -> None:
     if "equal" in options.parts and not options.only:
         append_rows("intervals", [row for found in study(options.repetitions) for row in _equal_rows(found)])
     studies: dict[str, tuple[Callable[..., Iterator[dict[str, object]]], Iterable[str]]] = {
-        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "crossed": (crossed, CROSSED), "kinds": (crossed, KINDS), "choices": (choices, CHOICES),
+        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "medians": (medians, MEDIANS), "crossed": (crossed, CROSSED), "kinds": (crossed, KINDS), "choices": (choices, CHOICES),
     }  # fmt: skip
     for part, (count, names) in studies.items():
         if part in options.parts and wanted(names):

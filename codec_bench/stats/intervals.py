@@ -93,7 +93,7 @@ class Interval:
         low, high: its ends, in the unit of the value. Both are None where no method holds; `note` then says why.
         units: how many independent units it rests on: clusters, and items that belong to no cluster.
         method: `t`, `skewed-t` where few units may be skewed, `sign-flips` for units of very unequal size, `wilson` for a share of
-            items, `one-unseen` if it allows for what was not seen at a bound, or "" if there is no interval.
+            items, `one-unseen` if it allows for what was not seen at a bound, `woodruff` of a quantile, or "" if there is no interval.
         note: what a reader should know beside the numbers, or why there are none; None if there is nothing to say.
         level: the share of such intervals that contain the true value.
     """
@@ -377,15 +377,25 @@ def _wilson(share: float, error: float, items: int, units: float, t: float) -> t
     Args:
         share: the value. error: of it. items: how many. units: the effective ones. t: the quantile.
     """
+    effective = effective_items(share, error, items, units)
+    middle = (share + t * t / (2 * effective)) / (1 + t * t / effective)
+    half = t / (1 + t * t / effective) * math.sqrt(share * (1 - share) / effective + t * t / (4 * effective**2))
+    return max(0.0, middle - half) if share else 0.0, min(1.0, middle + half) if share < 1 else 1.0
+
+
+def effective_items(share: float, error: float, items: int, units: float) -> float:
+    """How many independent items say as much of a share as these.
+
+    Args:
+        share: the value. error: of it. items: how many. units: the effective ones.
+    """
     # All right or all wrong: nothing is known of how alike the items of a unit are, so a unit counts as one item.
     effective = min(share * (1 - share) / error**2 if error > 0 else units, items)
     if effective > units and units < items:
         # How alike the items of a unit are shows in the units that hold some of the rarer items, of which there may be few.
         rare = min(share, 1 - share) * units
         effective *= (units / effective) ** (0.5 * min(1.0, FEW_RARE / rare if rare else 1.0))
-    middle = (share + t * t / (2 * effective)) / (1 + t * t / effective)
-    half = t / (1 + t * t / effective) * math.sqrt(share * (1 - share) / effective + t * t / (4 * effective**2))
-    return max(0.0, middle - half) if share else 0.0, min(1.0, middle + half) if share < 1 else 1.0
+    return effective
 
 
 def _has_lone_unit(units: np.ndarray, value: float) -> bool:

@@ -1,8 +1,15 @@
 """Quantiles of values, such as the median and the 99th percentile of latencies, with their intervals.
 
-The interval of a quantile is that of a share, turned around (Woodruff 1952, "Confidence intervals for medians and other position
-measures", doi:10.1080/01621459.1952.10483443): the share of values that are at most the quantile has Wilson's interval, over the units
-that are independent, and the values at the two ends of it are the ends of the quantile's.
+How an interval is made
+    If a number is the true quantile, its share of the values is at most as large, but for chance. How far chance goes follows from as
+    many effective values as the standard error CR2 of that share over units stands for, as of a share of right answers
+    (`stats.intervals`), by Student's t and the skewness of the binomial law. The interval holds every number for which the share that
+    was seen is within that (Woodruff 1952, "Confidence intervals for medians and other position measures",
+    doi:10.1080/01621459.1952.10483443). Nothing is assumed of the law of the values, and equal values do no harm.
+
+What has no interval
+    A quantile beyond which few values, or values of few units, are to be expected (`TOO_FEW`): how alike the values of a unit are shows there
+    in these alone. It is asked how many are to be expected, and not how many there are, as the runs that have enough by luck are no fair sample.
 """
 
 from __future__ import annotations
@@ -14,11 +21,26 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.intervals import LEVEL, Interval, interval
+from codec_bench.stats.intervals import (
+    LEVEL,
+    Interval,
+    check_level,
+    effective_items,
+    item_table,
+    ratios,
+    unit_codes,
+    unit_sums,
+)
+from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, t_quantile
 
 FEWEST_BEYOND = 6
 """Values beyond a quantile, for it to have an interval: 12 values for the median, 60 for the 90th percentile, 600 for the 99th."""
-TOO_FEW = f"fewer than {FEWEST_BEYOND} values lie beyond this quantile, which do not say how far it may be off"
+FEWEST_UNITS_BEYOND = 3
+"""And of how many units of equal size: 6 for the median, 30 for the 90th percentile, 300 for the 99th."""
+TOO_FEW = (
+    f"fewer than {FEWEST_BEYOND} values, or values of fewer than {FEWEST_UNITS_BEYOND} units, are to be expected beyond this quantile, "
+    "which do not say how far it may be off"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +76,25 @@ def quantile(
     """
     if not len(values):
         return None
-    ordered = np.sort(np.asarray(values, np.float64))
-    value = _at(ordered, share)
-    below = np.asarray(values, np.float64) <= value
-    found = interval(below.astype(np.float64), clusters=clusters, bounds=(0.0, 1.0), level=level)
-    if min(share, 1 - share) * ordered.size < FEWEST_BEYOND - 1e-9:
-        return Quantile(share, value, Interval(None, None, found.units, "", TOO_FEW, level))
-    if found.low is None or found.high is None:
-        return Quantile(share, value, found)
-    ends = _at(ordered, found.low), _at(ordered, found.high)
-    return Quantile(share, value, Interval(*ends, found.units, found.method, found.note, level))
+    check_level(level)
+    table, codes = item_table(values), unit_codes(clusters, len(values))
+    ordered = np.sort(table[:, 0])
+    value, beyond = _at(ordered, share), min(share, 1 - share)
+    table[:, 0] = table[:, 0] <= value
+    units = unit_sums(table, codes)
+    alike = effective_units(units[:, 1])
+    if beyond * ordered.size < FEWEST_BEYOND - 1e-9 or beyond * alike < FEWEST_UNITS_BEYOND - 1e-9:
+        return Quantile(share, value, Interval(None, None, len(units), "", TOO_FEW, level))
+    below = float(table[:, 0].mean())  # more than `share` where several values are equal to the quantile
+    error = left_out_error(ratios(units.sum(axis=0) - units), below, units[:, 1]) or 0.0
+    effective = effective_items(below, error, ordered.size, alike)
+    t = t_quantile(level, degrees_of_freedom(units[:, 1]))
+    middle = share + (t * t - 1) * (1 - 2 * share) / (6 * effective)
+    reach = t * math.sqrt(share * (1 - share) / effective)
+    ends = _at(ordered, middle - reach), _at(ordered, middle + reach)
+    return Quantile(share, value, Interval(*ends, len(units), "woodruff", None, level))
 
 
 def _at(ordered: np.ndarray, share: float) -> float:
     """The smallest of the ordered values for which at least this share of them is at most as large."""
-    return float(ordered[max(0, math.ceil(share * ordered.size - 1e-9) - 1)])
+    return float(ordered[min(max(0, math.ceil(share * ordered.size - 1e-9) - 1), ordered.size - 1)])
