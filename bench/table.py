@@ -22,12 +22,13 @@ import common
 import yaml
 from blocks import cost_table, drift_table
 from common import ROOT
+from interval_tables import TABLES
 from rows import NOT_QUIET, QUIET_SHARE, Row, damaged, quiet, rows_of
 
 from codec_bench.metrics.costs import COSTS, FIELDS
 
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
-OF_ONE_BENCH = {"drift": drift_table}
+OF_ONE_BENCH = {"drift": drift_table, **TABLES}
 SECTIONS = ("metrics", "networks", "codecs", "gpu", "models", "scheduler", "scale")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
@@ -259,7 +260,7 @@ def pages() -> list[Path]:
 def unbound(text: str) -> list[str]:
     """Ratios of speed in a text that stand between no marks, each with its line."""
     text = INLINE.sub("", BLOCK.sub("", text))
-    outside = re.sub(r"```.*?```|<!-- study: begin -->.*?<!-- study: end -->", "", text, flags=re.DOTALL)
+    outside = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     return [
         f"{match[0]!r} in {line.strip()[:100]!r}" for line in outside.splitlines() for match in UNBOUND.finditer(line)
     ]

@@ -1,0 +1,143 @@
+"""The tables of docs/design/intervals.md, from the newest rows of `bench_intervals.py`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from rows import Row, rows_of
+
+HELD, ALARMS, MARKED, GIVEN = (
+    "share of intervals with the truth",
+    "share of p below 0.05",
+    "share of marked intervals",
+    "share of runs with an interval",
+)
+WIDER, WIDTH, APART = "times as wide as Student's t", "width of the interval", "share of those that leave 0 out"
+OURS, BOOTSTRAP, SIGNS, ALONE = "codec-bench", "percentile bootstrap", "sign test of items", "over raters alone"
+FEW_VALUES = re.compile(r"mean, (.+), (\d+) items")
+Found = dict[tuple[str, str, str], Row]
+
+
+def _newest(part: str) -> Found:
+    """The newest row of each case of a part, its variant and its unit; the first study has no part before its cases."""
+    begins = f"{part}: " if part else ""
+    rows = (row for row in rows_of("intervals") if row["case"].startswith(begins) and (part or ": " not in row["case"]))
+    return {(row["case"].removeprefix(begins), row["variant"], row["unit"]): row for row in rows}
+
+
+def _cases(found: Found) -> list[str]:
+    return list(dict.fromkeys(case for case, _, _ in found))
+
+
+def _number(found: Found, case: str, variant: str, unit: str) -> str:
+    """A share or a ratio with two decimals; a dash where there is none."""
+    row = found.get((case, variant, unit))
+    return "–" if row is None else f"{float(row['p50']):.2f}"
+
+
+def _table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
+    heads = list(heads)
+    return "\n".join(["", *(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *lines)), "", ""])
+
+
+def _of_equal(columns: list[tuple[str, str, str, str]]) -> str:
+    """A table of the first study.
+
+    Args:
+        columns: of each its head, the kind, the variant and the unit.
+    """
+    found = _newest("")
+    designs = dict.fromkeys(case.rpartition(", ")[2] for case in [*_cases(found)])
+    return _table(
+        ["speakers x utterances", *(head for head, *_ in columns)],
+        ([design, *(_number(found, f"{kind}, {design}", variant, unit) for _, kind, variant, unit in columns)] for design in designs),
+    )  # fmt: skip
+
+
+def equal() -> str:
+    """Of equal speakers: the intervals that hold the truth."""
+    kinds = ("mean", "bounded mean", "ratio", "difference", "share", "error rate")
+    return _of_equal(
+        [
+            *((kind, kind, OURS, HELD) for kind in kinds),
+            *((f"bootstrap: {kind}", kind, BOOTSTRAP, HELD) for kind in ("mean", "difference")),
+            *((f"marked: {kind}", kind, OURS, MARKED) for kind in ("bounded mean", "error rate")),
+        ]
+    )
+
+
+def alarms() -> str:
+    """Of equal speakers: the share of p below 0.05 where two systems do not differ."""
+    return _of_equal(
+        [
+            *((kind, kind, OURS, ALARMS) for kind in ("mean", "ratio", "difference")),
+            *((f"bootstrap: {kind}", kind, BOOTSTRAP, ALARMS) for kind in ("mean", "difference")),
+            ("sign test: mean", "mean", SIGNS, ALARMS),
+        ]
+    )
+
+
+def ordinary() -> str:
+    """Ordinary, unequal data, but for means of few values."""
+    found = _newest("ordinary")
+    return _table(
+        ["what is drawn", "runs with an interval", "intervals that hold the truth", "marked"],
+        ([case, *(_number(found, case, OURS, unit) for unit in (GIVEN, HELD, MARKED))] for case in _cases(found) if not FEW_VALUES.fullmatch(case)),
+    )  # fmt: skip
+
+
+def few() -> str:
+    """Means of few values, by law and how many there are."""
+    found = _newest("ordinary")
+    named = [match for case in _cases(found) if (match := FEW_VALUES.fullmatch(case))]
+    laws, sizes = dict.fromkeys(m[1] for m in named), sorted({int(m[2]) for m in named})
+    cell = lambda case: f"{_number(found, case, OURS, HELD)} ({_number(found, case, OURS, WIDER)})"  # noqa: E731
+    return _table(
+        ["law", *(f"{size} items" for size in sizes)],
+        ([law, *(cell(f"mean, {law}, {size} items") for size in sizes)] for law in laws),
+    )
+
+
+def whole() -> str:
+    """What `summary.json` and the page of a run say, of means and the like, and of medians."""
+    lines = []
+    for part in ("recorded", "medians"):
+        found = _newest(part)
+        for case in _cases(found):
+            first = found[case, f"{OURS}, summary.json", GIVEN]
+            numbers = [_number(found, case, f"{OURS}, summary.json", unit) for unit in (GIVEN, HELD)]
+            lines.append([case, f"{int(first['n']):,}", *numbers, _number(found, case, f"{OURS}, page", HELD)])
+    places = ["intervals of `summary.json` that hold the truth", "intervals of the page"]
+    return _table(["what is drawn", "runs", "runs with an interval", *places], lines)
+
+
+def crossed() -> str:
+    """Listening tests, over raters and sounds and over raters alone."""
+    lines = []
+    for part in ("crossed", "kinds"):
+        found = _newest(part)
+        for case in _cases(found):
+            tests = f"{int(found[case, OURS, HELD]['n']):,}"
+            lines.append([case, tests, *(_number(found, case, variant, unit) for variant in (OURS, ALONE) for unit in (HELD, ALARMS))])  # fmt: skip
+    alone = ["over raters alone: intervals", "over raters alone: p below 0.05"]
+    return _table(["what is drawn", "tests", "intervals that hold the truth", "p below 0.05", *alone], lines)
+
+
+def choices() -> str:
+    """Rules that were tried, beside the package's own."""
+    found, lines = _newest("choices"), []
+    for case in sorted(_cases(found), key=lambda name: name.startswith("difference")):
+        (rule,) = {variant for name, variant, _ in found if name == case} - {OURS}
+        wide = float(found[case, rule, WIDTH]["p50"]) / float(found[case, OURS, WIDTH]["p50"])
+        apart = lambda variant: _number(found, case, variant, APART) if case.startswith("difference") else "–"  # noqa: B023, E731
+        of = lambda variant: [_number(found, case, variant, HELD), apart(variant)]  # noqa: B023, E731
+        lines.append([case, f"{int(found[case, OURS, HELD]['n']):,}", *of(OURS), rule, *of(rule), f"{wide:.2f}"])
+    answers = ["holds the truth", "is not 0"]
+    return _table(["what is drawn", "runs", *answers, "the rule that was tried", *answers, "times as wide"], lines)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    f"intervals-{made.__name__}": made for made in (equal, alarms, ordinary, few, whole, crossed, choices)
+}
+"""What stands between the marks of these names."""
