@@ -193,17 +193,16 @@ class _Flight:
             self._waiting.put_nowait(None)
 
     async def _work(self) -> None:
-        places = Places()
-        PLACES.set(places if self._model.charges else None)
         while (item := await self._waiting.get()) is not None:
+            places = Places()
+            PLACES.set(places if self._model.charges else None)
             try:
                 if not await self._answer(*item):
                     break
             finally:
                 places.give_back()
-            await asyncio.sleep(
-                0
-            )  # the reader takes the answer, and what waits for the place goes before the next item
+            # The reader takes the answer, and what waits for the place goes before the next item.
+            await asyncio.sleep(0)
 
     async def _answer(self, key: str | None, request: Request) -> bool:
         """Asks one request and waits until its answer is taken; whether more may be sent."""

@@ -80,7 +80,11 @@ class Gate:
             if (places is not None and places.take(self)) or self._free(places is not None) > 0:
                 break
             place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            (self._waiting if places is None else self._waiting_to_hold).append(place)
+            if places is None:
+                self._waiting.append(place)
+            else:
+                self._waiting_to_hold.append(place)
+                places.wait(self, place)
             try:
                 await place
             except asyncio.CancelledError:
@@ -147,11 +151,23 @@ class Places:
 
     def __init__(self) -> None:
         self._at: list[Gate] = []
+        self._waiting: list[tuple[Gate, asyncio.Future[None]]] = []
+        self._over = False
+
+    def wait(self, gate: Gate, place: asyncio.Future[None]) -> None:
+        """Lets a further request of the question, which waits at a gate, go on with the next place that is held there."""
+        self._waiting.append((gate, place))
 
     def hold(self, gate: Gate) -> None:
-        """Holds one more place."""
+        """Holds one more place, unless the question is over: a request may end after it."""
+        if self._over:
+            return
         gate.held += 1
         self._at.append(gate)
+        self._waiting = [one for one in self._waiting if not one[1].done()]
+        place = next((place for at, place in self._waiting if at is gate), None)
+        if place is not None:  # nobody else gives this question a place while it holds them all
+            place.set_result(None)
 
     def take(self, gate: Gate) -> bool:
         """Takes a place that is held there for a further request of the same question; whether there was one."""
@@ -162,7 +178,8 @@ class Places:
         return True
 
     def give_back(self) -> None:
-        """Gives all places back, because the answer is kept or will never be."""
+        """Gives all places back, because the answer is kept or will never be; the question is over."""
+        self._over = True
         while self._at:
             self._at.pop().release()
 

@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from codec_bench.models.endpoints.persistence import Gate
+from codec_bench.models.endpoints.persistence import PLACES, Gate, Persistence, Places
 
 
 def run_gate(slots, ceiling, requests=4000, start=64):
@@ -79,3 +79,45 @@ def test_a_cancelled_wait_loses_no_place():
         return first.cancelled(), gate.busy
 
     assert asyncio.run(main()) == (True, 1)
+
+
+def test_a_question_that_sends_two_requests_at_once_does_not_wait_for_its_own_place():
+    """A cascade hears all sounds of a question at once; the first answer holds the only place that the second may take."""
+
+    async def main():
+        client = Persistence(1)
+
+        async def attempt():
+            await asyncio.sleep(0)
+
+        async def question():
+            places = Places()
+            PLACES.set(places)
+            await asyncio.gather(*(asyncio.create_task(client.insist(attempt)) for _ in range(3)))
+            held = client.gate.held
+            places.give_back()
+            return held
+
+        held = [await asyncio.wait_for(one, 5) for one in [asyncio.create_task(question()) for _ in range(4)]]
+        return held, client.gate.busy, client.gate.held, client.answered
+
+    held, *rest = asyncio.run(main())
+    assert min(held) >= 1 and rest == [0, 0, 12]
+
+
+def test_a_request_that_ends_after_its_question_was_given_up_holds_no_place():
+    """One sound of a question cannot be read, and the question fails while another of its sounds is still being heard."""
+
+    async def main():
+        client, ended = Persistence(1), asyncio.Event()
+        places = Places()
+        PLACES.set(places)
+        late = asyncio.create_task(client.insist(ended.wait))
+        await asyncio.sleep(0)
+        places.give_back()
+        ended.set()
+        await late
+        PLACES.set(Places())
+        await asyncio.wait_for(client.insist(lambda: asyncio.sleep(0)), 5)
+
+    asyncio.run(main())
