@@ -80,11 +80,12 @@ class _Scoring(RunningOptions, Request):
     )
     ray_address: Text | None = option(
         None,
-        "HOST:PORT of the Ray cluster's head node. Default: RAY_ADDRESS, or the Ray of this machine.",
+        "HOST:PORT of the Ray cluster's head node, or auto for the cluster that runs on this machine. Default: RAY_ADDRESS, or a "
+        "cluster of the run's own on this machine.",
         of="cluster",
         named="address",
-        python="of the head node, as `HOST:PORT`. None takes the environment's RAY_ADDRESS, otherwise the Ray that runs on this "
-        "machine; if there is none, one is started on this machine for the run.",
+        python="of the head node, as `HOST:PORT`, or `auto` for the cluster that runs on this machine. None takes the environment's "
+        "RAY_ADDRESS; without it, a cluster is started on this machine for the run.",
     )
     shards: Whole | None = option(
         None,

@@ -56,21 +56,19 @@ def connected(address: str | None) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    address = address or os.environ.get("RAY_ADDRESS") or None
-    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    # Ray itself would join any cluster that runs on this machine, whoever started it.
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
     try:
-        try:
-            if address == "local":
-                raise ConnectionError
-            ray.init(address=address or "auto", **quiet)
-        except ConnectionError:
-            if address not in (None, "local"):
-                raise
-            ray.init(address="local", include_dashboard=False, **quiet)
+        ray.init(
+            address=address,
+            logging_level=logging.ERROR,
+            log_to_driver=False,
+            include_dashboard=False if address == "local" else None,
+        )
     except Exception as error:  # Ray raises errors of many kinds
         what = (
             "Ray cannot be started on this machine"
-            if address in (None, "local")
+            if address == "local"
             else f"the Ray cluster at '{address}' does not answer"
         )
         raise UserError(f"{what}: {first_line(error)}", hint="ray status shows whether a cluster runs") from error

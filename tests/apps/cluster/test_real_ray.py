@@ -191,3 +191,27 @@ def test_an_actor_is_replaced_and_a_cluster_that_is_gone_ends_the_run_in_a_sente
         second.close()
     assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
     assert list(open_run(out).rows()) == whole(data, tmp_path / "whole")
+
+
+NODES = """import ray
+from codec_bench.apps.cluster.connection import connected
+with connected({address!r}) as ray:
+    print(ray.get_runtime_context().gcs_address)"""
+
+
+def joined(address=None):
+    """The head node of the cluster that a command is connected to."""
+    said = subprocess.run(
+        [sys.executable, "-P", "-c", NODES.format(address=address)], capture_output=True, text=True, timeout=PATIENCE_S
+    )  # fmt: skip
+    assert said.returncode == 0, said.stderr[-3000:]
+    return said.stdout.split()[-1]
+
+
+def test_a_cluster_that_nobody_named_is_not_joined(raylets, monkeypatch):
+    """Somebody else's cluster on the same machine; `auto` is the word for whatever runs on it."""
+    assert joined() != raylets.address
+    assert joined("auto") == raylets.address
+    monkeypatch.setenv("RAY_ADDRESS", raylets.address)
+    assert joined() == raylets.address
+    assert joined("local") != raylets.address
