@@ -35,6 +35,8 @@ TABLE = {
     "hubert-km50": "codec_bench.features.units:HubertUnits",
     "hubert-km100": "codec_bench.features.units:HubertUnits",
     "hubert-km200": "codec_bench.features.units:HubertUnits",
+    "kyutai-stt-1b-en-fr": "codec_bench.features.recognisers.asked:AskedAt24",
+    "kyutai-stt-2.6b-en": "codec_bench.features.recognisers.asked:AskedAt24",
     "level": "codec_bench.features.level:Level",
     "mel_cepstrum": "codec_bench.features.mel_cepstrum:MelCepstrum",
     "moss-transcribe-diarize": "codec_bench.features.recognisers.asked:Asked",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import torch
-from tiny_audio_models import ALPHABET, CHATML, finish, text_config, write_tokenizer
+from tiny_audio_models import ALPHABET, CHATML, enliven, finish, silently, text_config, write_tokenizer
 
 PIECES = ["<unk>", "▁", *(f"{space}{letter}" for letter in "etaonihsrdlumwcfgypbvk" for space in ("▁", ""))]
 ENCODER = {
@@ -369,6 +369,51 @@ def write_vibevoice_asr(folder, *, seed=4, ends=1.3):
     return folder
 
 
+def write_kyutai_speech_to_text(folder, *, seed=4, ends=1.6):
+    """A Kyutai STT: Mimi frame by frame, and a language model that writes a token or padding for each frame."""
+    from transformers import (
+        KyutaiSpeechToTextConfig,
+        KyutaiSpeechToTextFeatureExtractor,
+        KyutaiSpeechToTextForConditionalGeneration,
+        KyutaiSpeechToTextProcessor,
+        MimiConfig,
+        PreTrainedTokenizerFast,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    ids = write_tokenizer(folder, ["<unk>", "</s>", "<pad>"], end="</s>", pad="<pad>")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    front = KyutaiSpeechToTextFeatureExtractor(audio_delay_seconds=0.24, audio_silence_prefix_seconds=0.16)
+    KyutaiSpeechToTextProcessor(front, tokenizer).save_pretrained(folder)
+    codec = MimiConfig(
+        hidden_size=16, num_filters=2, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, head_dim=8,
+        intermediate_size=32, codebook_size=32, codebook_dim=8, vector_quantization_hidden_dimension=8, num_quantizers=4,
+        upsample_groups=16, sliding_window=20,
+    )  # fmt: skip
+    words = ALPHABET + len(ids)
+    config = KyutaiSpeechToTextConfig(
+        codebook_vocab_size=33, vocab_size=words + 1, sliding_window=12, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, ffn_dim=64,
+        num_codebooks=4, audio_bos_token_id=32, audio_pad_token_id=words + 1 + 4 * 33, pad_token_id=ids["<pad>"],
+        bos_token_id=words, codec_config=codec.to_dict(),
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        net = KyutaiSpeechToTextForConditionalGeneration(config)
+    enliven(net, [net.lm_head], ids["<pad>"], seed=seed, ends=ends)
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():  # a codec that gives different codes to different sounds
+        for name, value in net.codec_model.named_buffers():
+            if name.endswith("embed_sum"):
+                value.copy_(torch.randn(value.shape, generator=generator))
+    for settings in (net.generation_config, net.codec_model.generation_config):
+        settings._from_model_config = False
+        settings.cache_implementation = "sliding_window"
+    net.generation_config.audio_window_size = 1
+    net.codec_model.generation_config.use_cache = True
+    silently(lambda: net.save_pretrained(folder))
+    return folder
+
+
 ASKED = {
     "cohere-transcribe-03-2026": write_cohere_asr,
     "fun-asr-nano-2512": write_fun_asr_nano,
@@ -377,5 +422,6 @@ ASKED = {
     "nemotron-3.5-asr-streaming-0.6b": write_nemotron3_5_asr,
     "moss-transcribe-diarize": write_moss_transcribe_diarize,
     "vibevoice-asr": write_vibevoice_asr,
+    "kyutai-stt-2.6b-en": write_kyutai_speech_to_text,
 }
 """The recognisers of `features/recognisers/asked.py`."""

@@ -247,18 +247,21 @@ CASES |= {
 # Of the same classes as others here. CTranslate2's network of the Whispers is not torch's.
 LIKE_OTHERS = {
     "hubert-km50", "hubert-km100", "wav2vec2-large-960h-lv60-self", "parakeet-ctc-1.1b", "parakeet-tdt-0.6b-v3", "qwen3-asr-1.7b",
+    "kyutai-stt-1b-en-fr",
 }  # fmt: skip
 WRITE_TEXT = {
     "canary-1b-v2", "qwen3-asr-0.6b", "cohere-transcribe-03-2026", "fun-asr-nano-2512", "moss-transcribe-diarize", "vibevoice-asr",
 }  # fmt: skip
 TRANSDUCERS = {"nemotron-speech-streaming-en-0.6b", "nemotron-3.5-asr-streaming-0.6b"}
 """Of transformers, which waits three times for every token and blank, once for an index that it uploads."""
+STEPS = {"kyutai-stt-2.6b-en"}
+"""As what writes text, with two uploads more: transformers tells by numbers which window the codec has heard."""
 OF_FUNASR = {"sensevoice-small": 2, "paraformer-zh": 4, "seaco-paraformer-zh": 4}
 """Uploads of FunASR's own code, from memory that is not pinned: masks and positions."""
 OF_LENGTHS = (
     WRITE_TEXT | OF_FUNASR.keys() | {"granite-speech-5.0-470m-turboctc", "ge2e", "ge2e-vad", "s3prl", "s3prl-frames"}
 )
-OF_LENGTHS |= TRANSDUCERS | {"distillmos", "whisper-tiny"}
+OF_LENGTHS |= TRANSDUCERS | STEPS | {"distillmos", "whisper-tiny"}
 """Features whose shapes follow from the lengths or from what is heard: docs/design/engine.md says why."""
 TOLERANCES = {"whisper-tiny": 2e-4}
 """Where not `TOLERANCE`: the logits of the small Whisper are in the hundreds, and so are their last digits larger."""
@@ -345,6 +348,8 @@ def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, with
         other = {"more_waits": 20}
     if name in WRITE_TEXT:  # transformers waits for every token
         other = {"more_waits": 300, "more_uploads": 20, "blocking": 5}
+    if name in STEPS:
+        other = {"more_waits": 300, "more_uploads": 20, "blocking": 7}
     if name in TRANSDUCERS:
         other = {"more_waits": 600, "more_uploads": 200, "blocking": 200}
     within_limits(**other)

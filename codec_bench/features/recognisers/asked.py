@@ -3,7 +3,8 @@
 Where padding would change results, and what is done about it
     The processor sees every piece alone, because front ends normalise by what else is there. Prompts are padded on the left and
     spectrograms on the right, and both are masked. What a network of frames writes beyond a piece's own frames is left out: a
-    transducer of transformers writes on while others of its batch go on.
+    transducer of transformers writes on while others of its batch go on, and so does a network that writes after each frame. Nothing
+    that such a network heard comes from later frames.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Family:
         whole_s: how long a signal may be that is heard whole.
         told: whether it must be told the language.
         writes: `text` is written token by token until its end; `frames` are a token or a blank for each frame; a `transducer` writes
-            tokens and blanks, and goes on by a frame after a blank.
+            tokens and blanks, and goes on by a frame after a blank; `steps` are a token or padding written after each frame of sound.
         longer: how many times `MAX_TOKENS` are written of a piece at most. rate_hz: of what it hears.
         clean: what is left of a decoded text. mended: the network with what transformers leaves out.
     """
@@ -50,7 +51,7 @@ class Family:
     ask: Callable[[Any, np.ndarray, str | None], Mapping[str, Any]]
     whole_s: float
     told: bool = False
-    writes: Literal["text", "frames", "transducer"] = "text"
+    writes: Literal["text", "frames", "transducer", "steps"] = "text"
     longer: int = 1
     rate_hz: int = RATE_HZ
     clean: Callable[[Any, str], str] = lambda processor, text: text
@@ -86,6 +87,12 @@ def _prompted(processor: Any, piece: np.ndarray, language: str | None) -> Mappin
     return inputs
 
 
+def _framed(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+    """For Kyutai's recognisers, whose processor adds the silence at both ends."""
+    inputs: Any = processor(audio=piece, sampling_rate=24_000, return_tensors="pt")
+    return {"input_values": inputs["input_values"]}
+
+
 def _words_alone(processor: Any, text: str) -> str:
     """A text without its speakers and times; as it is, if it cannot be read."""
     return str(processor.extract_transcription(text))
@@ -99,6 +106,20 @@ def _without_noise(processor: Any, piece: np.ndarray, language: str | None) -> M
 def _masked_adaptor(net: Any) -> Any:
     """Fun-ASR-Nano whose adaptor masks what is padded. In transformers 5.23 its attention has no implementation, and adds the mask's truth to the weights."""
     net.config.adaptor_config._attn_implementation = net.config.audio_config._attn_implementation
+    return net
+
+
+def _precise_codec(net: Any) -> Any:
+    """Kyutai's network whose codec is computed in float32 at every precision, as transformers keeps it: else its codes would be others."""
+    import torch
+
+    encode = net.codec_model.encode
+
+    def precise(values: Any, **state: Any) -> Any:
+        with torch.autocast(values.device.type, enabled=False):
+            return encode(values, **state)
+
+    net.codec_model.encode = precise
     return net
 
 
@@ -134,6 +155,14 @@ FAMILIES = {
         "vibevoice_asr", "VibeVoiceAsrForConditionalGeneration", (), _without_noise, 120.0, longer=2, rate_hz=24_000,
         clean=_words_alone,
     ),
+    "kyutai-stt-2.6b-en": Family(
+        "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en",), _framed, 120.0, writes="steps",
+        rate_hz=24_000, mended=_precise_codec,
+    ),
+    "kyutai-stt-1b-en-fr": Family(
+        "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en", "fr"), _framed, 120.0, writes="steps",
+        rate_hz=24_000, mended=_precise_codec,
+    ),
 }  # fmt: skip
 """How each recogniser is asked. Their weights have the same names in the catalogue."""
 
@@ -146,7 +175,8 @@ class Asked(PiecewiseRecogniser):
     each frame, without repeats and blanks. The Nemotrons look ahead by as many frames as their processor states, and the signal is given
     to them whole; 3.5 is told the language, or to find it. MOSS-Transcribe-Diarize and VibeVoice ASR write who spoke and when, and find
     the language; only the words are kept, and if what they wrote cannot be read, all of it. VibeVoice hears its latents without the
-    noise that it draws by default. A longer signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's
+    noise that it draws by default. Kyutai's recognisers write a token or padding after each frame of 80 ms, some frames later than it is
+    spoken; their processor adds the silence before and the delay after. A longer signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's
     processor cuts after 30 to 35 s by a similar rule, and Fun-ASR's package after 30 s by a voice activity network.
 
     Result: `transcript`; `language`, the one that was told, where one was. If a text did not end, `fault` says so.
@@ -227,6 +257,8 @@ class Asked(PiecewiseRecogniser):
                 made = self._net.generate(**inputs, max_new_tokens=self._most, **GREEDY)
             elif self._family.writes == "frames":
                 made = self._net.generate(**inputs)
+            elif self._family.writes == "steps":
+                return [self._joined(*of_one) for of_one in zip(self._own_steps(rows, **inputs), languages)]
             else:
                 made = self._net.generate(**inputs, max_length=max(self._most_tokens(row) for row in rows))
                 return [self._joined(*of_one) for of_one in zip(self._own_tokens(rows, made), languages)]
@@ -241,6 +273,24 @@ class Asked(PiecewiseRecogniser):
             frames = self._net.encoder._get_subsampling_output_length(row["attention_mask"].sum(-1)).item()
             starts = accumulate(steps[:-1], initial=0)
             yield [token for token, start in zip(tokens[: self._most_tokens(row)], starts) if start < frames]
+
+    def _own_steps(self, rows: Sequence[Mapping[str, Any]], input_values: Any) -> Iterator[list[int]]:
+        """What was written after each piece's own frames, without the token that stands at the beginning.
+
+        As transformers has the published checkpoints compute it, the codec hears one frame at a time, and the first one twice. Here it
+        hears all at once, with the first frame repeated: the same codes.
+        """
+        import torch
+
+        size = self._net.config.frame_size
+        frames = [row["input_values"].shape[-1] // size for row in rows]
+        values = torch.cat([input_values[..., :size], input_values], dim=-1)
+        made = self._net.generate(
+            input_values=values, audio_window_size=max(frames) + 1, max_new_tokens=max(frames), cache_implementation="dynamic",
+            **GREEDY,
+        )  # fmt: skip
+        for tokens, count in zip(made.tolist(), frames):
+            yield tokens[1 : 1 + count]
 
     def _most_tokens(self, row: Mapping[str, Any]) -> int:
         """How many tokens a transducer writes of a piece at most, by the rule of transformers."""
@@ -304,7 +354,7 @@ class AskedAt24(Asked):
     Reference implementation: as for `Asked`.
 
     Args:
-        model: VibeVoice ASR's name. device, weights, point: as for `Asked`.
+        model: the name of VibeVoice ASR or of a recogniser of Kyutai. device, weights, point: as for `Asked`.
     """
 
     rate_hz = 24_000

@@ -18,6 +18,7 @@ LANGUAGES = {
     "nemotron-3.5-asr-streaming-0.6b": [None, "en", "ja", "fr", None],
     "moss-transcribe-diarize": [None, "en", "zh", None, "de"],
     "vibevoice-asr": [None, "en", "zh", None, "de"],
+    "kyutai-stt-2.6b-en": [None, "en", None, None, "en"],
 }
 
 
@@ -68,6 +69,9 @@ def reference(name, folder, signals, languages):
                 greedy["max_new_tokens"] = 64
                 made = net.generate(**inputs, **quiet, **greedy)[:, inputs["input_ids"].shape[1] :]
                 texts += processor.decode(made, return_format="transcription_only")
+            elif name.startswith("kyutai"):
+                made = net.generate(**processor(audio=signal, sampling_rate=24_000, return_tensors="pt"))
+                texts += processor.batch_decode(made, skip_special_tokens=True)
             elif name.startswith("nemotron"):
                 told = {"language": {"ja": "ja-JP", None: "auto"}.get(language, language)} if "3.5" in name else {}
                 made = net.generate(**processor(signal, sampling_rate=16_000, **told)).sequences
@@ -81,7 +85,7 @@ def reference(name, folder, signals, languages):
 @pytest.mark.compares(
     "cohere-transcribe-03-2026", "fun-asr-nano-2512", "granite-speech-5.0-470m-turboctc",
     "nemotron-speech-streaming-en-0.6b", "nemotron-3.5-asr-streaming-0.6b", "moss-transcribe-diarize", "vibevoice-asr",
-    weights="stand-in",
+    "kyutai-stt-2.6b-en", "kyutai-stt-1b-en-fr", weights="stand-in",
 )  # fmt: skip
 @pytest.mark.parametrize("name", tiny_recognisers.ASKED)
 def test_a_batch_equals_transformers_one_by_one(name, folders, signals):
@@ -132,3 +136,25 @@ def test_protocols():
     assert asked.Asked.languages_of("granite-speech-5.0-470m-turboctc") == ("en",)
     with pytest.raises(UnknownName, match="cohere-transcribe-03-2026"):
         asked.Asked.protocol_id("cohere-transcribe")
+
+
+def test_the_codec_of_a_recogniser_is_computed_in_float32_at_every_precision(folders, signals):
+    import torch
+
+    feature = load_feature("kyutai-stt-2.6b-en@bfloat16", weights=folders["kyutai-stt-2.6b-en"])
+    feature.load()
+    types = {"codec": [], "text": []}
+    net = feature._net
+    for name, part in (("codec", net.codec_model.encoder.downsample), ("text", net.model.layers[0].mlp.fc1)):
+        part.register_forward_hook(lambda _, __, out, found=types[name]: found.append(out.dtype))
+    feature.compute(signals[2:3])
+    assert set(types["codec"]) == {torch.float32} and set(types["text"]) == {torch.bfloat16}
+
+
+def test_a_signal_longer_than_the_windows_of_a_codec_is_heard_as_frame_by_frame(folders):
+    signal = np.random.default_rng(1).normal(0, 0.3, 24_000 * 9).astype(np.float32) * np.repeat(
+        np.linspace(1, 0, 9), 24_000
+    )
+    (expected,) = reference("kyutai-stt-2.6b-en", folders["kyutai-stt-2.6b-en"], [signal], [None])
+    feature = load_feature("kyutai-stt-2.6b-en", weights=folders["kyutai-stt-2.6b-en"])
+    assert len(expected) > 60 and feature.compute([signal])[0]["transcript"] == expected
