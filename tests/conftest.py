@@ -103,10 +103,12 @@ def pytest_configure(config: pytest.Config) -> None:
     A shell that runs the tests in the background has them ignore an interrupt. Tests that interrupt themselves need it.
     """
     config.stash[PEAKS] = []
+    # The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing. They read
+    # this when they are imported, and none of them is by now.
     if "PYTEST_XDIST_WORKER" in os.environ:
-        # The cores belong to the other processes of tests too, and libraries wait for their threads by computing nothing. They
-        # read this when they are imported, and none of them is by now.
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+    # A run gets one worker of one thread, as on a machine of one core. A second one takes longer to start than a few clips take.
+    os.sched_getaffinity = lambda _: {0}
     # How long an example takes depends on the machine, and says nothing about the code.
     hypothesis.settings.register_profile("any machine", deadline=None)
     hypothesis.settings.load_profile("any machine")
@@ -188,8 +190,6 @@ def command(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    # One worker, as on a machine of one core.
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
     for variable in ("OPENAI_API_KEY", "CODEC_BENCH_DATA"):
         monkeypatch.delenv(variable, raising=False)
 

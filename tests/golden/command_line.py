@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
 
 
-def _on_one_core() -> str:
-    """Python that keeps a command to one core, another one for each process of pytest.
-
-    The command then has one worker of one thread. A second worker takes longer to start than a few clips take.
-    """
-    if not hasattr(os, "sched_setaffinity"):
-        return ""
-    cores = sorted(os.sched_getaffinity(0))
-    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
-    return f"import os; os.sched_setaffinity(0, {[cores[number % len(cores)]]}); "
-
-
-COMMAND = [sys.executable, "-P", "-c", f"{_on_one_core()}from codec_bench.cli import main; main()"]
+# One worker of one thread, as on a machine of one core. A second worker takes longer to start than a few clips take.
+ONE_CORE = "import os; os.sched_getaffinity = lambda _: {0}; "
+COMMAND = [sys.executable, "-P", "-c", f"{ONE_CORE}from codec_bench.cli import main; main()"]
 
 
 @pytest.fixture

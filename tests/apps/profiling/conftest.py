@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from pathlib import Path
 
 import pytest
@@ -58,8 +57,6 @@ SMALL = {
 def profiled(tmp_path, monkeypatch):
     """Profiles the first embedded clips without page and quality, unless told otherwise."""
     monkeypatch.setenv("CODEC_BENCH_CACHE", str(tmp_path / "cache"))
-    # One worker, as on a machine of one core.
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
 
     def run(*names, settings=None, **more):
         arguments = {
