@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-
 # One worker of one thread, as on a machine of one core. A second worker takes longer to start than a few clips take.
 ONE_CORE = "import os; os.sched_getaffinity = lambda _: {0}; "
 COMMAND = [sys.executable, "-P", "-c", f"{ONE_CORE}from codec_bench.cli import main; main()"]
