@@ -69,6 +69,7 @@ TABLE = {
     "utmos": "codec_bench.features.utmos:Utmos",
     "utmosv2": "codec_bench.features.utmosv2:UtmosV2",
     "vibevoice-asr": "codec_bench.features.recognisers.asked:AskedAt24",
+    "voxtral-mini-4b-realtime-2602": "codec_bench.features.recognisers.asked:Asked",
     "wav2vec2-base-960h": "codec_bench.features.recognisers.ctc:Ctc",
     "wav2vec2-large-960h-lv60-self": "codec_bench.features.recognisers.ctc:Ctc",
     "wavlm-base-plus-sv": "codec_bench.features.speakers.wavlm_base_sv:WavlmBasePlusSv",

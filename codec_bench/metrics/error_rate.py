@@ -16,7 +16,7 @@ from codec_bench.types import Score
 RECOGNISERS = (
     "pocketsphinx", "whisper-", "paraformer", "seaco-paraformer", "sensevoice", "hubert-", "wav2vec2-", "parakeet-", "canary-",
     "qwen3-asr-", "cohere-transcribe-", "fun-asr-", "granite-speech-", "nemotron-", "moss-transcribe-", "vibevoice-asr",
-    "kyutai-stt-",
+    "kyutai-stt-", "voxtral-mini-4b-realtime-",
 )  # fmt: skip
 """The beginnings of the names of the project's own recognisers. Their results have a transcript."""
 

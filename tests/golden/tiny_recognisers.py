@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import torch
-from tiny_audio_models import ALPHABET, CHATML, enliven, finish, silently, text_config, write_tokenizer
+from tiny_audio_models import ALPHABET, CHATML, enliven, finish, save, silently, text_config, write_tokenizer
 
 PIECES = ["<unk>", "▁", *(f"{space}{letter}" for letter in "etaonihsrdlumwcfgypbvk" for space in ("▁", ""))]
 ENCODER = {
@@ -414,6 +415,59 @@ def write_kyutai_speech_to_text(folder, *, seed=4, ends=1.6):
     return folder
 
 
+def write_voxtral_realtime(folder, *, seed=4, ends=0.6):
+    """A Voxtral Realtime: a causal encoder, and Mistral's decoder that writes a token or padding for each 80 ms of sound."""
+    from transformers import (
+        VoxtralRealtimeConfig,
+        VoxtralRealtimeFeatureExtractor,
+        VoxtralRealtimeForConditionalGeneration,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    special = ["<unk>", "<s>", "</s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]", "[TOOL_RESULTS]"]
+    special += ["[/TOOL_RESULTS]", "[TOOL_CALLS]", "[IMG]", "<pad>", "[IMG_BREAK]", "[IMG_END]", "[PREFIX]", "[MIDDLE]"]
+    special += ["[SUFFIX]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "[TOOL_CONTENT]", "[AUDIO]", "[BEGIN_AUDIO]"]
+    special += ["[TRANSCRIBE]", "[STREAMING_PAD]", "[STREAMING_WORD]"]
+    size = ALPHABET + len(special)
+    tokens = [base64.b64encode(bytes([byte])).decode() for byte in range(ALPHABET)]
+    tekken = {
+        "config": {
+            "pattern": ".", "num_vocab_tokens": ALPHABET, "default_vocab_size": size,
+            "default_num_special_tokens": len(special), "version": "v7",
+        },
+        "vocab": [{"rank": rank, "token_bytes": token, "token_str": None} for rank, token in enumerate(tokens)],
+        "special_tokens": [
+            {"rank": rank, "token_str": token, "is_control": True} for rank, token in enumerate(special)
+        ],
+        "audio": {
+            "sampling_rate": 16_000, "frame_rate": 12.5, "transcription_format": "streaming", "transcription_delay_ms": 480,
+            "streaming_look_ahead_ms": 2.5, "streaming_look_back_ms": 52.5, "streaming_n_left_pad_tokens": 32,
+            "audio_encoding_config": {"num_mel_bins": 16, "hop_length": 160, "window_size": 400},
+        },
+    }  # fmt: skip
+    (folder / "tekken.json").write_text(json.dumps(tekken))
+    front = {**VoxtralRealtimeFeatureExtractor(feature_size=16).to_dict()}
+    front.pop("mel_filters", None)
+    described = {"feature_extractor": front, "processor_class": "VoxtralRealtimeProcessor"}
+    (folder / "processor_config.json").write_text(json.dumps(described))
+    ids = {token: place for place, token in enumerate(special)}
+    config = VoxtralRealtimeConfig(
+        audio_config={
+            "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "num_mel_bins": 16,
+            "head_dim": 16, "sliding_window": 40, "vocab_size": size,
+        },
+        text_config={
+            "model_type": "voxtral_realtime_text", **text_config(size), "head_dim": 8, "sliding_window": 30,
+            "tie_word_embeddings": False,
+        },
+        tie_word_embeddings=False,
+    )  # fmt: skip
+    net = VoxtralRealtimeForConditionalGeneration(config)
+    enliven(net, [net.lm_head], ids["</s>"], seed=seed, ends=ends)
+    save(net, folder, ids["</s>"], ids["<pad>"])
+    return folder
+
+
 ASKED = {
     "cohere-transcribe-03-2026": write_cohere_asr,
     "fun-asr-nano-2512": write_fun_asr_nano,
@@ -423,5 +477,6 @@ ASKED = {
     "moss-transcribe-diarize": write_moss_transcribe_diarize,
     "vibevoice-asr": write_vibevoice_asr,
     "kyutai-stt-2.6b-en": write_kyutai_speech_to_text,
+    "voxtral-mini-4b-realtime-2602": write_voxtral_realtime,
 }
 """The recognisers of `features/recognisers/asked.py`."""

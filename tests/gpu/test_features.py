@@ -254,7 +254,7 @@ WRITE_TEXT = {
 }  # fmt: skip
 TRANSDUCERS = {"nemotron-speech-streaming-en-0.6b", "nemotron-3.5-asr-streaming-0.6b"}
 """Of transformers, which waits three times for every token and blank, once for an index that it uploads."""
-STEPS = {"kyutai-stt-2.6b-en"}
+STEPS = {"kyutai-stt-2.6b-en", "voxtral-mini-4b-realtime-2602"}
 """As what writes text, with two uploads more: transformers tells by numbers which window the codec has heard."""
 OF_FUNASR = {"sensevoice-small": 2, "paraformer-zh": 4, "seaco-paraformer-zh": 4}
 """Uploads of FunASR's own code, from memory that is not pinned: masks and positions."""
@@ -318,6 +318,8 @@ def _short_rungs(monkeypatch):
 @pytest.fixture(params=CASES)
 def case(request, on_the_cpu, monkeypatch):
     """A feature: its name, what makes it on the device, signals, and the CPU's results."""
+    if request.param == "voxtral-mini-4b-realtime-2602":
+        pytest.importorskip("mistral_common")
     for recogniser in (asked, canary, qwen3_asr):
         monkeypatch.setattr(recogniser, "MAX_TOKENS", 6)
     monkeypatch.setattr(whisper_network, "MAX_LENGTH", 12)  # six tokens

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from codec_bench.errors import WeightsError
+from codec_bench.errors import MissingExtra, WeightsError, optional_package
 from codec_bench.features.base import Result
 from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser, joined
 from codec_bench.features.recognisers.speech_windows import UNSPACED
@@ -40,7 +40,9 @@ class Family:
         whole_s: how long a signal may be that is heard whole.
         told: whether it must be told the language.
         writes: `text` is written token by token until its end; `frames` are a token or a blank for each frame; a `transducer` writes
-            tokens and blanks, and goes on by a frame after a blank; `steps` are a token or padding written after each frame of sound.
+            tokens and blanks, and goes on by a frame after a blank; after each step of sound, `steps` are a token or padding written
+            by the network that hears it, and `codes` the same from a codec's frames.
+        needs: a package that its processor imports, and the extra that has it.
         longer: how many times `MAX_TOKENS` are written of a piece at most. rate_hz: of what it hears.
         clean: what is left of a decoded text. mended: the network with what transformers leaves out.
     """
@@ -51,7 +53,8 @@ class Family:
     ask: Callable[[Any, np.ndarray, str | None], Mapping[str, Any]]
     whole_s: float
     told: bool = False
-    writes: Literal["text", "frames", "transducer", "steps"] = "text"
+    writes: Literal["text", "frames", "transducer", "steps", "codes"] = "text"
+    needs: tuple[str, str] | None = None
     longer: int = 1
     rate_hz: int = RATE_HZ
     clean: Callable[[Any, str], str] = lambda processor, text: text
@@ -91,6 +94,12 @@ def _framed(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[
     """For Kyutai's recognisers, whose processor adds the silence at both ends."""
     inputs: Any = processor(audio=piece, sampling_rate=24_000, return_tensors="pt")
     return {"input_values": inputs["input_values"]}
+
+
+def _stepped(processor: Any, piece: np.ndarray, language: str | None) -> Mapping[str, Any]:
+    """For Voxtral Realtime, whose tokenizer adds silence at both ends, and before the text a token of padding for each step of it."""
+    inputs: Any = processor(piece, sampling_rate=RATE_HZ, return_tensors="pt")
+    return {**inputs, "num_delay_tokens": processor.num_delay_tokens}
 
 
 def _words_alone(processor: Any, text: str) -> str:
@@ -156,12 +165,17 @@ FAMILIES = {
         clean=_words_alone,
     ),
     "kyutai-stt-2.6b-en": Family(
-        "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en",), _framed, 120.0, writes="steps",
+        "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en",), _framed, 120.0, writes="codes",
         rate_hz=24_000, mended=_precise_codec,
     ),
     "kyutai-stt-1b-en-fr": Family(
-        "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en", "fr"), _framed, 120.0, writes="steps",
+        "kyutai_speech_to_text", "KyutaiSpeechToTextForConditionalGeneration", ("en", "fr"), _framed, 120.0, writes="codes",
         rate_hz=24_000, mended=_precise_codec,
+    ),
+    "voxtral-mini-4b-realtime-2602": Family(
+        "voxtral_realtime", "VoxtralRealtimeForConditionalGeneration",
+        ("ar", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nl", "pt", "ru", "zh"), _stepped, 120.0, writes="steps",
+        needs=("mistral-common", "audio-llm"),
     ),
 }  # fmt: skip
 """How each recogniser is asked. Their weights have the same names in the catalogue."""
@@ -176,7 +190,8 @@ class Asked(PiecewiseRecogniser):
     to them whole; 3.5 is told the language, or to find it. MOSS-Transcribe-Diarize and VibeVoice ASR write who spoke and when, and find
     the language; only the words are kept, and if what they wrote cannot be read, all of it. VibeVoice hears its latents without the
     noise that it draws by default. Kyutai's recognisers write a token or padding after each frame of 80 ms, some frames later than it is
-    spoken; their processor adds the silence before and the delay after. A longer signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's
+    spoken; their processor adds the silence before and the delay after. Voxtral Realtime does so too, after each 80 ms and with the delay
+    that its tokenizer's file states (480 ms); its tokenizer rounds sounds to 16 bits. A longer signal than `whole_s` is heard in pieces (`PiecewiseRecogniser`): Cohere's
     processor cuts after 30 to 35 s by a similar rule, and Fun-ASR's package after 30 s by a voice activity network.
 
     Result: `transcript`; `language`, the one that was told, where one was. If a text did not end, `fault` says so.
@@ -191,7 +206,8 @@ class Asked(PiecewiseRecogniser):
         point: `tf32` or `bfloat16`, or None for float32.
 
     Raises:
-        WeightsError: the weights are not on this machine, or are those of something else.
+        WeightsError: the weights are not on this machine, or are those of something else. MissingExtra: when it is loaded, Voxtral
+            Realtime's package is not installed.
     """
 
     name = "asked"
@@ -229,6 +245,9 @@ class Asked(PiecewiseRecogniser):
         from codec_bench.weights.pretrained import class_of, load_pretrained
 
         net = class_of(self._family.net)
+        if self._family.needs is not None:
+            package, extra = self._family.needs
+            optional_package(package.replace("-", "_"), MissingExtra(self.name, package, extra))
         check_kind(self.name, self._folder, self._family.kind)
         try:
             self._processor: Any = AutoProcessor.from_pretrained(str(self._folder), local_files_only=True)
@@ -257,11 +276,13 @@ class Asked(PiecewiseRecogniser):
                 made = self._net.generate(**inputs, max_new_tokens=self._most, **GREEDY)
             elif self._family.writes == "frames":
                 made = self._net.generate(**inputs)
-            elif self._family.writes == "steps":
-                return [self._joined(*of_one) for of_one in zip(self._own_steps(rows, **inputs), languages)]
+            elif self._family.writes in ("steps", "codes"):
+                steps = self._own_steps if self._family.writes == "steps" else self._own_codes
+                return [self._joined(*of_one) for of_one in zip(steps(rows, inputs), languages)]
             else:
                 made = self._net.generate(**inputs, max_length=max(self._most_tokens(row) for row in rows))
-                return [self._joined(*of_one) for of_one in zip(self._own_tokens(rows, made), languages)]
+                own = self._own_tokens(rows, made)
+                return [self._joined(*of_one, group_tokens=False) for of_one in zip(own, languages)]
         prompt = inputs.get("decoder_input_ids", inputs.get("input_ids"))
         skipped = 0 if prompt is None else prompt.shape[1]
         heard = self._heard if self._family.writes == "text" else self._merged
@@ -274,7 +295,15 @@ class Asked(PiecewiseRecogniser):
             starts = accumulate(steps[:-1], initial=0)
             yield [token for token, start in zip(tokens[: self._most_tokens(row)], starts) if start < frames]
 
-    def _own_steps(self, rows: Sequence[Mapping[str, Any]], input_values: Any) -> Iterator[list[int]]:
+    def _own_steps(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
+        """What was written after each piece's own steps, until its end, without the tokens of the silence before it."""
+        before, ends = inputs["input_ids"].shape[1], self._ends()
+        counts = [-(-row["input_features"].shape[-1] // self._net.config.audio_length_per_tok) for row in rows]
+        made = self._net.generate(**inputs, **GREEDY, max_new_tokens=max(counts) - before)
+        for tokens, count in zip(made.tolist(), counts):
+            yield list(takewhile(lambda token: token not in ends, tokens[before:count]))
+
+    def _own_codes(self, rows: Sequence[Mapping[str, Any]], inputs: Mapping[str, Any]) -> Iterator[list[int]]:
         """What was written after each piece's own frames, without the token that stands at the beginning.
 
         As transformers has the published checkpoints compute it, the codec hears one frame at a time, and the first one twice. Here it
@@ -284,7 +313,7 @@ class Asked(PiecewiseRecogniser):
 
         size = self._net.config.frame_size
         frames = [row["input_values"].shape[-1] // size for row in rows]
-        values = torch.cat([input_values[..., :size], input_values], dim=-1)
+        values = torch.cat([inputs["input_values"][..., :size], inputs["input_values"]], dim=-1)
         made = self._net.generate(
             input_values=values, audio_window_size=max(frames) + 1, max_new_tokens=max(frames), cache_implementation="dynamic",
             **GREEDY,
@@ -321,10 +350,13 @@ class Asked(PiecewiseRecogniser):
             batch[key] = torch.cat(parts).numpy()
         return {**same, **dict(zip(batch, sent(list(batch.values()), self.device)))}
 
-    def _heard(self, tokens: list[int], language: str | None) -> Heard:
-        tokenizer = self._processor.tokenizer
+    def _ends(self) -> set[int]:
+        """The tokens with which a text ends."""
         ends = self._net.generation_config.eos_token_id
-        ends = set(ends if isinstance(ends, list) else [ends])
+        return set(ends if isinstance(ends, list) else [ends])
+
+    def _heard(self, tokens: list[int], language: str | None) -> Heard:
+        tokenizer, ends = self._processor.tokenizer, self._ends()
         last = next((place for place, token in enumerate(tokens) if token in ends), None)
         text = tokenizer.decode(tokens[:last], skip_special_tokens=True)
         fault = "" if last is not None else f"the recogniser's text did not end within {self._most} tokens"
@@ -332,10 +364,10 @@ class Asked(PiecewiseRecogniser):
 
     def _merged(self, tokens: list[int], language: str | None) -> Heard:
         """The text of the tokens of frames, of which equal neighbours are one."""
-        return self._joined(tokens, language, merged=True)
+        return self._joined(tokens, language, group_tokens=True)
 
-    def _joined(self, tokens: list[int], language: str | None, merged: bool = False) -> Heard:
-        text = self._processor.tokenizer.decode(tokens, group_tokens=merged, skip_special_tokens=True)
+    def _joined(self, tokens: list[int], language: str | None, **options: bool) -> Heard:
+        text = self._processor.tokenizer.decode(tokens, skip_special_tokens=True, **options)
         return Heard(str(text).strip(), language or "")
 
     def result(self, parts: Sequence[Heard], language: str | None) -> Result:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import tiny_recognisers
 
-from codec_bench.errors import UnknownName, WeightsError
+from codec_bench.errors import MissingExtra, UnknownName, WeightsError
 from codec_bench.features import Unavailable, load_feature
 from codec_bench.features.recognisers import asked
 
@@ -19,6 +21,7 @@ LANGUAGES = {
     "moss-transcribe-diarize": [None, "en", "zh", None, "de"],
     "vibevoice-asr": [None, "en", "zh", None, "de"],
     "kyutai-stt-2.6b-en": [None, "en", None, None, "en"],
+    "voxtral-mini-4b-realtime-2602": [None, "en", "zh", None, "de"],
 }
 
 
@@ -69,6 +72,10 @@ def reference(name, folder, signals, languages):
                 greedy["max_new_tokens"] = 64
                 made = net.generate(**inputs, **quiet, **greedy)[:, inputs["input_ids"].shape[1] :]
                 texts += processor.decode(made, return_format="transcription_only")
+            elif name.startswith("voxtral"):
+                greedy.pop("max_new_tokens", None)
+                made = net.generate(**processor(signal, sampling_rate=16_000, return_tensors="pt"), **greedy)
+                texts += processor.batch_decode(made, skip_special_tokens=True)
             elif name.startswith("kyutai"):
                 made = net.generate(**processor(audio=signal, sampling_rate=24_000, return_tensors="pt"))
                 texts += processor.batch_decode(made, skip_special_tokens=True)
@@ -85,10 +92,12 @@ def reference(name, folder, signals, languages):
 @pytest.mark.compares(
     "cohere-transcribe-03-2026", "fun-asr-nano-2512", "granite-speech-5.0-470m-turboctc",
     "nemotron-speech-streaming-en-0.6b", "nemotron-3.5-asr-streaming-0.6b", "moss-transcribe-diarize", "vibevoice-asr",
-    "kyutai-stt-2.6b-en", "kyutai-stt-1b-en-fr", weights="stand-in",
+    "kyutai-stt-2.6b-en", "kyutai-stt-1b-en-fr", "voxtral-mini-4b-realtime-2602", weights="stand-in",
 )  # fmt: skip
 @pytest.mark.parametrize("name", tiny_recognisers.ASKED)
 def test_a_batch_equals_transformers_one_by_one(name, folders, signals):
+    if (needs := asked.FAMILIES[name].needs) is not None:
+        pytest.importorskip(needs[0].replace("-", "_"))
     languages = LANGUAGES[name]
     expected = reference(name, folders[name], signals, languages)
     assert len(set(expected)) > len(expected) // 2  # else the comparison would prove little
@@ -113,6 +122,14 @@ def test_what_a_recogniser_does_not_know_is_refused(folders, signals):
     assert isinstance(short, Unavailable) and "needs at least 1600" in str(short)
     with pytest.raises(WeightsError, match="cohere_asr"):
         load_feature("granite-speech-5.0-470m-turboctc", weights=folders["cohere-transcribe-03-2026"]).load()
+
+
+def test_a_package_that_is_missing_is_named_with_the_command_that_installs_it(folders, monkeypatch):
+    monkeypatch.setitem(sys.modules, "mistral_common", None)
+    feature = load_feature("voxtral-mini-4b-realtime-2602", weights=folders["voxtral-mini-4b-realtime-2602"])
+    with pytest.raises(MissingExtra, match="'mistral-common', which is not installed") as raised:
+        feature.load()
+    assert raised.value.hint == "pip install 'codec-bench[audio-llm]'"
 
 
 def test_a_long_signal_is_heard_in_pieces_that_are_joined_as_its_language_is_written(monkeypatch, folders):
