@@ -38,8 +38,7 @@ def measure(
         NotApplicable: it has one codebook, or decodes all of them only.
     """
     clips = material.few[: settings.robust_clips]
-    ids = [name for name, _ in material.files if name not in material.unreadable][: len(clips)]
-    said = [(texts or {}).get(name) for name in ids]
+    said = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
     sent = encode(codec, clips)
     count = _codebooks(sent[0])
     first = getattr(codec, "first", None)

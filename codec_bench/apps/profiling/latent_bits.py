@@ -40,8 +40,7 @@ def measure(
     if codec.info.latents is None:
         raise NotApplicable("what it sends is discrete already: it has no latents to round")
     clips = material.few[: settings.robust_clips]
-    ids = [name for name, _ in material.files if name not in material.unreadable][: len(clips)]
-    said = [(texts or {}).get(name) for name in ids]
+    said = [(texts or {}).get(name) for name in material.ids[: len(clips)]]
     sent, waves = recode(codec, clips)
     latents = [item for item in sent if isinstance(item, Latents)]
     scorer = Scorer((*settings.robust_metrics, *metrics))

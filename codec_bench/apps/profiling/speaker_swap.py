@@ -31,8 +31,7 @@ def measure(codec: Any, material: Material, settings: Settings, speakers: Mappin
     Raises:
         NotApplicable: it has no global part, or there are no two speakers.
     """
-    clips = material.few
-    ids = [name for name, _ in material.files if name not in material.unreadable][: len(clips)]
+    clips, ids = material.few, material.ids
     sent, waves = recode(codec, clips)
     beside = codec.info.global_side
     if not _has_global(sent[0], beside):

@@ -87,6 +87,18 @@ class Request(steps.Request):
     emotions: Mapping[str, str] = field(default_factory=dict)
 
 
+def _section(
+    name: str, measure: Callable[..., dict[str, Any]], *told: str
+) -> Callable[[Any], dict[str, dict[str, Any]]]:
+    """The step of one section: what measures it takes the codec, the clips, the settings, and these fields of the request."""
+
+    def step(self: Measuring) -> dict[str, dict[str, Any]]:
+        given = (getattr(self._request, what) for what in told)
+        return {name: measure(self._codec, self._material, self._request.settings, *given)}
+
+    return step
+
+
 class Measuring(Checking):
     """Does the steps of one codec's profile."""
 
@@ -162,24 +174,6 @@ class Measuring(Checking):
         self._clock.add(sum(p.duration_s for p in pieces), len(pieces), middle - start, end - middle)
         return list(codes), list(decoded)
 
-    def _complexity(self) -> dict[str, dict[str, Any]]:
-        return {"complexity": complexity.measure(self._codec, self._material, self._request.settings)}
-
-    def _latency(self) -> dict[str, dict[str, Any]]:
-        return {"latency": latency.measure(self._codec, self._material, self._request.settings)}
-
-    def _streaming(self) -> dict[str, dict[str, Any]]:
-        return {"streaming": streaming.measure(self._codec, self._material, self._request.settings)}
-
-    def _stability(self) -> dict[str, dict[str, Any]]:
-        return {"stability": stability.measure(self._codec, self._material, self._request.settings)}
-
-    def _loss(self) -> dict[str, dict[str, Any]]:
-        return {"loss": loss.measure(self._codec, self._material, self._request.settings)}
-
-    def _bit_errors(self) -> dict[str, dict[str, Any]]:
-        return {"bit_errors": bit_errors.measure(self._codec, self._material, self._request.settings)}
-
     def _language(self) -> dict[str, dict[str, Any]]:
         return {"language": language.language(self._corpus_of_tokens(), seed=self._request.settings.seed)}
 
@@ -208,19 +202,15 @@ class Measuring(Checking):
             raise NotApplicable("the data were not coded whole, or the process that coded them has ended")
         return self._tokens
 
-    def _kept(self) -> dict[str, dict[str, Any]]:
-        request = self._request
-        found = codebooks_kept.measure(self._codec, self._material, request.settings, request.metrics, request.texts)
-        return {"codebooks_kept": found}
-
-    def _latents(self) -> dict[str, dict[str, Any]]:
-        request = self._request
-        found = latent_bits.measure(self._codec, self._material, request.settings, request.metrics, request.texts)
-        return {"latent_bits": found}
-
-    def _swap(self) -> dict[str, dict[str, Any]]:
-        request = self._request
-        return {"speaker_swap": speaker_swap.measure(self._codec, self._material, request.settings, request.speakers)}
+    _complexity = _section("complexity", complexity.measure)
+    _latency = _section("latency", latency.measure)
+    _streaming = _section("streaming", streaming.measure)
+    _stability = _section("stability", stability.measure)
+    _loss = _section("loss", loss.measure)
+    _bit_errors = _section("bit_errors", bit_errors.measure)
+    _kept = _section("codebooks_kept", codebooks_kept.measure, "metrics", "texts")
+    _latents = _section("latent_bits", latent_bits.measure, "metrics", "texts")
+    _swap = _section("speaker_swap", speaker_swap.measure, "speakers")
 
     def _cpu(self) -> dict[str, dict[str, Any]]:
         """The speed of the same codec on the CPU, beside that on a GPU."""

@@ -70,6 +70,11 @@ class Material:
             raise UserError(f"none of the {len(self.files)} clips can be read: {reason}")
         return out
 
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the clips of `few`."""
+        return [name for name, _ in self.files if name not in self.unreadable][: len(self.few)]
+
     def cut(self, count: int, seconds: float) -> list[Audio]:
         """The first `count` pieces, each cut to at most this many seconds."""
         clips = self.few[:count]
