@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
-from codec_bench.codecs.classical.bitstream import Encoder, RatedCodec, check_bitrate, decode_packets, packets_for
+from codec_bench.codecs.classical.bitstream import Coder, Encoder, RatedCodec, check_bitrate
 
 _FRAME = 1536
 DELAY_SAMPLES = 256  # half a block: the first block of the MDCT only overlaps into the second
@@ -22,17 +18,8 @@ class Ac3(RatedCodec):
     """
 
     def __init__(self, bitrate_bps: int, enhanced: bool = False) -> None:
-        self._codec = "eac3" if enhanced else "ac3"
+        name = "eac3" if enhanced else "ac3"
         check_bitrate("E-AC-3" if enhanced else "AC-3", bitrate_bps, [1000 * kbps for kbps in _KBPS])
-        super().__init__(
-            self._codec, bitrate_bps, sample_rates_hz=(32000, 44100, 48000), channels=(1, 2), causal=False
-        )  # fmt: skip
-
-    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Synchronisation frames of one item."""
-        count = packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME)
-        return Encoder(self._codec, "fltp", _FRAME, self.bitrate_bps).encode(samples, rate_hz, count)
-
-    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
-        return decode_packets(self._codec, packets, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]
+        coder = Coder(Encoder(name, "fltp", _FRAME, int(bitrate_bps)), delay_samples=DELAY_SAMPLES)
+        facts = {"sample_rates_hz": (32000, 44100, 48000), "channels": (1, 2), "causal": False}
+        super().__init__(name, bitrate_bps, coder, **facts)

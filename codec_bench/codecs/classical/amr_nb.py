@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,39 +24,64 @@ _FRAME = 160
 # The delay is the encoder's look-ahead of 5 ms alone. Its 80 Hz high-pass filter changes the phase of the lowest
 # frequencies: the cross-correlation of a voice peaks a few samples early. With pre-emphasis the peak is at 40.
 DELAY_SAMPLES = 40
-# A frame of type 15 (no data): opencore-amr then replaces the frame as TS 26.091 says.
-_MISSING = bytes([15 << 3 | 0b100])
 
 
-class AmrNb(RatedCodec):
-    """AMR-NB in one mode, without discontinuous transmission.
+class Amr(RatedCodec):
+    """One mode of AMR, without discontinuous transmission, whose decoder is opencore-amr.
 
-    A packet holds the speech bits of one frame, padded to whole bytes: 0.6 to 2.7 % above the declared rate. The
-    storage format puts a byte in front of every frame. It is the same for all frames of a mode, and is not counted.
+    A packet holds the speech bits of one frame of 20 ms, padded to whole bytes. The storage format puts a byte in front of every frame. It
+    is the same for all frames of a mode, and is not counted.
 
     Args:
-        bitrate_bps: 4750, 5150, 5900, 6700, 7400, 7950, 10200 or 12200.
+        family: the name of the format. bitrate_bps: of the mode. facts: rate, frame and delay, as `one_rate` takes them.
+
+    Class attributes
+        modes_bps: in the order of the format's frame type. decoder: FFmpeg's name for it.
+        missing: the type of the frame for which the decoder calls its concealment.
     """
 
-    def __init__(self, bitrate_bps: int) -> None:
-        check_bitrate("AMR-NB", bitrate_bps, MODES_BPS)
-        super().__init__("amr-nb", bitrate_bps, **one_rate(_RATE_HZ, _FRAME, DELAY_SAMPLES))
-        # Frame type in bits 3 to 6, and the bit that marks the frame as undamaged.
-        self._header = bytes([MODES_BPS.index(bitrate_bps) << 3 | 0b100])
-        self._frame_bytes = -(-bitrate_bps * _FRAME // _RATE_HZ // 8)
+    modes_bps: ClassVar[tuple[int, ...]]
+    decoder: ClassVar[str]
+    missing: ClassVar[int]
 
-    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Speech bits of each frame."""
-        encoder = Encoder("libopencore_amrnb", "s16", _FRAME, self.bitrate_bps, {"dtx": "0"})
-        packets = encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME))
-        return [packet[1:] for packet in packets]
+    def __init__(self, family: str, bitrate_bps: int, rate_hz: int, frame: int, delay_samples: int) -> None:
+        check_bitrate(family.upper(), bitrate_bps, self.modes_bps)
+        super().__init__(family, bitrate_bps, **one_rate(rate_hz, frame, delay_samples))
+        self._mode, self._delay_samples = self.modes_bps.index(bitrate_bps), delay_samples
+        self._frame_bytes = -(-bitrate_bps * frame // rate_hz // 8)
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal without its delay."""
         return self.decode_gaps(packets, num_samples, rate_hz, channels)
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay, with opencore-amr's concealment (3GPP TS 26.091) of what is missing."""
+        """The decoded signal without its delay, with the concealment that the standard describes of what is missing."""
         check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
-        whole = [_MISSING if packet is None else self._header + packet for packet in packets]
-        return decode_packets("libopencore_amrnb", whole, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]
+        whole = [_header(self.missing) if packet is None else _header(self._mode) + packet for packet in packets]
+        return decode_packets(self.decoder, whole, rate_hz=rate_hz, channels=channels)[:, self._delay_samples :]
+
+
+def _header(frame_type: int) -> bytes:
+    """The byte before a frame: its type in bits 3 to 6, and the bit that marks it as undamaged."""
+    return bytes([frame_type << 3 | 0b100])
+
+
+class AmrNb(Amr):
+    """AMR-NB in one mode. A packet is 0.6 to 2.7 % above the declared rate.
+
+    Args:
+        bitrate_bps: 4750, 5150, 5900, 6700, 7400, 7950, 10200 or 12200.
+    """
+
+    modes_bps = MODES_BPS
+    decoder = "libopencore_amrnb"
+    missing = 15  # no data: opencore-amr then replaces the frame as TS 26.091 says
+
+    def __init__(self, bitrate_bps: int) -> None:
+        super().__init__("amr-nb", bitrate_bps, _RATE_HZ, _FRAME, DELAY_SAMPLES)
+
+    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
+        """Speech bits of each frame."""
+        encoder = Encoder("libopencore_amrnb", "s16", _FRAME, self.bitrate_bps, {"dtx": "0"})
+        packets = encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME))
+        return [packet[1:] for packet in packets]

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from ctypes.util import find_library
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from codec_bench.codecs.classical.bitstream import (
-    RatedCodec,
-    check_bitrate,
-    check_packet_sizes,
-    decode_packets,
-    one_rate,
-    packets_for,
-)
+from codec_bench.codecs.classical.amr_nb import Amr
+from codec_bench.codecs.classical.bitstream import packets_for
 from codec_bench.errors import MissingResource
 
 # The modes in the order of the format's frame type. A frame of 20 ms has the bits of this rate.
@@ -25,15 +18,10 @@ MODES_BPS = (6600, 8850, 12650, 14250, 15850, 18250, 19850, 23050, 23850)
 _RATE_HZ, _FRAME, _LONGEST_BYTES = 16000, 320, 61
 # 5 ms of look-ahead, and 15 samples of the filters that convert to 12.8 kHz and back.
 DELAY_SAMPLES = 95
-# A frame of type 14 (speech lost): opencore-amr then replaces the frame as TS 26.191 says.
-_MISSING = bytes([14 << 3 | 0b100])
 
 
-class AmrWb(RatedCodec):
-    """AMR-WB in one mode, without discontinuous transmission.
-
-    A packet holds the speech bits of one frame, padded to whole bytes: up to 4 % above the declared rate. The storage
-    format's byte in front of every frame is the same for all frames of a mode, and is not counted.
+class AmrWb(Amr):
+    """AMR-WB in one mode. A packet is up to 4 % above the declared rate.
 
     Args:
         bitrate_bps: 6600, 8850, 12650, 14250, 15850, 18250, 19850, 23050 or 23850.
@@ -42,13 +30,12 @@ class AmrWb(RatedCodec):
         UserError: it has no such mode. MissingResource, when audio is encoded: the system lacks the encoder's library.
     """
 
+    modes_bps = MODES_BPS
+    decoder = "libopencore_amrwb"
+    missing = 14  # speech lost: opencore-amr then replaces the frame as TS 26.191 says
+
     def __init__(self, bitrate_bps: int) -> None:
-        check_bitrate("AMR-WB", bitrate_bps, MODES_BPS)
-        super().__init__("amr-wb", bitrate_bps, **one_rate(_RATE_HZ, _FRAME, DELAY_SAMPLES))
-        self._mode = MODES_BPS.index(bitrate_bps)
-        # Frame type in bits 3 to 6, and the bit that marks the frame as undamaged.
-        self._header = bytes([self._mode << 3 | 0b100])
-        self._frame_bytes = -(-bitrate_bps * _FRAME // _RATE_HZ // 8)
+        super().__init__("amr-wb", bitrate_bps, _RATE_HZ, _FRAME, DELAY_SAMPLES)
 
     @classmethod
     def require_weights(cls, weights: str | None, **options: Any) -> None:
@@ -70,16 +57,6 @@ class AmrWb(RatedCodec):
     def _frame(self, library: Any, state: int, piece: np.ndarray, out: Any) -> bytes:
         size = library.E_IF_encode(state, self._mode, piece.ctypes.data, out, 0)
         return out.raw[1:size]
-
-    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
-        return self.decode_gaps(packets, num_samples, rate_hz, channels)
-
-    def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay, with opencore-amr's concealment (3GPP TS 26.191) of what is missing."""
-        check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
-        whole = [_MISSING if packet is None else self._header + packet for packet in packets]
-        return decode_packets("libopencore_amrwb", whole, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]
 
 
 @cache

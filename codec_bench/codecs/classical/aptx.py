@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, decode_packets, packets_for
+from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder
 from codec_bench.errors import UserError
 
 RATES_HZ = (44100, 48000)
@@ -27,28 +23,17 @@ class Aptx(BitstreamCodec):
     def __init__(self, rate_hz: int, hd: bool = False) -> None:
         if rate_hz not in RATES_HZ:
             raise UserError(f"aptX does not code {rate_hz} Hz", hint=f"it codes {' or '.join(map(str, RATES_HZ))} Hz")
-        self._codec = "aptx_hd" if hd else "aptx"
-        self._word_bytes = 6 if hd else 4
+        word_bytes = 6 if hd else 4
+        encoder = Encoder("aptx_hd" if hd else "aptx", "s32p", _FRAME)
         super().__init__(
             CodecInfo(
                 name=f"aptx{'-hd' if hd else ''}-{rate_hz // 1000}k",
                 sample_rates_hz=(rate_hz,),
                 channels=(2,),
                 frame_rate_hz=rate_hz / _STEP,
-                nominal_bitrate_bps=8.0 * self._word_bytes * rate_hz / _STEP,
+                nominal_bitrate_bps=8.0 * word_bytes * rate_hz / _STEP,
                 causal=True,
                 lookahead_s=DELAY_SAMPLES / rate_hz,
-            )
+            ),
+            Coder(encoder, delay_samples=DELAY_SAMPLES, word=(_STEP, word_bytes)),
         )
-
-    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Packets of 256 code words; the last one is cut after the last word that is needed."""
-        needed = samples.shape[1] + DELAY_SAMPLES
-        packets = Encoder(self._codec, "s32p", _FRAME).encode(samples, rate_hz, packets_for(needed, _FRAME))
-        words = packets_for(needed - (len(packets) - 1) * _FRAME, _STEP)
-        packets[-1] = packets[-1][: words * self._word_bytes]
-        return packets
-
-    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
-        return decode_packets(self._codec, packets, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]

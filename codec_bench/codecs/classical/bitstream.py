@@ -9,7 +9,6 @@ Conventions
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -77,6 +76,27 @@ class Encoder:
         return out[:packets]
 
 
+@dataclass(frozen=True, slots=True)
+class Coder:
+    """FFmpeg's encoder and decoder of one operating point, whose frames have one size.
+
+    Args:
+        encoder: the encoder. decoder: FFmpeg's name for the decoder; empty if it is that of the encoder.
+        delay_samples: of both together, which decoding cuts off.
+        packet_bytes: the size of every packet, or None if they differ.
+        word: samples and bytes of a code word, if the last packet is cut after the last word that is needed.
+        extradata, options: of the decoder, as `decode_packets` takes them.
+    """
+
+    encoder: Encoder
+    decoder: str = ""
+    delay_samples: int = 0
+    packet_bytes: int | None = None
+    word: tuple[int, int] | None = None
+    extradata: bytes | None = None
+    options: Mapping[str, str] | None = None
+
+
 # Frames of silence after the end: more than any encoder here delays its packets (LAME by 4, for bit reservoir and
 # look-ahead).
 _DRAIN_FRAMES = 16
@@ -129,25 +149,43 @@ def decode_packets(
 
 
 class BitstreamCodec(Codec):
-    """A codec whose output is a sequence of packets. A subclass codes one item at a time."""
+    """A codec whose output is a sequence of packets.
+
+    Args:
+        info: its facts.
+        coder: what codes one item. A subclass without one has `encode_one` and `decode_one` of its own.
+    """
 
     where: ClassVar = "cpu"
 
-    def __init__(self, info: CodecInfo) -> None:
-        self.info = info
+    def __init__(self, info: CodecInfo, coder: Coder | None = None) -> None:
+        self.info, self._coder = info, coder
 
     @classmethod
     def describe(cls, **options: Any) -> CodecInfo:
         """The facts of one operating point. Nothing is loaded."""
         return cls(**options).info
 
-    @abstractmethod
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Packets of float32 `(channels, samples)`: as many as decoding every sample needs."""
+        assert self._coder is not None
+        needed, frame = samples.shape[1] + self._coder.delay_samples, self._coder.encoder.frame_samples
+        packets = self._coder.encoder.encode(samples, rate_hz, packets_for(needed, frame))
+        if self._coder.word is not None:
+            of_samples, of_bytes = self._coder.word
+            words = packets_for(needed - (len(packets) - 1) * frame, of_samples)
+            packets[-1] = packets[-1][: words * of_bytes]
+        return packets
 
-    @abstractmethod
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """float32 `(channels, at least num_samples)`, aligned with what was encoded."""
+        coder = self._coder
+        assert coder is not None
+        if coder.packet_bytes is not None:
+            check_packet_sizes(self.info.name, packets, coder.packet_bytes)
+        told: dict[str, Any] = {"extradata": coder.extradata, "options": coder.options}
+        name = coder.decoder or coder.encoder.name
+        return decode_packets(name, packets, rate_hz=rate_hz, channels=channels, **told)[:, coder.delay_samples :]
 
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """As `decode_one`, with None for each packet that did not arrive: the decoder conceals it.
@@ -213,13 +251,13 @@ class RatedCodec(BitstreamCodec):
     Args:
         family: the codec's name, which comes before the `@`.
         bitrate_bps: of the instance.
-        facts: the other facts of `CodecInfo`.
+        coder: as `BitstreamCodec` takes it. facts: the other facts of `CodecInfo`.
     """
 
-    def __init__(self, family: str, bitrate_bps: int, **facts: Any) -> None:
+    def __init__(self, family: str, bitrate_bps: int, coder: Coder | None = None, **facts: Any) -> None:
         self.bitrate_bps = int(bitrate_bps)
         name = f"{family}@{bitrate_bps / 1000:g}"
-        super().__init__(CodecInfo(name, nominal_bitrate_bps=float(bitrate_bps), **facts))
+        super().__init__(CodecInfo(name, nominal_bitrate_bps=float(bitrate_bps), **facts), coder)
 
 
 def one_rate(rate_hz: int, frame_samples: int, delay_samples: float) -> dict[str, Any]:

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.classical.bitstream import (
-    BitstreamCodec,
-    Encoder,
-    check_packet_sizes,
-    decode_packets,
-    one_rate,
-    packets_for,
-)
+from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
 
 _RATE_HZ = 8000
 _FRAME = 240
@@ -24,22 +13,15 @@ DELAY_SAMPLES = 60  # the encoder looks one subframe (7.5 ms) ahead
 
 
 class G7231(BitstreamCodec):
-    """G.723.1 at the higher of its two rates, the only one that FFmpeg encodes; without discontinuous transmission.
+    """G.723.1 at the higher of its two rates, the only one that FFmpeg encodes; without discontinuous transmission and
+    with the decoder's post-filter.
 
-    A packet is one frame of 24 bytes, 1.6 % above the declared rate: 6.4 kbps.
+    A packet is one frame of 24 bytes, 1.6 % above the declared rate: 6.4 kbps. One of another size is a frame of the other rate, or of
+    comfort noise, and is refused.
     """
 
     def __init__(self) -> None:
         facts = one_rate(_RATE_HZ, _FRAME, DELAY_SAMPLES)
-        super().__init__(CodecInfo("g723.1", nominal_bitrate_bps=float(BITRATE_BPS), **facts))
-
-    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """One packet a frame."""
         encoder = Encoder("g723_1", "s16", _FRAME, BITRATE_BPS)
-        return encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME))
-
-    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay. The decoder's post-filter is on."""
-        # A shorter packet is a frame of the other rate, or of comfort noise.
-        check_packet_sizes(self.info.name, packets, _FRAME_BYTES)
-        return decode_packets("g723_1", packets, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]
+        coder = Coder(encoder, delay_samples=DELAY_SAMPLES, packet_bytes=_FRAME_BYTES)
+        super().__init__(CodecInfo("g723.1", nominal_bitrate_bps=float(BITRATE_BPS), **facts), coder)

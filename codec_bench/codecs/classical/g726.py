@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from codec_bench.codecs.classical.bitstream import (
-    Encoder,
-    RatedCodec,
-    check_bitrate,
-    decode_packets,
-    one_rate,
-    packets_for,
-)
+from codec_bench.codecs.classical.bitstream import Coder, Encoder, RatedCodec, check_bitrate, one_rate
 
 _RATE_HZ = 8000
 _PACKET = 160  # 20 ms: a whole number of bytes at every bitrate
@@ -31,19 +22,14 @@ class G726(RatedCodec):
 
     def __init__(self, bitrate_bps: int) -> None:
         check_bitrate("G.726", bitrate_bps, BITRATES_BPS)
-        super().__init__("g726", bitrate_bps, **one_rate(_RATE_HZ, _PACKET, 0))
         self._bits = bitrate_bps // _RATE_HZ
+        encoder = Encoder("g726", "s16", _FRAME[bitrate_bps], int(bitrate_bps))
+        coder = Coder(encoder, options={"bits_per_coded_sample": str(self._bits)})
+        super().__init__("g726", bitrate_bps, coder, **one_rate(_RATE_HZ, _PACKET, 0))
 
     def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
         """Codes of two to five bits a sample, cut after the byte that holds the last one."""
-        frame = _FRAME[self.bitrate_bps]
-        encoder = Encoder("g726", "s16", frame, self.bitrate_bps)
-        codes = b"".join(encoder.encode(samples, rate_hz, packets_for(samples.shape[1], frame)))
+        codes = b"".join(super().encode_one(samples, rate_hz))
         codes = codes[: -(-samples.shape[1] * self._bits // 8)]
         size = _PACKET * self._bits // 8
         return [codes[start : start + size] for start in range(0, len(codes), size)]
-
-    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal."""
-        options = {"bits_per_coded_sample": str(self._bits)}
-        return decode_packets("g726", packets, rate_hz=rate_hz, channels=channels, options=options)

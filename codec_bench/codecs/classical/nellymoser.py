@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-import numpy as np
-
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.classical.bitstream import BitstreamCodec, Encoder, decode_packets, one_rate, packets_for
+from codec_bench.codecs.classical.bitstream import BitstreamCodec, Coder, Encoder, one_rate
 from codec_bench.errors import UserError
 
 _FRAME = 256
@@ -28,13 +24,5 @@ class Nellymoser(BitstreamCodec):
                 f"Nellymoser does not code {rate_hz} Hz", hint=f"it codes {', '.join(map(str, _RATES_HZ))} Hz"
             )
         facts = one_rate(rate_hz, _FRAME, DELAY_SAMPLES)
-        super().__init__(CodecInfo(f"nellymoser-{2 * rate_hz / 1000:g}k", nominal_bitrate_bps=2.0 * rate_hz, **facts))
-
-    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """Packets of 64 bytes, each of 256 samples."""
-        count = packets_for(samples.shape[1] + DELAY_SAMPLES, _FRAME)
-        return Encoder("nellymoser", "flt", _FRAME).encode(samples, rate_hz, count)
-
-    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
-        return decode_packets("nellymoser", packets, rate_hz=rate_hz, channels=channels)[:, DELAY_SAMPLES:]
+        info = CodecInfo(f"nellymoser-{2 * rate_hz / 1000:g}k", nominal_bitrate_bps=2.0 * rate_hz, **facts)
+        super().__init__(info, Coder(Encoder("nellymoser", "flt", _FRAME), delay_samples=DELAY_SAMPLES))

@@ -10,6 +10,7 @@ import numpy as np
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.classical.bitstream import (
     BitstreamCodec,
+    Coder,
     Encoder,
     RatedCodec,
     check_packet_sizes,
@@ -109,7 +110,8 @@ class Sbc(RatedCodec):
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal without its delay."""
         frame = self._frame(rate_hz, channels)
-        return _decode(self.info.name, packets, frame.bytes, rate_hz, channels)[:, frame.delay_samples :]
+        check_packet_sizes(self.info.name, packets, frame.bytes)
+        return decode_packets("sbc", packets, rate_hz=rate_hz, channels=channels)[:, frame.delay_samples :]
 
     def _frame(self, rate_hz: int, channels: int) -> Frame:
         frame = frame_of(self.bitrate_bps, rate_hz, channels)
@@ -127,23 +129,10 @@ class Msbc(BitstreamCodec):
     def __init__(self) -> None:
         bitrate_bps = 8.0 * _MSBC_BYTES * _MSBC_RATE_HZ / _MSBC_FRAME
         facts = one_rate(_MSBC_RATE_HZ, _MSBC_FRAME, delay_samples(8))
-        super().__init__(CodecInfo("msbc", nominal_bitrate_bps=bitrate_bps, **facts))
-
-    def encode_one(self, samples: np.ndarray, rate_hz: int) -> list[bytes]:
-        """One packet a frame."""
         encoder = Encoder("sbc", "s16", _MSBC_FRAME, None, {"msbc": "1"})
-        return encoder.encode(samples, rate_hz, packets_for(samples.shape[1] + delay_samples(8), _MSBC_FRAME))
-
-    def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
-        """The decoded signal without its delay."""
-        return _decode(self.info.name, packets, _MSBC_BYTES, rate_hz, channels)[:, delay_samples(8) :]
+        coder = Coder(encoder, delay_samples=delay_samples(8), packet_bytes=_MSBC_BYTES)
+        super().__init__(CodecInfo("msbc", nominal_bitrate_bps=bitrate_bps, **facts), coder)
 
 
 def _near(frame: Frame | None, bitrate_bps: int, rate_hz: int) -> bool:
     return frame is not None and abs(8 * frame.bytes * rate_hz / frame.samples / bitrate_bps - 1) <= _TOLERANCE
-
-
-def _decode(name: str, packets: Sequence[bytes], size: int, rate_hz: int, channels: int) -> np.ndarray:
-    """Decodes frames of one size; another size is an error."""
-    check_packet_sizes(name, packets, size)
-    return decode_packets("sbc", packets, rate_hz=rate_hz, channels=channels)
