@@ -309,6 +309,28 @@ class NeuralCodec(PublishedCodec):
         check_stream(item, self.info, (self._codebooks, self._frames(item.num_samples)), self.cardinality)
 
 
+def of_transformers(
+    weights: str | None, checkpoint: str, model: str, facts: dict[str, Any], random_net: Callable[..., Any]
+) -> tuple[Any, str]:
+    """A network of transformers on the CPU, and which weights it has.
+
+    Args:
+        weights: as the codec takes them. checkpoint: the name of its weights in the catalogue.
+        model: the class of transformers. facts: what its configuration must say.
+        random_net: makes a network of noise, with `reduced` in a small size.
+
+    Raises:
+        WeightsError: the weights are not on this machine, or belong to another model.
+    """
+    from codec_bench.weights import find
+    from codec_bench.weights.pretrained import class_of, load_pretrained
+
+    if weights in (RANDOM, RANDOM_FULL):
+        return random_net(reduced=weights == RANDOM), weights
+    found = find(checkpoint, weights)
+    return load_pretrained(class_of(model), str(found.folder), facts), found.used
+
+
 def stack(items: Sequence[np.ndarray], length: int) -> np.ndarray:
     """Arrays `(rows, columns)` as one `(batch, rows, length)`, zeros after each item's end."""
     out = np.zeros((len(items), items[0].shape[0], length), items[0].dtype)

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, equal_lengths
-from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, REDUCED_HUBERT, fill_with_noise, seeded
+from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, equal_lengths, of_transformers
+from codec_bench.codecs.neural.noise import REDUCED_HUBERT, fill_with_noise, seeded
 from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
 
@@ -49,7 +49,9 @@ class HiggsAudioV2(NeuralCodec):
     def __init__(self, codebooks: int | None = None, device: str = "cpu", weights: str | None = None) -> None:
         info = self.describe(codebooks)  # before the weights are loaded: a wrong number is found at once
         self._codebooks = check_codebooks("higgs-audio-v2", codebooks, _CODEBOOKS)
-        self._install(info, device, *_load(weights))
+        self._install(
+            info, device, *of_transformers(weights, "higgs-audio-v2", "HiggsAudioV2TokenizerModel", _FACTS, _random_net)
+        )
         self._latents = _Latents(self._net, device)
 
     @classmethod
@@ -98,17 +100,6 @@ class HiggsAudioV2(NeuralCodec):
 
     def _read_quantiser(self, net: Any) -> Any:
         return None
-
-
-def _load(weights: str | None) -> tuple[Any, str]:
-    """The network on the CPU, and which weights it has."""
-    from codec_bench.weights import find
-    from codec_bench.weights.pretrained import class_of, load_pretrained
-
-    if weights in (RANDOM, RANDOM_FULL):
-        return _random_net(reduced=weights == RANDOM), weights
-    found = find("higgs-audio-v2", weights)
-    return load_pretrained(class_of("HiggsAudioV2TokenizerModel"), str(found.folder), _FACTS), found.used
 
 
 def _random_net(*, reduced: bool) -> Any:

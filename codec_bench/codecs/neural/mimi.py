@@ -20,10 +20,11 @@ from codec_bench.codecs.neural.base import (
     NeuralCodec,
     check_codebooks,
     check_stream,
+    of_transformers,
     one_stream,
     stack,
 )
-from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.codecs.neural.noise import fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes
@@ -83,7 +84,7 @@ class Mimi(NeuralCodec):
         self._stream = stream
         from codec_bench.networks.transfer import sizes_on_host
 
-        self._install(info, device, *_load(weights))
+        self._install(info, device, *of_transformers(weights, "mimi", "MimiModel", _FACTS, _random_net))
         sizes_on_host(self._net)
 
     @classmethod
@@ -191,19 +192,6 @@ class _MimiStream(CodecStream):
 
 def _frames(num_samples: int) -> int:
     return -(-num_samples // _FRAME)
-
-
-def _load(weights: str | None) -> tuple[Any, str]:
-    """The network on the CPU, and which weights it has."""
-    from transformers import MimiModel
-
-    from codec_bench.weights import find
-    from codec_bench.weights.pretrained import load_pretrained
-
-    if weights in (RANDOM, RANDOM_FULL):
-        return _random_net(reduced=weights == RANDOM), weights
-    found = find("mimi", weights)
-    return load_pretrained(MimiModel, str(found.folder), _FACTS), found.used
 
 
 def _random_net(*, reduced: bool) -> Any:

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import of_transformers
 from codec_bench.codecs.neural.latents import CausalLatents
-from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.codecs.neural.noise import fill_with_noise, seeded
 
 _RATE_HZ, _DIMENSIONS = 24000, 32
 _FACTS: dict[str, Any] = {
@@ -43,7 +44,11 @@ class PocketTts(CausalLatents):
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
         from codec_bench.networks.transfer import sizes_on_host
 
-        self._install(self.describe(), device, *_load(weights))
+        self._install(
+            self.describe(),
+            device,
+            *of_transformers(weights, "pocket-tts", "PocketTTSAudioTokenizerModel", _FACTS, _random_net),
+        )
         sizes_on_host(self._net)
 
     @classmethod
@@ -59,17 +64,6 @@ class PocketTts(CausalLatents):
 
     def _waves(self, values: Any, frames: Sequence[int]) -> Any:
         return self._net.decoder(self._net.latent_proj(values)).audio_values
-
-
-def _load(weights: str | None) -> tuple[Any, str]:
-    """The network on the CPU, and which weights it has."""
-    from codec_bench.weights import find
-    from codec_bench.weights.pretrained import class_of, load_pretrained
-
-    if weights in (RANDOM, RANDOM_FULL):
-        return _random_net(reduced=weights == RANDOM), weights
-    found = find("pocket-tts", weights)
-    return load_pretrained(class_of("PocketTTSAudioTokenizerModel"), str(found.folder), _FACTS), found.used
 
 
 def _random_net(*, reduced: bool) -> Any:

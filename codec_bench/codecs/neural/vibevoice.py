@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
+from codec_bench.codecs.neural.base import of_transformers
 from codec_bench.codecs.neural.latents import CausalLatents
-from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.codecs.neural.noise import fill_with_noise, seeded
 from codec_bench.types import Audio, Latents
 
 _RATE_HZ, _DIMENSIONS = 24000, 64
@@ -41,7 +42,11 @@ class VibeVoice(CausalLatents):
     _hop = 3200
 
     def __init__(self, device: str = "cpu", weights: str | None = None) -> None:
-        self._install(self.describe(), device, *_load(weights))
+        self._install(
+            self.describe(),
+            device,
+            *of_transformers(weights, "vibevoice", "VibeVoiceAcousticTokenizerModel", _FACTS, _random_net),
+        )
 
     @classmethod
     def describe(cls) -> CodecInfo:
@@ -71,17 +76,6 @@ def _factor(samples: np.ndarray) -> np.float32:
     factor = _LEVEL / (np.sqrt(np.mean(np.square(samples))) + _EPS)
     peak = np.abs(samples * factor).max()
     return np.float32(factor / (peak + _EPS) if peak > 1 else factor)
-
-
-def _load(weights: str | None) -> tuple[Any, str]:
-    """The network on the CPU, and which weights it has."""
-    from codec_bench.weights import find
-    from codec_bench.weights.pretrained import class_of, load_pretrained
-
-    if weights in (RANDOM, RANDOM_FULL):
-        return _random_net(reduced=weights == RANDOM), weights
-    found = find("vibevoice", weights)
-    return load_pretrained(class_of("VibeVoiceAcousticTokenizerModel"), str(found.folder), _FACTS), found.used
 
 
 def _random_net(*, reduced: bool) -> Any:

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths
-from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, REDUCED_HUBERT, fill_with_noise, seeded
+from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, of_transformers
+from codec_bench.codecs.neural.noise import REDUCED_HUBERT, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.networks.ladder import in_rows
 
@@ -111,21 +112,15 @@ class Xcodec(NeuralCodec):
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
     """The network on the CPU, and which weights it has."""
-    from transformers import XcodecModel
-
-    from codec_bench.weights import find
-    from codec_bench.weights.pretrained import load_pretrained
-
-    if weights in (RANDOM, RANDOM_FULL):
-        return _random_net(_MODELS[model], reduced=weights == RANDOM), weights
-    found = find(f"xcodec-{model}", weights)
-    net = load_pretrained(XcodecModel, str(found.folder), _FACTS)
+    semantic = _MODELS[model]
+    random_net = partial(_random_net, semantic)
+    net, used = of_transformers(weights, f"xcodec-{model}", "XcodecModel", _FACTS, random_net)
     kind = net.config.semantic_model_config.model_type
-    if kind != _MODELS[model]:
+    if kind != semantic:
         raise WeightsError(
-            f"the weights in '{found.folder}' are another model's: semantic model {kind} (expected {_MODELS[model]})"
+            f"the weights in '{net.name_or_path}' are another model's: semantic model {kind} (expected {semantic})"
         )
-    return net, found.used
+    return net, used
 
 
 def _random_net(semantic: str, *, reduced: bool) -> Any:

@@ -17,14 +17,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import CodecInfo
-from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths
-from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL, fill_with_noise, seeded
+from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, of_transformers
+from codec_bench.codecs.neural.noise import fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.ladder import in_rows
 
@@ -94,9 +95,9 @@ class Xcodec2(NeuralCodec):
         from codec_bench.weights.pretrained import class_of
 
         info = self.describe(model)
-        self._facts = _MODELS[model]
+        self._facts = facts = _MODELS[model]
         self._device = device
-        net, used = _load(model, weights)
+        net, used = of_transformers(weights, model, f"{facts.classes}Model", facts.facts, partial(_random_net, facts))
         self._net = net.eval().to(device)
         self._features = class_of(f"{self._facts.classes}FeatureExtractor")()
         self.info = replace(info, weights=used)
@@ -154,18 +155,6 @@ class Xcodec2(NeuralCodec):
         count = samples * _ENCODER_HZ // self._facts.rate_hz
         heard = resample(wave, self._facts.rate_hz, _ENCODER_HZ)[0, :count]
         return np.pad(heard, (0, count - len(heard)))
-
-
-def _load(model: str, weights: str | None) -> tuple[Any, str]:
-    """The network on the CPU, and which weights it has."""
-    from codec_bench.weights import find
-    from codec_bench.weights.pretrained import class_of, load_pretrained
-
-    facts = _MODELS[model]
-    if weights in (RANDOM, RANDOM_FULL):
-        return _random_net(facts, reduced=weights == RANDOM), weights
-    found = find(model, weights)
-    return load_pretrained(class_of(f"{facts.classes}Model"), str(found.folder), facts.facts), found.used
 
 
 def _random_net(facts: _Model, *, reduced: bool) -> Any:
