@@ -64,11 +64,11 @@ class Needs:
 def launches() -> Iterator[Launch]:
     """Every kernel with every tile that its dispatcher may choose, for every target."""
     from codec_bench.kernels.codebook import gpu as codebook
+    from codec_bench.kernels.convolve import CAPABILITY
     from codec_bench.kernels.convolve import gpu as convolve
     from codec_bench.kernels.gated_attention import gpu as gated
     from codec_bench.kernels.mask import gpu as mask
     from codec_bench.kernels.rvq import gpu as rvq
-    from codec_bench.networks.convolutions import CAPABILITY
 
     for target in TARGETS:
         block = mask._FRAMES_AT_ONCE

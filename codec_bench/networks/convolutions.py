@@ -1,8 +1,7 @@
 """Convolutions over time of a float32 network, computed on the tensor cores of a GPU where that is faster.
 
 `on_tensor_cores` changes the convolutions of a network that `kernels/convolve` computes faster than cuDNN: those with a stride of
-one, one group, zeros for padding, and at least 64 channels on both sides. Which GPUs gain from it depends on how much faster
-than float32 their tensor cores are; it was measured on Hopper only (compute capability 9.0), and is done there only.
+one, one group, zeros for padding, and at least 64 channels on both sides, on the GPUs on which that was measured.
 """
 
 from __future__ import annotations
@@ -11,13 +10,11 @@ from typing import TypeVar
 
 import torch
 
-from codec_bench.kernels.convolve import arranged, convolve
+from codec_bench.kernels.convolve import CAPABILITY, arranged, convolve
 from codec_bench.kernels.first_launch import triton_works
 
 Network = TypeVar("Network", bound=torch.nn.Module)
 
-CAPABILITY = 9
-"""Of the GPUs on which it was measured to be faster, without the point."""
 CHANNELS, FRAMES = 64, 256
 """The fewest with which it is done. What was measured to be faster had 96 channels and 9,200 frames and more; below that it is a guess."""
 

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import flac_bytes
 from codec_bench.audio.resample import to_rate
 from codec_bench.config.option import names
-from codec_bench.decoding.decode import decode_bytes
 from codec_bench.errors import UserError
 from codec_bench.types import Audio, Sample, Score
 
@@ -271,7 +271,7 @@ def _mp3(audio: Audio) -> Audio:
 
 
 def _flac(audio: Audio) -> Audio:
-    return _read(flac_bytes(audio))
+    return Clip(flac_bytes(audio)).read()
 
 
 def _m4a(audio: Audio) -> Audio:
@@ -286,11 +286,7 @@ def _m4a(audio: Audio) -> Audio:
         frame.sample_rate, frame.pts = audio.sample_rate_hz, 0
         box.mux(stream.encode(frame))
         box.mux(stream.encode(None))
-    return _read(file.getvalue())
-
-
-def _read(content: bytes) -> Audio:
-    return Audio(*decode_bytes(content, "the changed sound"))
+    return Clip(file.getvalue()).read()
 
 
 CHANGES: Sequence[Change] = (

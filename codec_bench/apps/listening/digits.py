@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench.audio.resample import to_signal
-from codec_bench.decoding.decode import SUFFIXES
+from codec_bench.data.folder import sound_files
 from codec_bench.errors import UserError
 from codec_bench.types import Audio
 
@@ -41,9 +41,10 @@ def read_digits(folder: Path | None) -> list[np.ndarray]:
         UserError: a digit has no file, or two, or is silent. AudioError: one cannot be read.
     """
     place = folder or EMBEDDED
+    names = [name for name in sound_files(str(place)) if "/" not in name]
     found: list[np.ndarray] = []
     for digit in range(10):
-        files = sorted(path for path in place.glob(f"{digit}.*") if path.suffix.lower() in SUFFIXES)
+        files = [place / name for name in names if name.startswith(f"{digit}.")]
         if len(files) != 1:
             raise UserError(
                 f"the folder of digits '{place}' has {len(files)} sound files of the digit {digit}; expected one for each of 0 to 9",
