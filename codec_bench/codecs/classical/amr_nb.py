@@ -33,7 +33,7 @@ class Amr(RatedCodec):
     is the same for all frames of a mode, and is not counted.
 
     Args:
-        family: the name of the format. bitrate_bps: of the mode. facts: rate, frame and delay, as `one_rate` takes them.
+        family: the name of the format. bitrate_bps: of the mode. rate_hz, frame, delay_samples: as `one_rate` takes them.
 
     Class attributes
         modes_bps: in the order of the format's frame type. decoder: FFmpeg's name for it.
@@ -48,6 +48,7 @@ class Amr(RatedCodec):
         check_bitrate(family.upper(), bitrate_bps, self.modes_bps)
         super().__init__(family, bitrate_bps, **one_rate(rate_hz, frame, delay_samples))
         self._mode, self._delay_samples = self.modes_bps.index(bitrate_bps), delay_samples
+        self._header = _header(self._mode)
         self._frame_bytes = -(-bitrate_bps * frame // rate_hz // 8)
 
     def decode_one(self, packets: Sequence[bytes], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
@@ -57,7 +58,7 @@ class Amr(RatedCodec):
     def decode_gaps(self, packets: Sequence[bytes | None], num_samples: int, rate_hz: int, channels: int) -> np.ndarray:
         """The decoded signal without its delay, with the concealment that the standard describes of what is missing."""
         check_packet_sizes(self.info.name, [packet for packet in packets if packet is not None], self._frame_bytes)
-        whole = [_header(self.missing) if packet is None else _header(self._mode) + packet for packet in packets]
+        whole = [_header(self.missing) if packet is None else self._header + packet for packet in packets]
         return decode_packets(self.decoder, whole, rate_hz=rate_hz, channels=channels)[:, self._delay_samples :]
 
 
