@@ -7,13 +7,15 @@ Conventions
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import os
 import posixpath
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from codec_bench.types import Sample
 
@@ -27,6 +29,7 @@ ALIASES = {
 }
 """The names that a column may have, by the field that it fills. The first name that is there is taken."""
 
+Item = TypeVar("Item")
 PROBLEM = "problem"
 NOTHING: Mapping[str, Any] = {}  # shared by every sample without further columns: a dictionary each would double them
 
@@ -54,6 +57,17 @@ class Row(NamedTuple):
     estimate: str | None = None
     extra: Mapping[str, Any] = NOTHING
     problem: str | None = None
+
+
+def rank(seed: object, key: object) -> bytes:
+    """Where a key stands in the order that a seed makes. A random part has those that come first."""
+    return hashlib.blake2b(f"{seed}:{key}".encode(), digest_size=16).digest()
+
+
+def random_part(items: Sequence[Item], key: Callable[[Item], str], count: int, seed: int) -> list[Item]:
+    """As many items as are wanted, which a seed chooses by their keys, in their original order."""
+    chosen = heapq.nsmallest(count, range(len(items)), key=lambda index: rank(seed, key(items[index])))
+    return [items[index] for index in sorted(chosen)]
 
 
 def without_suffix(name: str) -> str:

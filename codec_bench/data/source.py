@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import heapq
 import os
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from codec_bench.data.folder import read_folder
 from codec_bench.data.hub import PREFIX
 from codec_bench.data.manifest import NAMES, read_manifest, unit_of
 from codec_bench.data.remote import fetched, joined, read_listing
-from codec_bench.data.rows import PROBLEM, Row, to_samples
+from codec_bench.data.rows import PROBLEM, Row, random_part, to_samples
 from codec_bench.data.shard import Shard, place_of
 from codec_bench.data.tars import names_tars, tar_rows
 from codec_bench.decoding.decode import SUFFIXES
@@ -192,7 +191,9 @@ def open_source(
         rows = (_row_of(number, sample, require_audio) for number, sample in enumerate(data, 1))
         source = Source("samples", to_samples(rows, "the samples", unit="sample", limit=front))
     if limit is not None and seed is not None:
-        source = Source(source.name, _random_part(source.samples, limit, seed), source.unmatched)
+        source = Source(
+            source.name, random_part(source.samples, lambda sample: sample.id, limit, seed), source.unmatched
+        )
     complete = limit is None or len(source) < limit
     source.complete = complete and (not isinstance(data, Source) or data.complete)
     if len(source.problems) == len(source):
@@ -324,15 +325,6 @@ def _row_of(number: int, sample: Sample, require_audio: bool) -> Row:
     return Row(
         number, sample.id, None, audio, sample.text, sample.speaker, sample.language, estimate, sample.extra, problem
     )
-
-
-def _random_part(samples: list[Sample], count: int, seed: int) -> list[Sample]:
-    """The samples whose ids have the lowest hashes with this seed, in their original order."""
-
-    def rank(index: int) -> bytes:
-        return hashlib.blake2b(f"{seed}:{samples[index].id}".encode(), digest_size=16).digest()
-
-    return [samples[index] for index in sorted(heapq.nsmallest(count, range(len(samples)), key=rank))]
 
 
 def with_problem(sample: Sample, reason: str) -> Sample:

@@ -10,7 +10,6 @@ Conventions
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import os
 import re
@@ -25,7 +24,7 @@ from codec_bench.data.hub import PREFIX, Place, find_place, folder_place, parse_
 from codec_bench.data.layout import Layout, read_layout
 from codec_bench.data.manifest import READERS, Columns, Sound, make_row
 from codec_bench.data.parquet import ParquetRows
-from codec_bench.data.rows import ALIASES, Row
+from codec_bench.data.rows import ALIASES, Row, rank
 from codec_bench.data.streamed import ManifestRows, StreamedRows, row_problem
 from codec_bench.errors import UserError
 
@@ -156,13 +155,10 @@ class Table:
             assert self._limit is not None, "rows are picked at random only up to a limit"
             keys = ((split, at) for split in self.splits for at in range(self._rows.count(split)))
             chosen: dict[str, array] = {split: array("q") for split in self.splits}
-            for split, at in heapq.nsmallest(self._limit, keys, key=self._rank):
+            for split, at in heapq.nsmallest(self._limit, keys, key=lambda at: rank(self._seed, f"{at[0]}/{at[1]}")):
                 chosen[split].append(at)
             self._chosen = {split: array("q", sorted(places)) for split, places in chosen.items()}
         return self._chosen
-
-    def _rank(self, key: tuple[str, int]) -> bytes:
-        return hashlib.blake2b(f"{self._seed}:{key[0]}/{key[1]}".encode(), digest_size=16).digest()
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
         left = self._limit if not self._picks_at_random else None

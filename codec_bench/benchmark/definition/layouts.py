@@ -25,8 +25,6 @@ Pairs of sounds in folders are read in `pairs.py`.
 from __future__ import annotations
 
 import csv
-import hashlib
-import heapq
 import json
 import os
 import posixpath
@@ -37,6 +35,7 @@ from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.data.hub import PREFIX, Place, find_place, folder_place
+from codec_bench.data.rows import random_part
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError
 
@@ -344,13 +343,7 @@ def part_of(rows: list[Any], limit: int | None, seed: int | None) -> list[Any]:
     """The first rows, or those that a seed chooses, as many as a limit says."""
     if limit is None or limit >= len(rows):
         return rows
-    if seed is None:
-        return rows[:limit]
-
-    def rank(index: int) -> bytes:
-        return hashlib.blake2b(f"{seed}:{rows[index][0]}".encode(), digest_size=16).digest()
-
-    return [rows[index] for index in sorted(heapq.nsmallest(limit, range(len(rows)), key=rank))]
+    return rows[:limit] if seed is None else random_part(rows, lambda row: row[0], limit, seed)
 
 
 def place_of(where: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Place:

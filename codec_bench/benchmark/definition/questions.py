@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codec_bench.audio.clip import Clip
@@ -25,6 +26,7 @@ from codec_bench.benchmark.definition.joined import Joined, joined
 from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.data.cells import SOUND_TYPE
 from codec_bench.data.hub import MIRROR_VARIABLE
+from codec_bench.data.rows import rank
 from codec_bench.errors import UserError
 from codec_bench.store.answers import SOUNDS
 from codec_bench.text.language import base_language
@@ -224,13 +226,9 @@ class QuestionStream:
         """
         if self._limit is None or self._seed is None or (len(self._opened) == 1 and not self._chooses):
             return None
-
-        def rank(key: str) -> bytes:
-            return hashlib.blake2b(f"{self._seed}:{key}".encode(), digest_size=16).digest()
-
         rows = (found for opened in self._opened for found in opened.rows)
         keys = (key for key, row in rows if not self._chooses or self._is_wanted(row))
-        return set(heapq.nsmallest(-(-self._limit // self._each), keys, key=rank))
+        return set(heapq.nsmallest(-(-self._limit // self._each), keys, key=partial(rank, self._seed)))
 
     def _of_row(self, key: str, row: Mapping[str, Any], split: str | None) -> Iterator[Question]:
         from codec_bench.data.table import row_problem
@@ -411,7 +409,7 @@ def _with_the_answer(name: str, fields: Mapping[str, Any]) -> list[Any]:
     """The wrong choices and the right one, in an order that the question's id tells; it is the same in every run."""
     wrong, answer = fields.get("choices"), fields.get("reference")
     all_of_them = [*(wrong if isinstance(wrong, list) else []), *([] if _blank(answer) else [answer])]
-    return sorted(all_of_them, key=lambda one: hashlib.blake2b(f"{name}:{one}".encode(), digest_size=16).digest())
+    return sorted(all_of_them, key=partial(rank, name))
 
 
 def _listed(columns: str | list[str]) -> list[str]:
