@@ -24,16 +24,16 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
-import reduced_scorers
 import torch
 from bench_model_scorers import durations, rates
 from common import append_rows, interleaved, row, waited
+from reduced_scorers import FullSpeaker, FullUtmos, ReducedSpeaker, ReducedUtmos
 from torch.utils.flop_counter import FlopCounterMode
 from whisper_folder import SIZES, write
 
@@ -113,48 +113,14 @@ def of_feature(feature: Any, signals: Sequence[np.ndarray], precision: str = "fl
     )  # fmt: skip
 
 
-class FullSpeaker(reduced_scorers.ReducedSpeaker):
-    """The speaker embedding of WavLM-large with random weights."""
+def scorer(small: Any, full: Any, precision: str = "float32") -> Callable[[str, bool], Stage]:
+    """The stage of the similarity's embedding or of the predicted opinion score."""
 
-    def _network(self) -> Any:
-        from codec_bench.networks.ecapa import SpeakerNet
-        from codec_bench.networks.speech_config import WAVLM_LARGE
+    def made(device: str, reduced: bool) -> Stage:
+        kind, point = small if reduced else full, None if precision == "float32" else precision
+        return of_feature(kind(device, None, point), noise(1.5 if reduced else first_s(kind, device)), precision)
 
-        with torch.device(self.device):
-            torch.manual_seed(0)
-            return SpeakerNet(WAVLM_LARGE).eval()
-
-
-class FullUtmos(reduced_scorers.ReducedUtmos):
-    """UTMOS of the published size with random weights."""
-
-    def load(self) -> None:
-        """Builds the network on the device."""
-        from codec_bench.networks.half import reduce_weights
-        from codec_bench.networks.speech_config import WAV2VEC2_BASE
-        from codec_bench.networks.utmos import UtmosNet
-
-        if self._net is None:
-            with torch.device(self.device):
-                torch.manual_seed(0)
-                net = UtmosNet(WAV2VEC2_BASE).eval()
-                for constant in (net.domain_emb, net.judge_emb):
-                    torch.nn.init.normal_(constant)
-            self._net = reduce_weights(net, self._precision)
-
-
-def speaker(device: str, reduced: bool, precision: str = "float32") -> Stage:
-    """The similarity's embedding."""
-    kind = reduced_scorers.ReducedSpeaker if reduced else FullSpeaker
-    point = None if precision == "float32" else precision
-    return of_feature(kind(device, None, point), noise(1.5 if reduced else first_s(kind, device)), precision)
-
-
-def utmos(device: str, reduced: bool, precision: str = "float32") -> Stage:
-    """The predicted opinion score."""
-    kind = reduced_scorers.ReducedUtmos if reduced else FullUtmos
-    point = None if precision == "float32" else precision
-    return of_feature(kind(device, None, point), noise(1.5 if reduced else first_s(kind, device)), precision)
+    return made
 
 
 def dnsmos(device: str, reduced: bool) -> Stage:
@@ -303,22 +269,23 @@ def stream(device: str, reduced: bool) -> Stage:
 
 
 STAGES: dict[str, Callable[[str, bool], Stage]] = {
-    "sim": speaker,
-    "sim-bfloat16": lambda device, reduced: speaker(device, reduced, "bfloat16"),
-    "sim-float16": lambda device, reduced: speaker(device, reduced, "float16"),
-    "utmos": utmos,
-    "utmos-float16": lambda device, reduced: utmos(device, reduced, "float16"),
-    "utmos-bfloat16": lambda device, reduced: utmos(device, reduced, "bfloat16"),
-    "whisper-encoder": lambda device, reduced: whisper(device, reduced, "encoder"),
-    "whisper-decoder": lambda device, reduced: whisper(device, reduced, "decoder"),
-    "whisper-torch-encoder": lambda device, reduced: whisper_torch(device, reduced, "encoder"),
-    "whisper-torch-decoder": lambda device, reduced: whisper_torch(device, reduced, "decoder"),
+    **{
+        f"{name}{'' if precision == 'float32' else f'-{precision}'}": scorer(*kinds, precision)
+        for name, kinds in {"sim": (ReducedSpeaker, FullSpeaker), "utmos": (ReducedUtmos, FullUtmos)}.items()
+        for precision in ("float32", "bfloat16", "float16")
+    },
+    **{
+        f"{name}-{part}": partial(made, part=part)
+        for name, made in {"whisper": whisper, "whisper-torch": whisper_torch}.items()
+        for part in ("encoder", "decoder")
+    },
     "dnsmos": dnsmos,
     "log-mel": log_mel,
-    "mimi-decode": codec_stage("mimi-8cb", "decode"),
-    "mimi-encode": codec_stage("mimi-8cb", "encode"),
-    "dac-decode": codec_stage("dac-24khz-8cb", "decode"),
-    "dac-encode": codec_stage("dac-24khz-8cb", "encode"),
+    **{
+        f"{name.partition('-')[0]}-{direction}": codec_stage(name, direction)
+        for name in ("mimi-8cb", "dac-24khz-8cb")
+        for direction in ("decode", "encode")
+    },
     "encodec-decode": codec_stage("encodec-24khz@6", "decode"),
     "encodec-stream": stream,
 }  # fmt: skip

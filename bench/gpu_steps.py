@@ -125,11 +125,10 @@ def _distance(expected: list[np.ndarray], found: list[np.ndarray]) -> float:
 
 def attention(device: str, reduced: bool) -> bool:
     """Batches of shapes that were not seen before, and the same again: with torch's own attention, as in a run, and with cuDNN's."""
-    import reduced_scorers
     import torch
-    from gpu_stages import FullSpeaker
+    from reduced_scorers import FullSpeaker, ReducedSpeaker
 
-    kind = reduced_scorers.ReducedSpeaker if reduced else FullSpeaker
+    kind = ReducedSpeaker if reduced else FullSpeaker
     rng, count = np.random.default_rng(0), 3 if reduced else 24
     batches = [[rng.normal(0, 0.1, 6_000 + 400 * k).astype(np.float32)] * (2 + k % 5) for k in range(count)]
     embeddings: dict[str, list[np.ndarray]] = {}

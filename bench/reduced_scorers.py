@@ -1,12 +1,12 @@
-"""The similarity and the UTMOS of `bench_model_scorers.py` at a reduced size, for machines without a GPU.
+"""The similarity and UTMOS with seeded noise for weights: at a reduced size, for machines without a GPU, and as published.
 
-Their architectures are the published ones with fewer and narrower layers, their weights seeded noise. They are named as
-code of one's own (`reduced_scorers.py:ReducedSim`), so that the engine runs them as it runs the published ones.
+The reduced architectures are the published ones with fewer and narrower layers. They are named as code of one's own
+(`reduced_scorers.py:ReducedSim`), so that the engine runs them as it runs the published ones.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from codec_bench.features.encoded import Encoded
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision
@@ -36,6 +36,7 @@ def utmos_config() -> Any:
 class ReducedSpeaker(WavlmSv):
     """The speaker embedding at a reduced size."""
 
+    full: ClassVar = False
     name = "reduced-speaker"
     protocol = "reduced-speaker"
     min_samples = 720
@@ -47,10 +48,12 @@ class ReducedSpeaker(WavlmSv):
         import torch
 
         from codec_bench.networks.ecapa import SpeakerNet
+        from codec_bench.networks.speech_config import WAVLM_LARGE
 
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), torch.device(self.device if self.full else "cpu"):
             torch.manual_seed(0)
-            return SpeakerNet(speaker_config(), 128, 384, 256).eval()
+            net = SpeakerNet(WAVLM_LARGE) if self.full else SpeakerNet(speaker_config(), 128, 384, 256)
+        return net.eval()
 
     def _prepared(self, waves: Any, lengths: Any) -> Any:
         from codec_bench.networks.speech_encoder import standardised
@@ -58,9 +61,16 @@ class ReducedSpeaker(WavlmSv):
         return standardised(waves, lengths, WAVE_EPS)
 
 
+class FullSpeaker(ReducedSpeaker):
+    """The speaker embedding of WavLM-large, drawn where it computes: a CPU takes seconds for so many numbers."""
+
+    full = True
+
+
 class ReducedUtmos(Utmos):
     """The predicted opinion score at a reduced size."""
 
+    full: ClassVar = False
     name = "reduced-utmos"
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
@@ -70,14 +80,21 @@ class ReducedUtmos(Utmos):
     def _network(self) -> Any:
         import torch
 
+        from codec_bench.networks.speech_config import WAV2VEC2_BASE
         from codec_bench.networks.utmos import UtmosNet
 
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=[]), torch.device(self.device if self.full else "cpu"):
             torch.manual_seed(0)
-            net = UtmosNet(utmos_config(), *UTMOS_HEAD).eval()
+            net = UtmosNet(WAV2VEC2_BASE) if self.full else UtmosNet(utmos_config(), *UTMOS_HEAD)
             for constant in (net.domain_emb, net.judge_emb):
                 torch.nn.init.normal_(constant)
-        return net
+        return net.eval()
+
+
+class FullUtmos(ReducedUtmos):
+    """UTMOS of the published size."""
+
+    full = True
 
 
 class ReducedSim(Sim):
