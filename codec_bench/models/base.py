@@ -62,6 +62,7 @@ class Model(ABC):
         reasons: whether the model writes its reasoning before an answer, so that it is given tokens for it.
         charges: whether an answer may cost money, so that each one is kept before the next is asked for in its place.
         tells_apart: whether `identity` differs between any two checkpoints; without it, answers are reused within a run alone.
+        draws: whether spoken answers are drawn at random from the seed of the request, whatever its temperature.
         untold: parameters of requests that the model could not be told, each with the reason; known once it has answered.
     """
 
@@ -69,6 +70,7 @@ class Model(ABC):
     concurrency: int = 1
     reasons: bool = False
     charges: bool = False
+    draws: bool = False
 
     @property
     def tells_apart(self) -> bool:

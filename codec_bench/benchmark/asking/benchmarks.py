@@ -320,7 +320,7 @@ def _renders(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest) 
             made = given(
                 made, control, seed, question.draw_of or question.id, lambda: plain(question.other or question)
             )
-        made = replace(with_seed(made, seed, question.draw), windows=one.windows)
+        made = replace(with_seed(made, seed, question.draw, draws=model.draws), windows=one.windows)
         return check_length(made, model.info) if one.spec.too_long == "refuse" else made
 
     return render

@@ -126,15 +126,17 @@ def check_drawn(repeats: int, decoding: Mapping[str, Any], benchmark: str, model
         )
 
 
-def with_seed(request: Request, seed: int, draw: int = 0) -> Request:
+def with_seed(request: Request, seed: int, draw: int = 0, *, draws: bool = False) -> Request:
     """Gives a request that samples a seed of its own, so that its answer does not depend on the order.
 
     Args:
         request: its id decides the seed. seed: of the run. draw: which answer to its question this is. Every draw after the
             first has a seed, also where the parameters leave the temperature to the model or state a seed for the first.
+        draws: whether the model draws spoken answers whatever the temperature.
     """
     stated = request.parameters.get("seed")
-    if draw == 0 and ("seed" in request.parameters or not request.parameters.get("temperature")):
+    drawn_at_once = request.parameters.get("temperature") or (draws and request.wants == "audio")
+    if draw == 0 and ("seed" in request.parameters or not drawn_at_once):
         return request
     base = seed if stated is None else stated
     drawn = int.from_bytes(hashlib.blake2b(f"{base}:{request.id}".encode(), digest_size=4).digest(), "big") >> 1

@@ -14,7 +14,7 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import BatchModel
 from codec_bench.models.in_process.families import family_of
 from codec_bench.models.in_process.families.base import Family, Loading, Row, Settings, Template, one_limit
-from codec_bench.models.in_process.families.checkpoint import locate, parse_dtype, read_config
+from codec_bench.models.in_process.families.checkpoint import codec_of, locate, parse_dtype, read_config
 from codec_bench.types import Request, Response
 from codec_bench.weights.find import Found
 
@@ -78,6 +78,7 @@ class TransformersModel(BatchModel):
         }  # fmt: skip
         self._defaults = Settings.parse(parameters or {})
         self.reasons = reasoning_end is not None
+        self.draws = "audio" in info.outputs
         self._place: Found | None = None
         self._family: Family | None = None
 
@@ -96,9 +97,12 @@ class TransformersModel(BatchModel):
         Raises:
             WeightsError: the weights are not on this machine.
         """
+        found = self._found()
+        codec = codec_of(found.folder)
         return {
             "kind": type(self).__name__,
-            "weights": self._found().identity,
+            "weights": found.identity,
+            **({} if codec is None else {"codec": codec.identity}),
             "dtype": self._computes_in(),
             "transformers": version("transformers"),
             "outputs": list(self.info.outputs),

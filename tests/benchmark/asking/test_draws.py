@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench.audio import clip as clips
 from codec_bench.audio.clip import Clip, wav_bytes
-from codec_bench.benchmark.asking.variants import Draws, arranged
+from codec_bench.benchmark.asking.variants import Draws, arranged, with_seed
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, Prompt
 from codec_bench.benchmark.definition.schema import Template
@@ -19,7 +19,7 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.models.cache import ResponseCache
 from codec_bench.models.sound import clips_of
 from codec_bench.models.windows import hear
-from codec_bench.types import Audio
+from codec_bench.types import Audio, Request
 
 WORDINGS = [f"Wording {n}." for n in range(20)]
 PROMPT = Prompt(
@@ -82,3 +82,14 @@ def test_rotations_are_draws_also_of_a_question_without_options():
     plain = Question("q", {"audio": None}, ("a",))
     (only,) = Draws([plain], 1, arranged=partial(arranged, how="all-rotations", seed=0), rotated=True)
     assert (only.id, only.draw_of, only.draw) == ("q", "q", 0)
+
+
+def test_a_spoken_answer_of_a_model_that_draws_has_a_seed_of_its_own():
+    spoken = [Request(id, fields={"text": "one"}, wants="audio") for id in ("a", "b", "a")]
+    seeds = [with_seed(one, 3, draws=True).parameters["seed"] for one in spoken]
+    assert seeds[0] == seeds[2] != seeds[1]
+    assert with_seed(spoken[0], 4, draws=True).parameters["seed"] != seeds[0]
+    stated = Request("a", fields={"text": "one"}, wants="audio", parameters={"seed": 7})
+    assert with_seed(stated, 3, draws=True).parameters == {"seed": 7}
+    assert "seed" not in with_seed(spoken[0], 3).parameters
+    assert "seed" not in with_seed(Request("a", wants="text"), 3, draws=True).parameters

@@ -15,11 +15,15 @@ from codec_bench.registry import load_attribute
 
 FAMILIES = {
     "audioflamingo3": "codec_bench.models.in_process.families.chat:Chat",
+    "csm": "codec_bench.models.in_process.families.voices:Csm",
+    "dia": "codec_bench.models.in_process.families.voices:Dia",
     "glmasr": "codec_bench.models.in_process.families.chat:Chat",
+    "gradium_phonon_tts": "codec_bench.models.in_process.families.voices:GradiumPhonon",
     "granite_speech": "codec_bench.models.in_process.families.ragged:GraniteSpeech",
     "llama": "codec_bench.models.in_process.families.chat:Text",
     "mistral": "codec_bench.models.in_process.families.chat:Text",
     "phi4_multimodal": "codec_bench.models.in_process.families.ragged:Phi4Multimodal",
+    "pocket_tts": "codec_bench.models.in_process.families.voices:PocketTts",
     "qwen2": "codec_bench.models.in_process.families.chat:Text",
     "qwen2_5_omni": "codec_bench.models.in_process.families.omni:Qwen25Omni",
     "qwen2_audio": "codec_bench.models.in_process.families.chat:Chat",

@@ -4,7 +4,7 @@ caller allows it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MethodType
@@ -182,3 +182,35 @@ def load_net(how: As, folder: Path, model_type: str, device: str) -> Any:
     """
     net = load_pretrained(how, str(folder), {"model_type": model_type})
     return net.to(device).eval().requires_grad_(False)
+
+
+def codec_of(folder: Path) -> Found | None:
+    """Where the codec that a checkpoint's processor names is on this machine; None if it names none.
+
+    Raises:
+        WeightsError: it is not on this machine.
+    """
+    told = told_in(folder, "audio_tokenizer_config.json") or told_in(folder, "processor_config.json").get(
+        "audio_tokenizer"
+    )
+    named = (told or {}).get("audio_tokenizer_name_or_path")
+    if named is None:
+        return None
+    inside = folder / named
+    return locate("the codec of the model", str(inside if inside.is_dir() else named))
+
+
+def told_in(folder: Path, name: str) -> Mapping[str, Any]:
+    """A JSON object in a file of the checkpoint; empty if the file is not there.
+
+    Raises:
+        WeightsError: the file cannot be read.
+    """
+    file = folder / name
+    if not file.is_file():
+        return {}
+    try:
+        read = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise WeightsError(f"'{file}' cannot be read: {error}") from error
+    return read if isinstance(read, dict) else {}

@@ -1,0 +1,413 @@
+"""Models of transformers that read a text aloud: CSM, Dia, Pocket TTS, Gradium Phonon, Higgs Audio v2 and VibeVoice.
+
+Conventions
+    A request names fields: `text`, and where the model imitates voices `prompt_audio` and `prompt_text`, which is what is said
+    in it. What a model cannot take is refused, and so is an instruction, which none of them follows.
+    They draw at random, as the checkpoint's generation_config.json says, because what they say greedily is not usable; a
+    temperature of the request or of the model's options replaces the checkpoint's.
+    Texts are read one at a time, each from the seed of its request: transformers draws for all rows of a batch from one
+    generator, so that what is drawn for a row would depend on the others.
+    An answer has an end: the frames that the checkpoint can count, and a multiple of what slow speech needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from codec_bench.audio.clip import Clip
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.models.in_process.families.base import Family, Row, Settings, drawing
+from codec_bench.models.in_process.families.checkpoint import As, codec_of, load_net, read_config, told_in
+from codec_bench.networks.precision import computing
+from codec_bench.types import Audio, Request, Response
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+PAUSE_S, CHARACTER_S = 10.0, 0.5
+"""The longest answer: these seconds, and these for every character. Chinese is read at 0.25 s a character, English at 0.07 s."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lines(Row):
+    """One text to read.
+
+    Args:
+        parts: what is read one after the other, each as inputs of a network, as a batch of one.
+        rooms: the most frames of each part.
+    """
+
+    parts: tuple[Mapping[str, Any], ...] = ()
+    rooms: tuple[int, ...] = ()
+
+
+class Voice(Family):
+    """A model that reads a text aloud. A class says how a text becomes inputs, and what is heard in the output."""
+
+    together = False
+    net_class: ClassVar[str]
+    processor_class: ClassVar[str]
+    codec_name: ClassVar[str | None] = None
+    imitates: ClassVar[bool] = True
+
+    def load(self) -> None:
+        """Loads network, processor, and the codec that the processor names."""
+        self.codec = self._codec()
+        self.processor = self._processor()
+        how = As(self.net_class, self.loading.dtype)
+        self.net = load_net(how, self.loading.folder, self.loading.model_type, self.loading.device)
+        self.rate_hz = int(self.processor.feature_extractor.sampling_rate)
+
+    def _codec(self) -> Any:
+        if self.codec_name is None:
+            return None
+        found = codec_of(self.loading.folder)
+        if found is None:
+            raise WeightsError(f"the processor in '{self.loading.folder}' names no codec, and the model needs one")
+        model_type = read_config(found.folder)["model_type"]
+        return load_net(As(self.codec_name, "float32"), found.folder, model_type, self.loading.device)
+
+    def _processor(self) -> Any:
+        import transformers
+
+        folder = str(self.loading.folder)
+        try:
+            parts = [
+                kind.from_pretrained(folder, local_files_only=True)
+                for kind in (transformers.AutoFeatureExtractor, transformers.AutoTokenizer)
+            ]
+            told = {**told_in(self.loading.folder, "processor_config.json")}
+            told.pop("audio_tokenizer", None)
+            template = parts[1].chat_template or told.pop("chat_template", None)
+            more = {"chat_template": template} if template else {}
+            more |= {"audio_tokenizer": self.codec} if self.codec is not None else {}
+            return getattr(transformers, self.processor_class).from_args_and_dict(parts, told, **more)
+        except Exception as error:  # a missing file, a broken one, or a package that is not installed
+            reason = " ".join(str(error).split())[:300]
+            raise UserError(f"the processor in '{folder}' cannot be loaded: {reason}") from error
+
+    # ---- from a request to inputs ----
+
+    def prepare(self, request: Request) -> Lines:
+        """What the network is given to read the text.
+
+        Raises:
+            UserError: there is no text, or the request has something that the model does not take.
+        """
+        text, said = request.fields.get("text"), request.fields.get("prompt_text")
+        if not isinstance(text, str) or not text.strip():
+            raise UserError("the request has no text in the field 'text' to speak")
+        if str(request.fields.get("instruction") or "").strip():
+            raise UserError("the model follows no instruction on how to speak, and the request has one")
+        clips = {name: value for name, value in request.fields.items() if isinstance(value, Clip)}
+        voice = clips.pop("prompt_audio", None)
+        if clips or (voice is not None and not self.imitates):
+            why = "has a voice to imitate" if not clips else f"has a sound in the field '{next(iter(clips))}'"
+            raise UserError(f"the model takes no {'voice' if not clips else 'such sound'}, and the request {why}")
+        said = said.strip() if isinstance(said, str) and voice is not None else ""
+        self._refuse_marks(f"{text}\n{said}")
+        wave = None if voice is None else voice.read().samples[0]
+        with computing(self.loading.device, "float32"):
+            parts = tuple(self.inputs(text.strip(), wave, said))
+        rooms = tuple(self._room(text, part, request.parameters.get("max_tokens")) for part in parts)
+        told = request.parameters.get("temperature")
+        return Lines({}, group=told, wants=request.wants, parts=parts, rooms=rooms)
+
+    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+        """The inputs of the network for each part of a text.
+
+        Args:
+            text: what is to be read. wave: the voice, one channel at `rate_hz`, or None. said: what the voice says, or empty.
+
+        Raises:
+            UserError: the model needs something that is not there.
+        """
+        raise NotImplementedError
+
+    def _refuse_marks(self, text: str) -> None:
+        names = {token for token in self.processor.tokenizer.all_special_tokens if token}
+        names |= {value for key, value in vars(self.processor).items() if key.endswith("_token") and value}
+        found = next((name for name in sorted(names) if name in text), None)
+        if found is not None:
+            raise UserError(f"the text holds '{found}', which has a meaning of its own for this model")
+
+    # ---- from inputs to sound ----
+
+    frame_rate: float = 12.5
+    """Frames of the network per second of sound."""
+
+    def positions(self) -> int:
+        """How many frames and tokens the network counts."""
+        return int(self.net.config.max_position_embeddings)
+
+    def budget(self, text: str, part: Mapping[str, Any]) -> int:
+        """The most frames of a part, as far as the text decides."""
+        return math.ceil((PAUSE_S + CHARACTER_S * len(text)) * self.frame_rate)
+
+    def _room(self, text: str, part: Mapping[str, Any], asked: int | None) -> int:
+        left = self.positions() - self.taken(part)
+        if left < 1:
+            raise UserError(
+                f"text and voice take all {self.positions()} positions of the model, and none is left to speak in"
+            )
+        return min(self.budget(text, part), left, *([] if asked is None else [asked]))
+
+    def taken(self, part: Mapping[str, Any]) -> int:
+        """How many of the network's positions the inputs take."""
+        return int(part["input_ids"].shape[1])
+
+    def answer(self, rows: Sequence[Row], settings: Settings) -> list[Response]:
+        """The sound of each text, one after the other."""
+        return [self._spoken(row, settings) for row in rows if isinstance(row, Lines)]
+
+    def _spoken(self, row: Lines, settings: Settings) -> Response:
+        import torch
+
+        device = self.loading.device
+        noise = Settings(temperature=1.0, seed=settings.seed)
+        waves, cut = [], False
+        try:
+            with computing(device, "float32"), drawing(noise, device):
+                for part, room in zip(row.parts, row.rooms, strict=True):
+                    there = {key: self._there(value) for key, value in part.items()}
+                    wave, whole = self.speak(there, room, self._sampling(row, settings))
+                    if wave is not None and wave.numel():
+                        waves.append(wave.reshape(-1).float().cpu())
+                    cut = cut or not whole
+        except UserError as error:
+            return Response.failed(error.message)
+        if not waves:
+            return Response.failed("the model ended before it made any sound")
+        audio = Audio(torch.cat(waves)[None].numpy(), self.rate_hz)
+        return Response(audio=audio, finish="length" if cut else "stop")
+
+    def _there(self, value: Any) -> Any:
+        value = value.to(self.loading.device)
+        return value.to(self.net.dtype) if value.is_floating_point() else value
+
+    def _sampling(self, row: Lines, settings: Settings) -> dict[str, Any]:
+        if settings.sampled:
+            return {
+                "do_sample": True, "temperature": settings.temperature, "top_p": settings.top_p, "top_k": settings.top_k,
+            }  # fmt: skip
+        return {"do_sample": False} if row.group == 0 else {}
+
+    def speak(
+        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
+    ) -> tuple[torch.Tensor | None, bool]:
+        """The sound of one part, or None, and whether the model ended by itself.
+
+        Args:
+            inputs: the inputs, on the device. room: the most frames. sampling: what replaces the checkpoint's own sampling.
+        """
+        raise NotImplementedError
+
+
+class Csm(Voice):
+    """CSM. A voice is an earlier turn of the same speaker: its text and its sound. It ends with a frame whose codes are all 0."""
+
+    net_class, processor_class = "CsmForConditionalGeneration", "CsmProcessor"
+
+    def load(self) -> None:
+        """Loads network and processor, and gives the decoder of the depth its own sampling, as the class's own loading does."""
+        super().load()
+        own, prefix = self.net.generation_config, "depth_decoder_"
+        told = {name: value for name, value in vars(own).items() if name.startswith(prefix)}
+        vars(self.net.depth_decoder.generation_config).update(
+            {"_from_model_config": False}, **{name.removeprefix(prefix): value for name, value in told.items()}
+        )
+        for name in told:
+            delattr(own, name)
+        self.frame_rate = float(self.net.config.codec_config.frame_rate)
+
+    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+        """The turns as the template writes them, with the sound of the earlier one."""
+        speaker = self.loading.speaker or "0"
+        turns = [{"role": speaker, "content": [{"type": "text", "text": text}]}]
+        if wave is not None:
+            if not said:
+                raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
+            turns.insert(
+                0, {"role": speaker, "content": [{"type": "text", "text": said}, {"type": "audio", "path": "voice"}]}
+            )
+        written = self.processor.apply_chat_template(turns, tokenize=False)
+        sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
+        return [dict(self.processor(text=[written], **sound))]
+
+    def speak(
+        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
+    ) -> tuple[torch.Tensor | None, bool]:
+        """The frames before the one that ends, decoded by the model's own Mimi."""
+        more = {f"depth_decoder_{name}": value for name, value in sampling.items()}
+        own = dict(vars(self.net.depth_decoder.generation_config))
+        try:
+            out = self.net.generate(**inputs, max_new_tokens=room, **sampling, **more)
+        finally:  # what is asked of one request is not kept for the next
+            vars(self.net.depth_decoder.generation_config).clear()
+            vars(self.net.depth_decoder.generation_config).update(own)
+        codes = getattr(out, "sequences", out)[0]
+        zeros = codes == self.net.config.codebook_eos_token_id
+        # As in transformers: it stops when all codes but the last are zero, and leaves the frame out when all of them are.
+        whole = bool(zeros[-1, :-1].all())
+        frames = len(codes) - bool(zeros[-1].all())
+        if not frames:
+            return None, whole
+        known = int(self.net.config.codec_config.codebook_size)
+        if int(codes[:frames].max()) >= known:  # the network has three codes more than Mimi
+            raise UserError(f"the model wrote the code {int(codes[:frames].max())}, and its codec has {known}")
+        wave = self.net.codec_model.decode(codes[:frames].T[None]).audio_values
+        return wave, whole
+
+
+class Dia(Voice):
+    """Dia. The transcript of a voice stands before the text, and its codes before the codes that are made.
+
+    A text without a speaker's mark gets `[S1]`. The network reads 1,024 bytes of text.
+    """
+
+    net_class, processor_class = "DiaForConditionalGeneration", "DiaProcessor"
+    codec_name = "DacModel"
+
+    def load(self) -> None:
+        """Loads network, processor and the codec (DAC)."""
+        super().load()
+        self.frame_rate = self.rate_hz / self.codec.config.hop_length
+
+    def _refuse_marks(self, text: str) -> None:
+        # [S1] and [S2] are how a text says who speaks; they are no tokens that a text could abuse.
+        return
+
+    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+        """The bytes of the text, and the codes of the voice."""
+        if wave is not None and not said:
+            raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
+        # The same speaker says both, so the mark stands once.
+        words = " ".join(filter(None, (said if wave is not None else "", text)))
+        words = words if words.startswith("[S") else f"[S1] {words}"
+        most = int(self.net.config.encoder_config.max_position_embeddings)
+        length = len(self.processor.tokenizer(words, add_special_tokens=False)["input_ids"])
+        if length > most:
+            raise UserError(f"text and transcript of the voice have {length} bytes, and the model reads {most}")
+        sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
+        return [dict(self.processor(text=[words], **sound))]
+
+    def positions(self) -> int:
+        """How many frames the decoder counts, less those that end a sound: one, and as many as codebooks are delayed."""
+        return int(self.net.config.decoder_config.max_position_embeddings) - self._end()
+
+    def _end(self) -> int:
+        return max(self.net.config.delay_pattern) + 1
+
+    def taken(self, part: Mapping[str, Any]) -> int:
+        """The frames of the voice and the one that begins."""
+        return int(self.processor.get_audio_prompt_len(part["decoder_attention_mask"]))
+
+    def speak(
+        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
+    ) -> tuple[torch.Tensor | None, bool]:
+        """The frames after those of the voice, decoded by DAC."""
+        begun = self.taken(inputs)
+        out = self.net.generate(**inputs, max_new_tokens=room + self._end(), **sampling)
+        codes = getattr(out, "sequences", out)
+        unused = int((codes[0, :, 0] == self.net.config.decoder_config.pad_token_id).sum())
+        made = codes.shape[1] - unused - 1 - begun
+        whole = made < room  # the class itself writes the end where the room ends
+        if made < 1:
+            return None, whole
+        return self.processor.batch_decode(codes, audio_prompt_len=begun)[0], whole
+
+
+class PocketTts(Voice):
+    """Pocket TTS and Gradium Phonon. A text is cut into sentences of at most 50 tokens, as their programs do.
+
+    Without a voice in the request it speaks in the voice `speaker`: a file, or a name in the folder `voices` of the checkpoint,
+    with latents `(frames, width)`, or `speaker_wavs` `(width, frames)`.
+    """
+
+    net_class, processor_class = "PocketTTSForConditionalGeneration", "PocketTTSProcessor"
+    codec_name = "PocketTTSAudioTokenizerModel"
+
+    def load(self) -> None:
+        """Loads network, processor, codec and the voice."""
+        super().load()
+        self.frame_rate = float(self.net.config.frame_rate)
+        self.own_voice = self._own_voice()
+
+    def width(self) -> int:
+        """The width of the latents of a voice."""
+        return int(self.net.config.latent_dim)
+
+    def _own_voice(self) -> torch.Tensor | None:
+        if self.loading.speaker is None:
+            return None
+        from safetensors.torch import load_file
+
+        given = Path(self.loading.speaker).expanduser()
+        places = (given, self.loading.folder / "voices" / f"{self.loading.speaker}.safetensors")
+        file = next((place for place in places if place.is_file()), None)
+        if file is None:
+            raise WeightsError(
+                f"there is no voice '{self.loading.speaker}': neither {places[0]} nor {places[1]} is a file"
+            )
+        try:
+            held = load_file(str(file))
+        except Exception as error:  # whatever a broken file raises
+            raise WeightsError(f"the voice '{file}' cannot be read: {error}") from error
+        latents = held["speaker_wavs"].squeeze(0).T if "speaker_wavs" in held else next(iter(held.values())).squeeze(0)
+        if len(held) != 1 or latents.ndim != 2 or latents.shape[1] != self.width():
+            raise WeightsError(
+                f"the voice '{file}' holds no latents of this model: expected one tensor of width {self.width()}, "
+                f"got {', '.join(f'{name} {tuple(value.shape)}' for name, value in list(held.items())[:3])}"
+            )
+        return latents.float().contiguous()
+
+    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+        """One prompt for each sentence, each with the voice. What the voice says is not needed."""
+        if wave is None and self.own_voice is None:
+            raise UserError(
+                "the model speaks in the voice of a recording, and the request has no 'prompt_audio'; --set speaker=NAME takes a voice of the checkpoint"
+            )
+        voice: dict[str, Any] = {"audio": [wave]} if wave is not None else {"audio_prompt_latents": [self.own_voice]}
+        voice |= {"sampling_rate": self.rate_hz} if wave is not None else {}
+        parts = []
+        for piece in self.processor.split_text(text):
+            content = [{"type": "audio", "path": "voice"}, {"type": "text", "text": piece}]
+            written = self.processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
+            parts.append(dict(self.processor(text=[written], return_tensors="pt", **voice)))
+        if not parts:
+            raise UserError(f"the model finds nothing to speak in the text {text[:80]!r}")
+        return parts
+
+    def budget(self, text: str, part: Mapping[str, Any]) -> int:
+        """The network's own budget, by the tokens of the sentence."""
+        others = set(self.net._placeholder_token_ids())
+        words = sum(token not in others for token in part["input_ids"][0].tolist())
+        return math.ceil((words / 3 + 2) * self.frame_rate)
+
+    def speak(
+        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
+    ) -> tuple[torch.Tensor | None, bool]:
+        """The latents of one sentence, decoded by the codec."""
+        given = {name: value for name, value in sampling.items() if name in ("do_sample", "temperature")}
+        out = self.net.generate(**inputs, return_dict_in_generate=True, max_new_tokens=room, **given)
+        latents = out.audio_latents[0][out.audio_latents_mask[0].bool()]
+        return (self.processor.decode(latents) if len(latents) else None), len(latents) < room
+
+
+class GradiumPhonon(PocketTts):
+    """Gradium Phonon: Pocket TTS with latents of a codec of its own for voices, which is not published.
+
+    So it imitates no recording, and speaks in the voice `speaker` of its checkpoint.
+    """
+
+    net_class = "GradiumPhononTTSForConditionalGeneration"
+    imitates = False
+
+    def width(self) -> int:
+        """The width of the latents of a voice."""
+        return int(self.net.config.audio_prompt_dim)

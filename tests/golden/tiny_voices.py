@@ -1,0 +1,233 @@
+"""Small models that read texts aloud, with seeded weights, in the layout of the published checkpoints: CSM, Dia, Pocket TTS,
+Gradium Phonon, Higgs Audio v2 and VibeVoice. They end by themselves now and then.
+
+The templates write what those of the published checkpoints write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from tiny_audio_models import silently, write_tokenizer
+
+RATE_HZ = 24_000
+CSM_TEMPLATE = (
+    "{%- for message in messages %}{{ bos_token }}{{ '[' + message['role'] + ']' }}{{ message['content'][0]['text'] }}"
+    "{{ eos_token }}{% if message['content']|length > 1 %}<|AUDIO|><|audio_eos|>{% endif %}{%- endfor %}"
+)
+POCKET_TEMPLATE = (
+    "{%- for part in messages[0]['content'] %}{% if part['type'] == 'audio' %}VOICE{% endif %}{%- endfor %}"
+    "{%- for part in messages[0]['content'] %}{% if part['type'] == 'text' %}{{ part['text'] }}{% endif %}{%- endfor %}"
+    "<|audio_bos|>"
+)
+
+
+def lively(net: Any, seed: int, gain: float = 1.0) -> Any:
+    """Weights as large as their fan-in asks for."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, weight in net.named_parameters():
+            if weight.ndim >= 2:
+                scale = 1.0 if "embed_" in name else gain * max(weight[0].numel(), 1) ** -0.5
+                weight.copy_(torch.randn(weight.shape, generator=generator) * scale)
+    return net.eval()
+
+
+def _saved(part: Any, folder: Path) -> None:
+    silently(lambda: part.save_pretrained(folder))
+
+
+def _tokens(folder: Path, special: Sequence[str], template: str | None, **names: str) -> dict[str, int]:
+    from transformers import AutoTokenizer
+
+    folder.mkdir(parents=True, exist_ok=True)
+    ids = write_tokenizer(folder, special, end=special[1], pad=special[1], template=template, names=names)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    tokenizer.bos_token = special[0]
+    _saved(tokenizer, folder)
+    return ids
+
+
+def write_csm(folder: Path, *, seed: int = 1) -> None:
+    """CSM: a backbone, a decoder of the depth, and Mimi."""
+    from transformers import CsmConfig, CsmForConditionalGeneration, CsmProcessor, EncodecFeatureExtractor
+
+    special = ["<|begin_of_text|>", "<|end_of_text|>", "<|AUDIO|>", "<|audio_eos|>"]
+    ids = _tokens(folder, special, CSM_TEMPLATE)
+    size = {"hidden_size": 32, "intermediate_size": 64, "num_attention_heads": 4, "num_key_value_heads": 2}
+    books = {"num_codebooks": 4, "vocab_size": 32}
+    config = CsmConfig(
+        **size, **books, num_hidden_layers=2, text_vocab_size=len(ids) + 256, head_dim=8, max_position_embeddings=256,
+        codebook_pad_token_id=31, codebook_eos_token_id=0, audio_token_id=ids["<|AUDIO|>"],
+        audio_eos_token_id=ids["<|audio_eos|>"], bos_token_id=ids["<|begin_of_text|>"], pad_token_id=ids["<|AUDIO|>"],
+        depth_decoder_config={**size, **books, "num_hidden_layers": 1, "backbone_hidden_size": 32, "head_dim": 8, "max_position_embeddings": 5},
+        codec_config={
+            "model_type": "mimi", "hidden_size": 32, "num_filters": 4, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "num_key_value_heads": 2, "head_dim": 16, "intermediate_size": 32, "codebook_size": 32, "codebook_dim": 16,
+            "num_quantizers": 4, "upsample_groups": 32, "vector_quantization_hidden_dimension": 16, "sliding_window": 16,
+        },
+    )  # fmt: skip
+    torch.manual_seed(seed)
+    net = lively(CsmForConditionalGeneration(config), seed)
+    # A frame of zeros ends; random heads would hardly ever agree on one.
+    with torch.no_grad():
+        net.lm_head.weight[0] *= 3.0
+        net.depth_decoder.codebooks_head.weight[:, :, 0] *= 3.0
+    own = net.generation_config
+    own.do_sample, own.temperature, own.top_k, own.max_new_tokens = True, 0.9, 50, 125
+    depth = net.depth_decoder.generation_config
+    depth.do_sample, depth.temperature, depth.top_k = True, 0.9, 50
+    _saved(net, folder)
+    from transformers import AutoTokenizer
+
+    extractor = EncodecFeatureExtractor(sampling_rate=RATE_HZ)
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    _saved(CsmProcessor(extractor, tokenizer, chat_template=CSM_TEMPLATE), folder)
+    assert json.loads((folder / "config.json").read_text())["model_type"] == "csm"
+
+
+def write_dia(folder: Path, *, seed: int = 2) -> None:
+    """Dia: an encoder of bytes, a decoder of delayed codes, and DAC in a folder of its own."""
+    from transformers import (
+        DacConfig,
+        DacModel,
+        DiaConfig,
+        DiaFeatureExtractor,
+        DiaForConditionalGeneration,
+        DiaProcessor,
+        DiaTokenizer,
+    )
+
+    folder.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(seed)
+    codec = DacModel(
+        DacConfig(
+            encoder_hidden_size=4, downsampling_ratios=[2, 4, 8, 8], decoder_hidden_size=32, n_codebooks=9, codebook_size=1024,
+            codebook_dim=4, sampling_rate=44_100, hidden_size=64,
+        )
+    )  # fmt: skip
+    lively(codec, seed)
+    _saved(codec, folder / "codec")
+    size = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "head_dim": 16,
+    }
+    config = DiaConfig(
+        encoder_config={**size, "num_key_value_heads": 2, "max_position_embeddings": 64},
+        decoder_config={
+            **size, "num_key_value_heads": 1, "cross_num_attention_heads": 2, "cross_head_dim": 16, "cross_num_key_value_heads": 2,
+            "cross_hidden_size": 32, "max_position_embeddings": 512,
+        },
+    )  # fmt: skip
+    torch.manual_seed(seed)
+    net = lively(DiaForConditionalGeneration(config), seed)
+    with torch.no_grad():
+        heads = net.logits_dense.weight.view(9, 1028, -1)
+        heads[:, 1025:] = 0.0
+        heads[0, 1024] *= 3.0
+    own = net.generation_config
+    own.do_sample, own.temperature, own.top_p, own.top_k, own.guidance_scale, own.max_length = (
+        True,
+        1.8,
+        0.9,
+        45,
+        3.0,
+        512,
+    )
+    own.bos_token_id, own.eos_token_id, own.pad_token_id = 1026, 1024, 1025
+    _saved(net, folder)
+    processor = DiaProcessor(DiaFeatureExtractor(sampling_rate=44_100, hop_length=512), DiaTokenizer(), codec)
+    _saved(processor, folder)
+    _codec_named(folder, "DacModel")
+
+
+def _codec_named(folder: Path, kind: str) -> None:
+    file = folder / "processor_config.json"
+    told = json.loads(file.read_text())
+    told["audio_tokenizer"] = {"audio_tokenizer_class": kind, "audio_tokenizer_name_or_path": "codec"}
+    file.write_text(json.dumps(told))
+
+
+POCKET_SPECIAL = ("<s>", "</s>", "<|prompt_bos|>", "<|audio_prompt|>", "<|audio_latent|>", "<|audio_bos|>")
+"""Of Phonon's tokens the third is missing: its voices have no beginning of their own."""
+
+
+def _write_pocket(folder: Path, kind: str, special: Sequence[str], template: str, seed: int, **more: Any) -> None:
+    import transformers
+
+    names = {
+        "audio_prompt_bos_token": special[2], "audio_prompt_token": special[-3], "audio_latent_token": special[-2],
+        "audio_bos_token": special[-1],
+    }  # fmt: skip
+    if len(special) == 5:
+        del names["audio_prompt_bos_token"]
+    ids = _tokens(folder, special, template, **names)
+    torch.manual_seed(seed)
+    codec = transformers.PocketTTSAudioTokenizerModel(
+        transformers.PocketTTSAudioTokenizerConfig(
+            hidden_size=32, num_filters=4, num_hidden_layers=1, num_attention_heads=2, num_key_value_heads=2, intermediate_size=32,
+            upsample_groups=32, latent_dim=8, sliding_window=16,
+        )
+    )  # fmt: skip
+    _saved(lively(codec, seed), folder / "codec")
+    tokens = {f"{name}_id": ids[token] for name, token in names.items()}
+    config = getattr(transformers, f"{kind}Config")(
+        vocab_size=len(ids) + 256, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64, latent_dim=8,
+        max_position_embeddings=512, pad_token_id=ids["</s>"],
+        flow_head_config={"hidden_size": 16, "num_hidden_layers": 1, "latent_dim": 8, "condition_dim": 32, "frequency_embedding_size": 8},
+        **tokens, **more,
+    )  # fmt: skip
+    torch.manual_seed(seed)
+    net = lively(getattr(transformers, f"{kind}ForConditionalGeneration")(config), seed)
+    own = net.generation_config
+    own.do_sample, own.temperature, own.num_flow_steps, own.eos_threshold, own.return_dict_in_generate = (
+        True,
+        0.7,
+        1,
+        1.5,
+        True,
+    )
+    _saved(net, folder)
+    extractor = transformers.PocketTTSFeatureExtractor()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    _saved(transformers.PocketTTSProcessor(extractor, tokenizer, codec, chat_template=template), folder)
+    _codec_named(folder, "PocketTTSAudioTokenizerModel")
+
+
+def write_pocket_tts(folder: Path, *, seed: int = 3) -> None:
+    """Pocket TTS: a backbone with a flow head, and its codec in a folder of its own."""
+    template = POCKET_TEMPLATE.replace("VOICE", "<|prompt_bos|><|audio_prompt|>")
+    _write_pocket(folder, "PocketTTS", POCKET_SPECIAL, template, seed)
+
+
+def write_gradium_phonon_tts(folder: Path, *, seed: int = 4) -> None:
+    """Gradium Phonon: as Pocket TTS, with the voice `ida` in the folder `voices`."""
+    from safetensors.torch import save_file
+
+    special = [token for token in POCKET_SPECIAL if token != "<|prompt_bos|>"]
+    _write_pocket(
+        folder,
+        "GradiumPhononTTS",
+        special,
+        POCKET_TEMPLATE.replace("VOICE", "<|audio_prompt|>"),
+        seed,
+        audio_prompt_dim=12,
+    )
+    (folder / "voices").mkdir()
+    voice = torch.randn(1, 12, 9, generator=torch.Generator().manual_seed(seed))
+    save_file({"speaker_wavs": voice}, folder / "voices" / "ida.safetensors")
+
+
+WRITERS = {
+    "csm": write_csm,
+    "dia": write_dia,
+    "pocket_tts": write_pocket_tts,
+    "gradium_phonon_tts": write_gradium_phonon_tts,
+}

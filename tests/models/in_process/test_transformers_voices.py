@@ -1,0 +1,213 @@
+"""Models that read texts aloud say what transformers' own classes say one by one, each text from its own seed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import tiny_voices
+from tiny_questions import clip
+
+from codec_bench.errors import UserError, WeightsError
+from codec_bench.models.base import ModelInfo
+from codec_bench.models.in_process.transformers_model import TransformersModel
+from codec_bench.types import Request
+
+RATES_HZ = {"csm": 24_000, "dia": 44_100, "pocket_tts": 24_000, "gradium_phonon_tts": 24_000}
+SPEAKERS = {"gradium_phonon_tts": "ida"}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    made = {}
+
+    def folder_of(name):
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp("voices") / name
+            tiny_voices.WRITERS[name](made[name])
+        return made[name]
+
+    return folder_of
+
+
+@pytest.fixture(scope="module")
+def models(folders):
+    made = {}
+
+    def model_of(name):
+        if name not in made:
+            made[name] = model_in(folders(name), speaker=SPEAKERS.get(name))
+        return made[name]
+
+    return model_of
+
+
+def model_in(folder, **options):
+    info = ModelInfo("tiny", outputs=("audio",), reads="fields")
+    model = TransformersModel(info, weights=str(folder), device="cpu", **options)
+    model.load()
+    return model
+
+
+def asked(name, id="a", text="one two", *, voice=0.4, **parameters):
+    fields = {"text": text}
+    if voice and name != "gradium_phonon_tts":
+        sound = clip(voice, 3).signal(RATES_HZ[name])[0]
+        fields |= {"prompt_audio": type(clip(0.1, 0))(sound), "prompt_text": "as said"}
+    return Request(id, fields=fields, wants="audio", parameters={"max_tokens": 12, **parameters})
+
+
+def transformers_says(name, folder, request):
+    """The answer of the class of transformers to the request alone, by the calls of its model card."""
+    import torch
+    import transformers
+
+    text, said = request.fields["text"], request.fields.get("prompt_text")
+    wave = request.fields["prompt_audio"].read().samples[0] if said else None
+    seed, room = request.parameters["seed"], request.parameters["max_tokens"]
+    extractor = transformers.AutoFeatureExtractor.from_pretrained(folder)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    with torch.inference_mode():
+        if name == "csm":
+            net = transformers.CsmForConditionalGeneration.from_pretrained(folder).eval()
+            processor = transformers.AutoProcessor.from_pretrained(folder)
+            content = [{"type": "text", "text": said}, {"type": "audio", "path": wave}]
+            turns = [{"role": "0", "content": content}] if said else []
+            turns.append({"role": "0", "content": [{"type": "text", "text": text}]})
+            inputs = processor.apply_chat_template(turns, tokenize=True, return_dict=True)
+            torch.manual_seed(seed)
+            return net.generate(**inputs, max_new_tokens=room, output_audio=True)[0].numpy()
+        if name == "dia":
+            net = transformers.DiaForConditionalGeneration.from_pretrained(folder).eval()
+            codec = transformers.DacModel.from_pretrained(folder / "codec").eval()
+            processor = transformers.DiaProcessor(extractor, tokenizer, codec)
+            words = f"[S1] {said} {text}" if said else f"[S1] {text}"
+            sound = {"audio": wave, "sampling_rate": 44_100} if said else {}
+            inputs = processor(text=[words], padding=True, return_tensors="pt", **sound)
+            begun = processor.get_audio_prompt_len(inputs["decoder_attention_mask"])
+            torch.manual_seed(seed)
+            codes = net.generate(**inputs, max_new_tokens=room + max(net.config.delay_pattern) + 1)
+            return processor.batch_decode(codes, audio_prompt_len=begun)[0].numpy()
+        kind = {"pocket_tts": "PocketTTS", "gradium_phonon_tts": "GradiumPhononTTS"}[name]
+        net = getattr(transformers, f"{kind}ForConditionalGeneration").from_pretrained(folder).eval()
+        codec = transformers.PocketTTSAudioTokenizerModel.from_pretrained(folder / "codec").eval()
+        processor = transformers.PocketTTSProcessor(extractor, tokenizer, codec, chat_template=tokenizer.chat_template)
+        if said:
+            voice = {"audio": [wave], "sampling_rate": 24_000}
+        else:
+            from safetensors.torch import load_file
+
+            held = load_file(folder / "voices" / "ida.safetensors")["speaker_wavs"]
+            voice = {"audio_prompt_latents": [held[0].T.contiguous()]}
+        content = [{"type": "audio", "path": "x"}, {"type": "text", "text": text}]
+        written = processor.apply_chat_template([{"role": "user", "content": content}], tokenize=False)
+        inputs = processor(text=[written], return_tensors="pt", **voice)
+        torch.manual_seed(seed)
+        out = net.generate(**inputs, max_new_tokens=room)
+        return processor.decode(out.audio_latents, out.audio_latents_mask)[0].numpy()
+
+
+@pytest.mark.parametrize(
+    ("name", "voice"),
+    [(name, 0.4) for name in sorted(set(tiny_voices.WRITERS) - {"gradium_phonon_tts"})]
+    + [(name, None) for name in sorted(set(tiny_voices.WRITERS) - {"pocket_tts"})],
+)
+def test_it_says_what_transformers_says(name, voice, folders, models):
+    request = asked(name, voice=voice, seed=4)
+    found = models(name).answer([request])[0]
+    assert found.status == "ok", found.reason
+    assert found.audio.sample_rate_hz == RATES_HZ[name] and found.audio.channels == 1
+    expected = transformers_says(name, folders(name), request)
+    assert found.audio.num_samples == expected.size > 1000
+    assert np.abs(found.audio.samples[0] - expected.reshape(-1)).max() <= 1e-4 * np.abs(expected).max()
+    assert found.finish in ("stop", "length")
+
+
+@pytest.mark.parametrize("name", sorted(tiny_voices.WRITERS))
+def test_the_seed_decides_and_neither_order_nor_company(name, models):
+    requests = [
+        asked(name, str(k), text, seed=k, max_tokens=8) for k, text in enumerate(("one", "two words and more", "three"))
+    ]
+    forth, back = models(name).answer(requests), models(name).answer(requests[::-1])[::-1]
+    for request, one, other in zip(requests, forth, back, strict=True):
+        alone = models(name).answer([request])[0]
+        assert one.status == "ok", one.reason
+        assert np.array_equal(one.audio.samples, other.audio.samples)
+        assert np.array_equal(one.audio.samples, alone.audio.samples)
+    other = models(name).answer([asked(name, "0", "one", seed=9, max_tokens=8)])[0]
+    assert not np.array_equal(other.audio.samples, forth[0].audio.samples)
+
+
+@pytest.mark.parametrize("name", sorted(tiny_voices.WRITERS))
+def test_an_answer_has_an_end_and_says_that_it_was_cut(name, models):
+    model = models(name)
+    cut = model.answer([asked(name, max_tokens=1, seed=1)])[0]
+    assert cut.status == "ok" and cut.finish == "length"
+    frame = round(RATES_HZ[name] / model._family.frame_rate)
+    assert cut.audio.num_samples == frame
+    # Without a limit in the request: what slow speech needs, and no more than the network counts.
+    row = model._family.prepare(Request("a", fields=asked(name).fields, wants="audio"))
+    assert 0 < row.rooms[0] <= model._family.positions()
+
+
+@pytest.mark.parametrize("name", sorted(tiny_voices.WRITERS))
+def test_what_it_does_not_take_is_refused(name, models):
+    fields = asked(name).fields
+    wrong = [
+        ({}, "no text"), ({"text": "  "}, "no text"), ({**fields, "instruction": "whisper"}, "instruction"),
+        ({**fields, "audio": clip(0.3, 1)}, "'audio'"),
+    ]  # fmt: skip
+    if name in ("csm", "dia"):
+        wrong.append(({key: value for key, value in fields.items() if key != "prompt_text"}, "'prompt_text'"))
+    if name == "pocket_tts":
+        wrong.append(({"text": "one"}, "'prompt_audio'"))
+    if name == "gradium_phonon_tts":
+        wrong.append(({"text": "one", "prompt_audio": clip(0.4, 1)}, "voice to imitate"))
+    if name != "dia":
+        mark = {"csm": "<|AUDIO|>"}.get(name, "<|audio_bos|>")
+        wrong.append(({**fields, "text": f"one {mark}"}, mark))
+    answers = models(name).answer([Request(str(k), fields=f, wants="audio") for k, (f, _) in enumerate(wrong)])
+    assert [answer.status for answer in answers] == ["refused"] * len(wrong)
+    for answer, (_, says) in zip(answers, wrong, strict=True):
+        assert says in answer.reason
+
+
+def test_too_much_text_or_voice_is_refused(models):
+    long = asked("dia", text="word " * 20)
+    assert "bytes" in models("dia").answer([long])[0].reason
+    csm = models("csm").answer([asked("csm", text="word " * 80)])[0]
+    assert csm.status == "refused" and "positions" in csm.reason
+
+
+def test_nothing_heard_is_a_failure_with_a_reason(models, monkeypatch):
+    family = models("csm")._family
+    monkeypatch.setattr(family, "speak", lambda inputs, room, sampling: (None, True))
+    answer = models("csm").answer([asked("csm")])[0]
+    assert (answer.status, answer.audio) == ("failed", None) and "before it made any sound" in answer.reason
+
+
+def test_a_temperature_of_the_request_replaces_that_of_the_checkpoint(models):
+    greedy = [
+        models("pocket_tts").answer([asked("pocket_tts", temperature=0, seed=seed, max_tokens=6)])[0] for seed in (1, 2)
+    ]
+    assert np.array_equal(greedy[0].audio.samples, greedy[1].audio.samples)
+    drawn = [models("pocket_tts").answer([asked("pocket_tts", seed=seed, max_tokens=6)])[0] for seed in (1, 2)]
+    assert not np.array_equal(drawn[0].audio.samples, drawn[1].audio.samples)
+
+
+def test_a_long_text_is_cut_into_sentences(models):
+    sentence = "one two three four five six seven."
+    row = models("pocket_tts")._family.prepare(asked("pocket_tts", text=" ".join([sentence] * 3), max_tokens=3))
+    assert len(row.parts) == 3
+    answer = models("pocket_tts").answer([asked("pocket_tts", text=" ".join([sentence] * 3), max_tokens=3)])[0]
+    assert answer.audio.num_samples == 3 * 3 * 1920
+
+
+def test_a_voice_or_codec_that_is_not_there_is_named(folders, tmp_path):
+    import shutil
+
+    with pytest.raises(WeightsError, match="no voice 'ben'"):
+        model_in(folders("gradium_phonon_tts"), speaker="ben")
+    shutil.copytree(folders("dia"), tmp_path / "dia")
+    shutil.rmtree(tmp_path / "dia" / "codec")
+    with pytest.raises(UserError, match="codec"):
+        model_in(tmp_path / "dia")
