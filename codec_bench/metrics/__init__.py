@@ -34,6 +34,7 @@ TABLE = {
     "duration_error": "codec_bench.metrics.prosody:DurationError",
     "dwer": "codec_bench.metrics.error_rate:Dwer",
     "emotion_accuracy": "codec_bench.metrics.emotion:EmotionAccuracy",
+    "emotion_heard": "codec_bench.metrics.emotion:EmotionHeard",
     "emotion_labelled": "codec_bench.metrics.emotion:EmotionLabelled",
     "emotion_sim": "codec_bench.metrics.emotion:EmotionSim",
     "energy_corr": "codec_bench.metrics.prosody:EnergyCorr",
@@ -112,7 +113,7 @@ TOPICS = {
         *("transcript", "wer", "wer_between", "wer_macro", "wer_mean", "wer_smallest"),
     ),
     "speaker": ("sim",),
-    "emotion": ("emotion_accuracy", "emotion_labelled", "emotion_sim"),
+    "emotion": ("emotion_accuracy", "emotion_heard", "emotion_labelled", "emotion_sim"),
     "naturalness": _learned("naturalness"),
     "fidelity": (
         *("estoi", "lsd", "mcd", "mel_distance", "pesq_nb", "pesq_wb", *_learned("fidelity")),

@@ -1,4 +1,4 @@
-"""Emotion in speech as emotion2vec+ hears it: how alike two signals sound, and whether the asked emotion is heard."""
+"""Emotion in speech as emotion2vec+ hears it: how alike two signals sound, which emotion is heard, and whether it is the asked one."""
 
 from __future__ import annotations
 
@@ -159,3 +159,37 @@ class EmotionLabelled(EmotionAccuracy):
                 f"the text '{(item.text or '')[:40]}' is none of {', '.join(EMOTIONS)}", self.protocol
             )
         return self._heard(item, label)
+
+
+class EmotionHeard(_Emotion):
+    """How sure emotion2vec+ large is of the emotion that it hears: its probability, 0 to 1. Neither more nor less is better.
+
+    `detail["probabilities"]` holds those of all nine emotions by name, and `detail["emotion"]` the likeliest. Metrics of answers read them
+    (`said_with_emotion`, `said_as_told`, `said_fittingly`).
+
+    Paper: Z. Ma et al., "emotion2vec", Findings of ACL 2024. Reference implementation: FunASR 1.4's Emotion2vec, to 1e-5.
+
+    Args:
+        variant: the encoder: `emotion2vec-plus-large`, also if None.
+        point: `float16`, `bfloat16` or `tf32` in place of float32; each has its own protocol.
+
+    Raises:
+        UserError: there is no such encoder or precision.
+    """
+
+    kind: ClassVar[Literal["single", "text"]] = "single"
+    range = (0.0, 1.0)
+    higher_is_better = None
+    source = "FunASR 1.4's Emotion2vec, to 1e-5"
+    stem = "emotion_heard"
+
+    def doubt(self, *, estimate_silent: bool, reference_silent: bool) -> str | None:
+        """There is no emotion in digital silence."""
+        return SILENT_ESTIMATE if estimate_silent else None
+
+    def _score(self, item: Inputs) -> Score:
+        probabilities = np.asarray(item.estimate_features[self._feature]["probabilities"])
+        heard = int(probabilities.argmax())
+        told = dict(zip(EMOTIONS, (float(value) for value in probabilities)))
+        detail = {"emotion": EMOTIONS[heard], "probabilities": told}
+        return Score.ok(told[EMOTIONS[heard]], self.protocol, detail=detail)

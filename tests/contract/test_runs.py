@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import miniature
+import planted_sounds
 import pytest
+import soundfile
+from tiny_speech import write_emotion2vec
 
 from codec_bench.api.run_benchmark import run_benchmark, run_codecs
 from codec_bench.benchmark import benchmark_names, load_benchmark
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.errors import MissingResource
+from codec_bench.features import REGISTRY
 from codec_bench.models.base import ModelInfo
 from codec_bench.store.answers import exchanges
 
@@ -192,6 +198,34 @@ def test_spoken_answers_are_transcribed_and_read(place, tmp_path, monkeypatch, e
     assert len(heard) == sum(q.problem is None for q in questions) and all(heard)
     assert {s.value for s in made.scores("perfect", "accuracy[contains]") if s.status == "ok"} == {0.0}
     assert "transcript[pocketsphinx]" not in made.metrics
+
+
+def test_the_emotion_that_is_heard_in_spoken_answers_counts(place, tmp_path, monkeypatch):
+    """The network was taught what each voice sounds like; every answer is said with the same words and in a sad voice."""
+    weights, modules = tmp_path / "weights", tmp_path / "modules"
+    (weights / "emotion2vec-plus-large").mkdir(parents=True)
+    modules.mkdir()
+    monkeypatch.setenv("CODEC_BENCH_WEIGHTS", str(weights))
+    planted_sounds.teach_emotion2vec(write_emotion2vec(weights / "emotion2vec-plus-large"))
+    taught = {"emotion2vec-plus-large": "tiny_speech:SmallEmotion2vec"}
+    (modules / "sitecustomize.py").write_text(
+        f"from codec_bench.features import REGISTRY\nREGISTRY.own.update({taught})\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(modules), str(Path(miniature.__file__).parent)]))
+    monkeypatch.setitem(REGISTRY.own, *taught.popitem())
+    soundfile.write(tmp_path / "sad.wav", planted_sounds.voice("sad", 5), 16_000, subtype="FLOAT")
+    rules = "said_with_emotion,said_with_emotion[official/uro-bench]"
+    overrides = {"metrics": rules, "primary": "said_with_emotion", "postprocess": "first-line"}
+    made, questions, _ = run(
+        "uro-bench-genemotion-en", place, tmp_path, monkeypatch, overrides=overrides, sound=str(tmp_path / "sad.wav")
+    )
+    assert list(made.metrics) == rules.split(",")
+    asked = {q.id: q.fields["emotion"] for q in questions}
+    for name in rules.split(","):
+        scores = {s.id: s for s in made.scores("perfect", name)}
+        right = {one: score.value > 0.9 for one, score in scores.items() if score.status == "ok"}
+        assert len(right) >= 4 and right == {one: asked[one] == "sad" for one in right}
+        assert all(scores[q.id].status != "ok" for q in questions if q.problem is not None)
 
 
 @pytest.mark.parametrize("name", CODECS)

@@ -41,6 +41,7 @@ for row in SCORERS:
 NEEDS_WEIGHTS = {
     *(
         "emotion_accuracy",
+        "emotion_heard",
         "emotion_labelled",
         "emotion_sim",
         "event_accuracy",

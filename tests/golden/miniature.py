@@ -311,6 +311,9 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
     ):
         return None
     return {
+        "emotion": ("happy", "sad", "angry", "neutral")[index % 4],
+        "kind": "With emotion" if benchmark.name == "vocalbench-voice" else f"kind {index}",
+        "weights": [1, 5, 3, 2, 4],
         "criteria": [{"name": "Names the sound", "scoring_point": "A point for it.", "choices": [0, 1]}]
         if benchmark.name == "mmar-rubrics"
         else ["It names a place.", "It is short."],
@@ -324,7 +327,9 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
         else [{"keywords": None, "num_words": None}],
         "task_identifier": "Number Words (at least)",
         "prompt": "Answer without a comma.",
-        "question": f"What plays in recording {index}?",
+        "question": f"Repeat the following question with sad emotion. Where is number {index}?"
+        if benchmark.name == "vocalbench-voice"
+        else f"What plays in recording {index}?",
         "rule": 1,  # of IFEval-Audio: the answer has a word
         "rule_target": _sentence(benchmark.language, index).split()[-1],
     }.get(our, f"{our} {index}")
@@ -429,8 +434,12 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
     rows: list[dict[str, Any]] = []
     (root / str(data.sounds) / "part").mkdir(parents=True, exist_ok=True)
     named = data.columns["audio"] == "sound"  # RUL-MuchoMusic: rows by their ids, which name the sounds
-    for index in range(ROWS):
-        row: dict[str, Any] = {str(data.id): f"row-{index}"}
+    shares = [
+        one for one in _all().values() if (one.data.repository, one.data.config) == (data.repository, data.config)
+    ]
+    for number, (one, index) in enumerate((one, index) for one in shares for index in range(ROWS)):
+        benchmark, data = one, one.data
+        row: dict[str, Any] = {str(data.id): f"row-{number}"}
         for our, column in data.columns.items():
             if named and our == "choices":
                 row[str(column)] = [option for at, option in enumerate(OPTIONS) if at != index % 4]
@@ -439,7 +448,7 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
             elif our == "audio":
                 row[str(column)] = f"part/{index}.wav"
             elif "." not in str(column):
-                row[str(column)] = _cell(our, index, benchmark)
+                row[str(column)] = (data.where or {}).get(our) or _cell(our, index, benchmark)
             elif (
                 int(str(column).split(".")[1]) <= 2 * (index % 3) + 1
             ):  # conversations of one, two and three turns before the question

@@ -47,6 +47,13 @@ def test_similarity_is_the_cosine_of_the_embeddings():
     assert score.protocol == "emotion_sim/emotion2vec-plus-large/funasr-1.4"
 
 
+def test_what_is_heard_is_told_with_all_probabilities():
+    (score,) = build_metric("emotion_heard").compute([Inputs("a", 16_000, estimate_features=heard("sad"))])
+    assert score.value == pytest.approx(0.6) and score.detail["emotion"] == "sad"
+    assert list(score.detail["probabilities"]) == list(EMOTIONS)
+    assert score.detail["probabilities"]["happy"] == pytest.approx(0.05)
+
+
 @pytest.mark.parametrize(("text", "value"), [("happy", 1.0), (" Sad ", 0.0), ("calm", None), (None, None)])
 def test_an_item_counts_by_its_label(text, value):
     item = Inputs("03-01-03", 16_000, text=text, estimate_features=heard("happy"))
@@ -55,7 +62,7 @@ def test_an_item_counts_by_its_label(text, value):
     assert score.status == ("undefined" if value is None else "ok")
 
 
-@pytest.mark.parametrize("stem", ["emotion_sim", "emotion_accuracy", "emotion_labelled"])
+@pytest.mark.parametrize("stem", ["emotion_sim", "emotion_accuracy", "emotion_heard", "emotion_labelled"])
 def test_names(stem):
     metric = build_metric(f"{stem}[{FEATURE}]@float16")
     assert metric.name == f"{stem}[{FEATURE}]@float16"

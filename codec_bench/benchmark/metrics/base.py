@@ -28,6 +28,8 @@ class Answer:
         fields: the data's other columns by the benchmark's names (`choices`, `question`, `instructions`, ...).
         language: language of the answer, or None.
         raw: the answer as the model gave it.
+        heard: scores of the sound of a spoken answer by the metrics that `AnswerMetric.hears` names.
+        question_s, answer_s: how long the question's and the answer's sound are, or None; only for metrics that hear.
     """
 
     id: str
@@ -36,6 +38,9 @@ class Answer:
     fields: Mapping[str, Any] = field(default_factory=dict)
     language: str | None = None
     raw: str = ""
+    heard: Mapping[str, Score] = field(default_factory=dict)
+    question_s: float | None = None
+    answer_s: float | None = None
 
 
 class AnswerMetric(ABC):
@@ -51,6 +56,7 @@ class AnswerMetric(ABC):
             called once with all answers.
         empty_references: whether it compares with an empty expected answer. Other metrics are not given empty ones.
         needs: names in `Answer.fields` without which the metric cannot be computed.
+        hears: the metrics of sound whose scores of a spoken answer it reads (`Answer.heard`). It must not be of a whole set.
         protocol: exact id of the measurement.
         paper, source: the paper that defines it, and the implementation that it agrees with (and how closely).
     """
@@ -64,6 +70,7 @@ class AnswerMetric(ABC):
     whole_set: bool = False
     empty_references: bool = False
     needs: tuple[str, ...] = ()
+    hears: tuple[str, ...] = ()
     protocol: str
     paper: str = ""
     source: str = ""

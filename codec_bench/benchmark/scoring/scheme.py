@@ -84,9 +84,15 @@ class Scheme:
         return tuple(dict.fromkeys(transcript_of(c) for c in chains if c.recogniser is not None))
 
     @property
+    def read_along(self) -> tuple[str, ...]:
+        """The names of the metrics of sound that have no number of their own here and are read by others, each once."""
+        heard = (name for metric in self.alone.values() for name in metric.hears)
+        return tuple(dict.fromkeys([*self.transcripts, *heard]))
+
+    @property
     def hears(self) -> bool:
         """Whether the sound of answers is needed."""
-        return bool(self.spoken or self.transcripts)
+        return bool(self.spoken or self.read_along)
 
     @property
     def compares(self) -> bool:
@@ -97,7 +103,7 @@ class Scheme:
         self, options: Mapping[str, Mapping[str, Any]], languages: Iterable[str | None] | None, *, gpu: bool
     ) -> Plan:
         """What the engine computes, also on a GPU or without, for spoken answers in these languages, or in any (None); needed only if `hears`."""
-        asked = [*self.spoken, *self.transcripts]
+        asked = list(dict.fromkeys([*self.spoken, *self.read_along]))
         read = {feature for name in asked for feature in features_read(build_metric(name))}
         given = {name: values for name, values in options.items() if name in read}
         return build_plan([generated()], asked, given, languages, gpu=gpu)
@@ -110,7 +116,7 @@ class Scheme:
     def identity(self) -> dict[str, Any]:
         """Everything that changes a score, as JSON values."""
         protocols = {name: facts["protocol"] for name, facts in self.facts().items()}
-        protocols |= {name: build_metric(name).protocol for name in self.transcripts}
+        protocols |= {name: build_metric(name).protocol for name in self.read_along}
         chains = {name: list(chain.names) for name, chain in self.chains.items()}
         return {"process": list(self.chain.names), "chains": chains, "metrics": protocols}
 

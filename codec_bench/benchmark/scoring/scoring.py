@@ -14,8 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
@@ -24,6 +26,7 @@ from codec_bench.benchmark.reading.choices import choices_of
 from codec_bench.benchmark.scoring.scheme import Scheme, transcript_of
 from codec_bench.engine.run import Engine
 from codec_bench.engine.timings import RUNNING
+from codec_bench.errors import AudioError
 from codec_bench.registry import lent
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run
@@ -76,7 +79,7 @@ class AnswerScorer:
 
         scores: dict[int, dict[str, Score]] = {e.question.number: self._of_audio(e, heard) for e in exchanges}
         for name, metric in scheme.alone.items():
-            for number, score in score_answers(metric, exchanges, readings(scheme.chain_of(name))).items():
+            for number, score in score_answers(metric, exchanges, readings(scheme.chain_of(name)), heard).items():
                 scores[number][name] = score
         items = [(e.question.number, self._item(e, scores[e.question.number])) for e in exchanges]
         return items, readings(scheme.chain)
@@ -157,6 +160,25 @@ def answer_of(exchange: Exchange, reading: Reading, *, empty_references: bool = 
     )  # fmt: skip
 
 
+def _with_sound(answer: Answer, exchange: Exchange, heard: Mapping[str, Score]) -> Answer:
+    """The answer with what was heard in its sound, and with both lengths."""
+    asked_s = exchange.question.duration_s
+    return replace(
+        answer,
+        heard=heard,
+        question_s=_length_s(exchange.audio_path) if asked_s is None else asked_s,
+        answer_s=_length_s(exchange.answer_path),
+    )
+
+
+def _length_s(path: Path | None) -> float | None:
+    """How long the sound in a file is; None if there is none that can be read."""
+    try:
+        return None if path is None else Clip(str(path)).duration_s
+    except AudioError:
+        return None
+
+
 def unread_score(exchange: Exchange, reading: Reading, protocol: str) -> Score:
     """The score of an answer that is missing or could not be parsed, with the reason."""
     status: Status = "failed"
@@ -168,7 +190,10 @@ def unread_score(exchange: Exchange, reading: Reading, protocol: str) -> Score:
 
 
 def score_answers(
-    metric: AnswerMetric, exchanges: Sequence[Exchange], readings: Mapping[int, Reading]
+    metric: AnswerMetric,
+    exchanges: Sequence[Exchange],
+    readings: Mapping[int, Reading],
+    heard: Mapping[int, Mapping[str, Score]] = MappingProxyType({}),
 ) -> dict[int, Score]:
     """Scores answers by one metric.
 
@@ -176,6 +201,7 @@ def score_answers(
         metric: the metric.
         exchanges: questions with their answers.
         readings: what was read of each answer, by the question's number.
+        heard: scores of the sound of spoken answers, for a metric that hears.
 
     Returns:
         A score for every question, by its number. One without a value has a reason, and `detail["wrong"]` if failures
@@ -188,6 +214,8 @@ def score_answers(
         number = exchange.question.number
         reading = readings[number]
         answer = answer_of(exchange, reading, empty_references=metric.empty_references)
+        if metric.hears:
+            answer = _with_sound(answer, exchange, heard.get(number, {}))
         absent = [name for name in metric.needs if answer.fields.get(name) is None]
         if absent:
             scores[number] = Score.refused(f"the question has no {' and no '.join(absent)}", metric.protocol)

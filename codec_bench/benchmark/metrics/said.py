@@ -1,0 +1,243 @@
+"""How spoken answers are said, together with what: their words, and what emotion2vec+ hears in their sound.
+
+`said_with_emotion` is the score of URO-Bench's GenEmotion, `said_as_told` that of VocalBench's instructions about the voice, and
+`said_fittingly` the second half of VocalBench's score for emotion.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.errors import UnknownName
+from codec_bench.text.error_rate import error_rate
+from codec_bench.text.rules import get_rule
+from codec_bench.types import Score
+
+HEARD = "emotion_heard"
+FIVE = ("angry", "happy", "neutral", "sad", "surprised")
+"""The emotions that VocalBench tells apart, beside `unknown`; it takes the network's other three for never heard."""
+MOST_WRONG, LEAST_SURE = 0.2, 0.5
+FASTER, SLOWER = (0.25, 0.75), (1.5, 2.5)
+"""How long an answer at twice, and at half the speed may be, in lengths of what was said to be repeated."""
+_URO, _VOCALBENCH = "official/uro-bench", "official/vocalbench"
+
+
+class _Said(AnswerMetric):
+    """The common part: a score of an answer whose sound was heard.
+
+    Args:
+        variant: the published rule, or None for the project's own.
+
+    Raises:
+        UnknownName: there is no such rule.
+    """
+
+    hears = (HEARD,)
+    stem: str
+    official: str | None
+
+    def __init__(self, variant: str | None = None) -> None:
+        if variant not in (None, self.official):
+            raise UnknownName(f"rule of {self.stem}", str(variant), [self.official] if self.official else [])
+        self._official = variant is not None
+        self.name = self.stem + (f"[{variant}]" if variant else "")
+        self.protocol = f"{self.stem}/{variant or 'by-language'}-1"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per answer; failed where its sound was not heard."""
+        return [self._one(answer) for answer in answers]
+
+    def worst(self, answer: Answer) -> Score:
+        """The lowest value."""
+        return Score.ok(float(self.range[0] or 0.0), self.protocol)
+
+    def _one(self, answer: Answer) -> Score:
+        raise NotImplementedError
+
+    def _probabilities(self, answer: Answer) -> dict[str, float] | Score:
+        """The nine emotions' probabilities, or why there are none."""
+        score = answer.heard.get(HEARD)
+        if score is None or score.status != "ok":
+            reason = (score.reason if score is not None else None) or "there is no sound in which emotion is heard"
+            return Score.failed(reason, self.protocol)
+        return dict(score.detail["probabilities"])
+
+
+class SaidWithEmotion(_Said):
+    """How well an answer says its reference in the asked emotion, 0 to 1. Higher is better; 1 is word for word in this emotion beyond doubt.
+
+    The probability of the emotion among nine, as emotion2vec+ large hears it, times one minus the error rate, which counts at most 1. Errors
+    are counted by the rule `by-language`. `official/uro-bench` counts words of English by Whisper's rule and divides by the length of
+    the answer, because its program hands over the two in the wrong order; other languages are refused, as it writes numbers of Mandarin
+    by a package that is not here.
+
+    Source: Yan et al., "URO-Bench", EMNLP Findings 2025; `metrics/mark_emotion.py` of its repository (9e74bc0), English, exactly, given
+    the probabilities.
+
+    Args:
+        variant: `official/uro-bench`, or None for the project's own.
+
+    Raises:
+        UnknownName: there is no such rule.
+    """
+
+    stem = "said_with_emotion"
+    official = _URO
+    needs = ("emotion",)
+    paper = "Yan et al.: URO-Bench, EMNLP Findings 2025"
+    source = "github.com/Ruiqi-Yan/URO-Bench 9e74bc0 metrics/mark_emotion.py eval_ge, English, exactly"
+
+    def _one(self, answer: Answer) -> Score:
+        if not answer.references:
+            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
+        if self._official and answer.language not in (None, "en"):
+            return Score.refused(
+                f"the published rule is here for English, and this is '{answer.language}'", self.protocol
+            )
+        probabilities = self._probabilities(answer)
+        if isinstance(probabilities, Score):
+            return probabilities
+        emotion = str(answer.fields["emotion"]).strip().lower()
+        if emotion not in probabilities:
+            return Score.undefined(f"'{emotion[:40]}' is none of {', '.join(probabilities)}", self.protocol)
+        rate = self._rate(answer)
+        if rate is None:
+            return Score.undefined(f"the reference of '{answer.id}' has no words", self.protocol)
+        probability = probabilities[emotion]
+        detail = {"probability": probability, "error_rate": rate}
+        return Score.ok(probability * (1 - min(rate, 1.0)), self.protocol, detail=detail)
+
+    def _rate(self, answer: Answer) -> float | None:
+        wanted = answer.references[0]
+        if self._official:
+            rate = error_rate(reference=answer.text.strip().lower(), estimate=wanted.strip().lower()).rate
+            return 1.0 if rate is None else rate  # the program's comparison fails on an empty answer
+        return _own_rate(wanted, answer)
+
+
+class SaidAsTold(_Said):
+    """Whether an answer repeats what it was told to, in the asked emotion and at the asked speed: 1 or 0. Higher is better.
+
+    `question` begins with a sentence that says how ("Repeat the following question in sad emotion at half my speaking speed.") and what is to
+    be said follows it. An answer counts if less than a fifth of its words is wrong, the likeliest of five emotions is the asked
+    one, and its length lies between a quarter and three quarters (twice the speed), or between one and a half and two and a half
+    (half the speed), of the part of the question's sound that falls to these words by their number.
+
+    `official/vocalbench` asks for a probability above one half among the five emotions and `unknown`, takes the first emotion that is
+    named anywhere in the question, and counts the words that the model wrote, where it wrote any, in place of those it said. Plain
+    repetition is refused there, as a judge has a say in it too.
+
+    Source: Liu et al., "VocalBench", 2025; `utils/read_score_instruction.py` of its repository (5e9cce0), exactly, given probabilities and
+    lengths.
+
+    Args:
+        variant: `official/vocalbench`, or None for the project's own.
+
+    Raises:
+        UnknownName: there is no such rule.
+    """
+
+    stem = "said_as_told"
+    official = _VOCALBENCH
+    needs = ("question", "kind")
+    paper = "Liu et al.: VocalBench, 2025"
+    source = "github.com/SJTU-OmniAgent/VocalBench 5e9cce0 utils/read_score_instruction.py gen_score, exactly"
+
+    def _one(self, answer: Answer) -> Score:
+        question, kind = str(answer.fields["question"]), str(answer.fields["kind"]).lower()
+        how, stop, words = question.partition(".")
+        if not stop or not words.strip():
+            return Score.undefined(
+                f"the question of '{answer.id}' has nothing to repeat after its first sentence", self.protocol
+            )
+        with_emotion, with_speed = "emotion" in kind, "speed" in kind
+        if self._official and not (with_emotion or with_speed):
+            return Score.refused("the published rule asks a judge about plain repetition too", self.protocol)
+        said = (answer.raw if self._official and answer.raw.strip() else answer.text) or ""
+        rate = _vocalbench_rate(words, said) if self._official else _own_rate(words, answer)
+        detail: dict[str, object] = {"error_rate": rate}
+        followed = rate is not None and rate < MOST_WRONG
+        if with_emotion:
+            probabilities = self._probabilities(answer)
+            if isinstance(probabilities, Score):
+                return probabilities
+            six = _renormalised(probabilities, (*FIVE, "unknown"))
+            named = next((one for one in six if one in (question if self._official else how).lower()), "unknown")
+            likeliest = max(FIVE, key=six.__getitem__)
+            followed &= six[named] > LEAST_SURE if self._official else likeliest == named
+            detail |= {"emotion": named, "probability": six[named]}
+        if with_speed:
+            if answer.question_s is None or answer.answer_s is None:
+                return Score.failed("the length of the question or of the answer is not known", self.protocol)
+            share = answer.answer_s / (answer.question_s * len(words.split()) / len(question.split()))
+            low, high = FASTER if "twice" in how.lower() else SLOWER
+            followed &= low < share < high
+            detail["lengths"] = share
+        return Score.ok(float(followed), self.protocol, detail=detail)
+
+
+class SaidFittingly(_Said):
+    """How fitting the emotion of an answer is to what was asked, 1 to 5. Higher is better.
+
+    `weights` says of five emotions in the order angry, happy, neutral, sad, surprised how fitting each is, from 1 to 5. The value is their mean
+    weighed by how probable emotion2vec+ large finds each of the five. It is the second half of VocalBench's score for emotion.
+
+    Source: Liu et al., "VocalBench", 2025; `utils/calc_emotion_acoustic.py` of its repository (5e9cce0), to 1e-9, given the probabilities.
+
+    Args:
+        variant: None.
+
+    Raises:
+        UnknownName: a rule was named.
+    """
+
+    stem = "said_fittingly"
+    official = None
+    needs = ("weights",)
+    range = (1.0, 5.0)
+    paper = "Liu et al.: VocalBench, 2025"
+    source = "github.com/SJTU-OmniAgent/VocalBench 5e9cce0 utils/calc_emotion_acoustic.py, to 1e-9"
+
+    def __init__(self, variant: str | None = None) -> None:
+        super().__init__(variant)
+        self.protocol = f"{self.stem}/{_VOCALBENCH.removeprefix('official/')}-1"
+
+    def _one(self, answer: Answer) -> Score:
+        weights = answer.fields["weights"]
+        if not isinstance(weights, (list, tuple)) or len(weights) != len(FIVE):
+            return Score.undefined(f"the sample '{answer.id}' has no weights of {', '.join(FIVE)}", self.protocol)
+        probabilities = self._probabilities(answer)
+        if isinstance(probabilities, Score):
+            return probabilities
+        five = _renormalised(probabilities, FIVE)
+        value = sum(five[name] * float(weight) for name, weight in zip(FIVE, weights))
+        return Score.ok(value, self.protocol, detail={"probabilities": five})
+
+
+def _renormalised(probabilities: dict[str, float], names: Sequence[str]) -> dict[str, float]:
+    """The probabilities of some emotions where only these can be heard."""
+    total = sum(probabilities[name] for name in names)
+    return {name: probabilities[name] / total if total else 1 / len(names) for name in names}
+
+
+def _own_rate(wanted: str, answer: Answer) -> float | None:
+    rule = get_rule("by-language")
+    (compared,) = rule.compare(reference=[wanted], estimate=[answer.text], language=[answer.language])
+    return rule.item_value(compared)
+
+
+def _vocalbench_rate(wanted: str, said: str) -> float:
+    """Whisper's English rule, then without what is only punctuation; nothing to be said has no error."""
+    from codec_bench.text.whisper import whisper_en
+
+    words = [
+        " ".join(
+            word
+            for word in whisper_en()(text.lower()).split(" ")
+            if not all(unicodedata.category(letter)[0] == "P" for letter in word)
+        )
+        for text in (wanted, said)
+    ]
+    return error_rate(reference=words[0].lower(), estimate=words[1].lower(), normaliser="none").rate or 0.0
