@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from codec_bench.errors import UserError
-from codec_bench.report import harnesses, hugging_face
+from codec_bench.report import harnesses, hugging_face, submission
 from codec_bench.report.opened import Run, open_run
 from codec_bench.report.paper import export_summary
 from codec_bench.store.export import export_run
@@ -43,7 +43,8 @@ def export(
         run: a run, or its folder.
         form: `csv` (texts that a spreadsheet would take for formulas have an apostrophe in front), `jsonl` or `parquet`
             (all texts as they are); with `summary`: `csv`, `markdown` or `latex`; for the Hugging Face hub
-            `hf-eval-results` or `model-index`; for other harnesses `lm-eval`, `lmms-eval` or `inspect`.
+            `hf-eval-results` or `model-index`; for other harnesses `lm-eval`, `lmms-eval` or `inspect`; `submission` for the
+            file that a benchmark's own service scores.
         out: a file, or a stream of text; None gives the text back. Parquet needs a file.
         summary: write the table of systems and metrics in place of the scores.
         system: for the hub and other harnesses: the system. Needed where the run has several.
@@ -69,7 +70,10 @@ def export(
             raise UserError(
                 f"--system and --metric are for {' and '.join(hugging_face.FORMATS)}", hint="leave them out"
             )
-        (export_summary if summary else export_run)(_opened(run), form, target)
+        if form == submission.FORMAT and not summary:
+            submission.export_submission(_opened(run), target)
+        else:
+            (export_summary if summary else export_run)(_opened(run), form, target)
         return Exported()
     if summary:
         raise UserError(f"--summary is for tables, and the format is '{form}'", hint="leave it out")

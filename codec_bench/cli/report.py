@@ -52,7 +52,7 @@ def report(
 
 def export(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
-    form: Annotated[str, typer.Option("--format", help="csv (texts that a spreadsheet would take for formulas have an apostrophe in front), jsonl or parquet (texts as they are); with --summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, lmms-eval or inspect.")] = "csv",
+    form: Annotated[str, typer.Option("--format", help="csv (texts that a spreadsheet would take for formulas have an apostrophe in front), jsonl or parquet (texts as they are); with --summary: csv, markdown or latex; for the Hugging Face hub: hf-eval-results or model-index; for other harnesses: lm-eval, lmms-eval or inspect; submission: the file that a benchmark's own service scores.")] = "csv",
     out: Annotated[Path | None, typer.Option("--out", help="A file. Default: standard output (not for parquet).")] = None,
     summary: Annotated[bool, typer.Option("--summary", help="Write the table of systems and metrics in place of the scores.")] = False,
     system: Annotated[str | None, typer.Option("--system", help="For the hub and other harnesses: the system. Needed where the run has several.")] = None,

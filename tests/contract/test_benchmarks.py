@@ -237,7 +237,9 @@ def test_a_right_answer_scores_best_and_a_wrong_or_empty_one_does_not(name, ques
             metric = load_answer_metric(metric_name)
         except (MissingExtra, MissingResource):
             continue
-        if metric.hears:  # what is heard in an answer's sound is tried in test_runs.py
+        if (
+            metric.hears or metric_name == "withheld"
+        ):  # heard sounds are tried in test_runs.py; withheld answers have no number
             continue
         chain = load_steps(own if own is not None else [*prompt.process, *benchmark.process])
         right = _values(metric, chain, questions, [miniature.right_answer(q, prompt) for q in questions])

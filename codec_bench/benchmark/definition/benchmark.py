@@ -135,7 +135,8 @@ class Benchmark:
         facts = ("title", "summary", "category", "kind", "language", "licence")
         further = {"subsets": list(self.subsets), "passing": self.spec.passing.model_dump(), "published": published}
         failures = {} if self.spec.failures is None else {"failures": self.spec.failures.model_dump()}
-        known = {fact: getattr(self.spec, fact) for fact in facts}
+        known: dict[str, Any] = {fact: getattr(self.spec, fact) for fact in facts}
+        known |= {} if self.spec.submission is None else {"submission": self.spec.submission.model_dump()}
         known |= {"size": self.size, "paper": self.spec.paper, "primary": self.primary}
         known |= {"other_columns": apart} if (apart := self.other_columns) else {}
         known |= {"rows_digest": self.data.rows_digest} if self.data.rows_digest is not None else {}

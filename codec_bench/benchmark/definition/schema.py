@@ -379,6 +379,20 @@ class Failures(Strict):
     counts: Literal["left-out", "as-wrong"]
 
 
+class Submission(Strict):
+    """The file that a benchmark's service scores: a JSON list with an entry for every question.
+
+    Args:
+        answer: the field of the model's answer.
+        fields: the fields of an entry, each with the name of the question's column, or `id`. A column without a value is left out.
+        made: further fields, each with a text in which `<id>` stands for the question's id.
+    """
+
+    answer: str
+    fields: dict[str, str] = Field(min_length=1)
+    made: dict[str, str] = {}
+
+
 ULTRAEVAL_AUDIO = Failures(toolkit="UltraEval-Audio", counts="left-out")
 """Read on 2026-11-23 in github.com/OpenBMB/UltraEval-Audio 1b68ac7, audio_evals/eval_task.py: an item that raises an error in asking,
 post-processing or scoring is skipped before the results are aggregated, and a share of failures is reported beside them."""
@@ -413,6 +427,7 @@ class BenchmarkSpec(Strict):
         passing: how several answers to one question count as one result.
         failures: how its toolkit counts failures; null if that is not known. Benchmarks of UltraEval-Audio that say nothing have
             its rule: whatever raised an error, from asking to scoring, is left out.
+        submission: the file that the authors' service scores, where the expected answers are not published; null if they are.
         published: numbers that others published.
     """
 
@@ -441,6 +456,7 @@ class BenchmarkSpec(Strict):
     windows: WindowsSpec = WindowsSpec()
     passing: Passing = Passing()
     failures: Failures | None = None
+    submission: Submission | None = None
     published: list[PublishedTable] = []
 
     @model_validator(mode="before")
@@ -467,7 +483,7 @@ _TOP = "the top of the file"
 _SCHEMAS: dict[str, type[BaseModel]] = {
     _TOP: BenchmarkSpec, "'data'": Data, "'data.expand'": Expand, "'data.kinds'": Kinds, "'data.join'": Join, "'data.speaker'": Speaker,
     "an entry of 'metrics'": MetricUse, "an entry of 'published'": PublishedTable, "'parameters'": Parameters, "'passing'": Passing,
-    "'windows'": WindowsSpec, "'failures'": Failures, "'prompt'": PromptSpec, "an entry of 'messages'": Turn,
+    "'windows'": WindowsSpec, "'failures'": Failures, "'submission'": Submission, "'prompt'": PromptSpec, "an entry of 'messages'": Turn,
     "an entry of 'content'": Part,
 }  # fmt: skip
 FIELDS = {

@@ -8,7 +8,8 @@ Which file to open
     `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
     `captions.py`, those of whole sessions in `session_wer.py`, and the tags that are named in `tag_f1.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds
     answers that decline, `repeated.py` those that say something again, `said.py` also reads how it is said,
-    and `reference_errors.py` those that follow a reference beyond what the sound explains. `pair_accuracy.py` compares likelihoods. `base.py` is what each is.
+    and `reference_errors.py` those that follow a reference beyond what the sound explains. `pair_accuracy.py` compares likelihoods. `withheld.py` is for benchmarks without
+    published answers. `base.py` is what each is.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ TABLE = {
     "said_with_emotion": "codec_bench.benchmark.metrics.said:SaidWithEmotion",
     "session_wer": "codec_bench.benchmark.metrics.session_wer:SessionWer",
     "tag_f1": "codec_bench.benchmark.metrics.tag_f1:TagF1",
+    "withheld": "codec_bench.benchmark.metrics.withheld:Withheld",
     "wer": "codec_bench.benchmark.metrics.error_rate:Wer",
 }
 GROUPS = {"captions": (*(f"coco_bleu[{n}]" for n in range(1, 5)), "rouge_l[coco]", "cider")}

@@ -1,0 +1,30 @@
+"""`withheld`: what stands for a number where the authors of a benchmark keep the expected answers to themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.types import Score
+
+REASON = "the expected answers are not published; `codec-bench export RUN --format submission` writes the file that the authors score"
+
+
+class Withheld(AnswerMetric):
+    """No number: the expected answers are not published. Higher would be better, as of the accuracy that the authors' service gives.
+
+    Every answer is refused, with the command that writes the file for the service.
+
+    Source: none; there is nothing to compare.
+    """
+
+    name = "withheld"
+    protocol = "withheld/1"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """A refusal for each answer."""
+        return [Score.refused(REASON, self.protocol) for _ in answers]
+
+    def worst(self, answer: Answer) -> Score:
+        """The same: nothing is counted."""
+        return Score.refused(REASON, self.protocol)

@@ -1,0 +1,67 @@
+"""The answers of a run in the file that the service of a benchmark scores, where the expected answers are not published.
+
+The benchmark's definition says which fields an entry has (`submission`), and the run's record holds what it said.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from codec_bench.errors import UserError
+from codec_bench.store.answers import Exchange, exchanges, has_answers
+from codec_bench.store.export import Target, opened
+from codec_bench.store.record import Run
+
+FORMAT = "submission"
+
+
+def export_submission(run: Run, out: Target) -> None:
+    """Writes a JSON list with an entry for every question, in the order of the data.
+
+    A question that the model refused, or that could not be asked, has an empty answer, so that the file is complete.
+
+    Args:
+        run: a run of a benchmark whose definition has a `submission`. out: the file or stream; None for standard output.
+
+    Raises:
+        UserError: the benchmark takes no such file; questions are missing or were answered several times; an answer failed in a way that
+            asking again may mend; or the file cannot be written.
+    """
+    about = run.meta.get("benchmark") or {}
+    told = about.get("submission")
+    if told is None or not has_answers(run):
+        raise UserError(
+            f"'{about.get('name') or run.folder}' is no benchmark whose answers are sent to a service",
+            hint="export --format csv gives every score",
+        )
+    every = list(exchanges(run))
+    if any(one.question.draw_of for one in every):
+        raise UserError(
+            "the run holds several answers to a question, and the file has room for one", hint="run without --repeats"
+        )
+    if about.get("size") not in (None, len(every)):
+        raise UserError(
+            f"the run holds {len(every):,} of {about['size']:,} questions, and the file must hold all",
+            hint="run without --limit",
+        )
+    failed = [one for one in every if one.answer.status == "failed" and one.question.prompt is not None]
+    if failed:
+        first = f"'{failed[0].question.id}': {failed[0].answer.reason}"
+        raise UserError(
+            f"{len(failed):,} of {len(every):,} questions have no answer, first {first}",
+            hint="run the same command again",
+        )
+    with opened(out) as file:
+        json.dump([_entry(one, told) for one in every], file, ensure_ascii=False, indent=4)
+        file.write("\n")
+
+
+def _entry(one: Exchange, told: dict[str, Any]) -> dict[str, Any]:
+    known = {"id": one.question.id, **one.question.fields}
+    read = {name: known.get(field) for name, field in told["fields"].items()}
+    made = {name: form.replace("<id>", one.question.id) for name, form in told["made"].items()}
+    answer = one.answer.text if one.answer.status == "ok" else None
+    return {name: value for name, value in {**read, **made}.items() if value is not None} | {
+        told["answer"]: answer or ""
+    }
