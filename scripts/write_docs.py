@@ -1,17 +1,17 @@
-"""Writes the pages of docs/ that come from the registries and the rows of the benches, so that they cannot go stale.
+"""Writes the pages of docs/ that come from the registries, so that they cannot go stale.
 
 `python scripts/write_docs.py` writes them; `--check` writes nothing and exits 1 when a page is not as it should be.
 
-Written are the pages of docs/reference, the table of codec families in docs/codecs/names.md, that of the study in
-docs/design/intervals.md, those of columns in docs/export.md and docs/report.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other page there mentions. The first line of a written page says
-that it is written; a page without that line belongs to a person and is never changed.
+Written are the pages of docs/reference, the table of codec families in docs/codecs/names.md, those of columns in
+docs/export.md and docs/report.md (each between its two marks), and a page in docs/codecs for each family of codecs that no other
+page there mentions. The first line of a written page says that it is written; a page without that line belongs to a person and is
+never changed. What stands in docs/ of the rows of the benches is written by bench/table.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import csv
 import inspect
 import json
 import re
@@ -46,7 +46,6 @@ from codec_bench.text.rules import get_rule
 
 DOCS = Path(__file__).parents[1] / "docs"
 WRITTEN = "<!-- Written by scripts/write_docs.py from the registries. Do not edit: run the script. -->\n"
-STUDY_ROWS = DOCS.parent / "bench" / "data" / "intervals.csv"
 # With which weights a test compares a metric with its reference, and the head of that column.
 WEIGHTS, COMPARISON = ("published", "stand-in"), "weights in the comparison"
 # The verbs whose options are declared in a schema, each with its command.
@@ -74,9 +73,6 @@ def pages() -> dict[Path, str]:
     }
     found = {DOCS / "reference" / f"{name}.md": WRITTEN + text for name, text in reference.items()}
     found[DOCS / "codecs" / "names.md"] = marked("codecs/names.md", families=families_table())
-    found[DOCS / "design" / "intervals.md"] = marked(
-        "design/intervals.md", study=study_table(), choices=choices_table()
-    )
     columns = [(code(name), column.means) for name, column in TABLE_COLUMNS.items()]
     of_summary = [(code(column.name), column.means) for column in CSV_COLUMNS]
     head = ("column", "what it holds")
@@ -183,170 +179,6 @@ def families_table() -> str:
         "licence of code; of weights",
     )
     return table(head, rows)
-
-
-_WIDER = "times as wide as Student's t"
-_FEW_VALUES = re.compile(r"ordinary: mean, (?P<law>.+), (?P<n>\d+) items")
-
-
-def study_table() -> str:
-    """The study of the intervals, from the newest row of each case."""
-    with STUDY_ROWS.open(encoding="utf-8", newline="") as file:
-        rows = {
-            (r["case"], r["variant"], r["unit"].removeprefix("share of ").partition(" with")[0]): r
-            for r in csv.DictReader(file)
-            if "share" in r["unit"] or r["unit"] == _WIDER
-        }
-    mark, whole, both, scales = "ordinary: ", "recorded: ", "crossed: ", "kinds: "
-    designs = dict.fromkeys(case.partition(", ")[2] for case, _, _ in rows if ": " not in case)
-    unequal, recorded, crossed = (
-        dict.fromkeys(case for case, _, _ in rows if case.startswith(words)) for words in (mark, whole, (both, scales))
-    )
-
-    def share(kind: str, design: str, variant: str, what: str) -> str:
-        row = rows.get((f"{kind}, {design}", variant, what))
-        return f"{float(row['p50']):.2f}" if row else "–"
-
-    alarm = "p below 0.05"
-    ours, bootstrap, signs = "codec-bench", "percentile bootstrap", "sign test of items"
-    kinds = ("mean", "bounded mean", "ratio", "difference", "share", "error rate")
-
-    def ordinary(case: str, what: str, variant: str = ours) -> str:
-        row = rows.get((case, variant, what))
-        return f"{float(row['p50']):.2f}" if row else "–"
-
-    few = [found for case in unequal if (found := _FEW_VALUES.fullmatch(case))]
-    sizes = sorted({int(found["n"]) for found in few})
-
-    def of_few(law: str, n: int) -> str:
-        case = f"{mark}mean, {law}, {n} items"
-        return f"{ordinary(case, 'intervals')} ({ordinary(case, _WIDER)})"
-
-    def most(variant: str) -> int:
-        return max(int(row["n"]) for (case, name, _), row in rows.items() if name == variant and ": " not in case)
-
-    coverage = [
-        [
-            design,
-            *(share(kind, design, ours, "intervals") for kind in kinds),
-            *(share(kind, design, bootstrap, "intervals") for kind in ("mean", "difference")),
-            *(share(kind, design, ours, "marked intervals") for kind in ("bounded mean", "error rate")),
-        ]
-        for design in designs
-    ]
-    alarms = [
-        [
-            design,
-            *(share(kind, design, ours, alarm) for kind in ("mean", "ratio", "difference")),
-            *(share(kind, design, bootstrap, alarm) for kind in ("mean", "difference")),
-            share("mean", design, signs, alarm),
-        ]
-        for design in designs
-    ]
-    return (
-        f"Share of intervals that hold the truth; 0.95 is promised. Each number of ours is from {most(ours):,} simulated runs, each of "
-        f"another method from {most(bootstrap):,}. The last two columns are the share of our intervals that carry a note.\n\n"
-        + table(
-            [
-                *("speakers x utterances", *kinds, "bootstrap: mean", "bootstrap: difference"),
-                *("marked: bounded mean", "marked: error rate"),
-            ],
-            coverage,
-        )
-        + "\nShare of p below 0.05 where the two systems do not differ; 0.05 at most is promised:\n\n"
-        + table(
-            [
-                *("speakers x utterances", "mean", "ratio", "difference", "bootstrap: mean", "bootstrap: difference"),
-                "sign test: mean",
-            ],
-            alarms,
-        )
-        + "\nRuns as they ordinarily are, unequal; 0.92 is promised of the intervals that there are, from 20 items:\n\n"
-        + table(
-            ["what is drawn", "runs with an interval", "intervals that hold the truth", "marked"],
-            [
-                [case.removeprefix(mark), *(ordinary(case, what) for what in ("runs", "intervals", "marked intervals"))]
-                for case in unequal
-                if not _FEW_VALUES.fullmatch(case)
-            ],
-        )
-        + "\nMeans of few items without bounds: the intervals that hold the truth, and in brackets how many times as wide they are as those of "
-        + "Student's t:\n\n"
-        + table(
-            ["law", *(f"{n} items" for n in sizes)],
-            [[law, *(of_few(law, n) for n in sizes)] for law in dict.fromkeys(found["law"] for found in few)],
-        )
-        + "\nThe same through a record: what the intervals of `summary.json` and of the page hold:\n\n"
-        + table(
-            [
-                "what is drawn",
-                "runs",
-                "runs with an interval",
-                "intervals of `summary.json` that hold the truth",
-                "intervals of the page",
-            ],
-            [
-                [
-                    case.removeprefix(whole),
-                    f"{int(rows[case, f'{ours}, summary.json', 'runs']['n']):,}",
-                    ordinary(case, "runs", f"{ours}, summary.json"),
-                    *(ordinary(case, "intervals", f"{ours}, {place}") for place in ("summary.json", "page")),
-                ]
-                for case in recorded
-            ],
-        )
-        + "\nListening tests: every rater rates every sound, and both are drawn from more of their kind. The spreads are those between raters, "
-        + "between sounds, and of the rest; two systems do not differ. The last rows are answers on the scales of kinds of tests; in ABX people guess:\n\n"
-        + table(
-            [
-                *("what is drawn", "tests", "intervals that hold the truth", "p below 0.05"),
-                *("over raters alone: intervals", "over raters alone: p below 0.05"),
-            ],
-            [
-                [
-                    case.removeprefix(both).removeprefix(scales),
-                    f"{int(rows[case, ours, 'intervals']['n']):,}",
-                    *(ordinary(case, what, of) for of in (ours, "over raters alone") for what in ("intervals", alarm)),
-                ]
-                for case in crossed
-            ],
-        )
-    )
-
-
-_TRIED = "choices: "
-
-
-def choices_table() -> str:
-    """What the rules hold that were not taken, and how wide they are, from the newest row of each case."""
-    with STUDY_ROWS.open(encoding="utf-8", newline="") as file:
-        rows = {(r["case"], r["variant"], r["unit"]): r for r in csv.DictReader(file) if r["case"].startswith(_TRIED)}
-    ours, held = "codec-bench", "share of intervals with the truth"
-    tried = sorted(dict.fromkeys((case, rule) for case, rule, _ in rows if rule != ours), key=lambda one: one[1])
-
-    def cell(case: str, rule: str, unit: str) -> str:
-        return f"{float(rows[case, rule, unit]['p50']):.2f}"
-
-    def wider(case: str, rule: str) -> str:
-        of, than = (float(rows[case, one, "width of the interval"]["p50"]) for one in (rule, ours))
-        return f"{of / than:.2f}"
-
-    def apart(case: str, rule: str) -> str:
-        return cell(case, rule, "share of those that leave 0 out") if "difference" in case else "–"
-
-    return table(
-        [
-            *("what is drawn", "runs", "holds the truth", "is not 0", "the rule that was tried"),
-            *("holds the truth", "is not 0", "times as wide"),
-        ],
-        [
-            [
-                *(case.removeprefix(_TRIED), rows[case, ours, held]["n"], cell(case, ours, held), apart(case, ours)),
-                *(rule, cell(case, rule, held), apart(case, rule), wider(case, rule)),
-            ]
-            for case, rule in tried
-        ],
-    )
 
 
 def family_pages() -> dict[Path, str]:
