@@ -22,6 +22,7 @@ import math
 
 import numpy as np
 
+from codec_bench.stats.bounds import Rare
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS
 
 MOST_LOST = 0.05
@@ -47,36 +48,34 @@ def lost_together(worst: float, each: float, units: int, power: float = TOGETHER
     return min(each, max(least, worst * each**power))
 
 
-def rare_end(
-    units: np.ndarray,
-    items: np.ndarray,
-    value: float,
-    level: float,
-    bound: float,
-    lost: float | None = None,
-    *,
-    upper: bool,
-) -> float:
-    """The upper or lower end of the interval of a ratio of sums, with items at the bound that were not seen.
+def rare_ends(
+    units: np.ndarray, items: np.ndarray, value: float, level: float, rare: Rare, *, lower: bool
+) -> tuple[float, float]:
+    """The ends of the interval of a ratio of sums, with items at the bounds that were not seen.
 
     Args:
         units: what each unit adds above and below, float64 `(units, 2)`. items: the same of each item, `(items, 2)`.
         value: of all of them. level: of the two-sided interval.
-        bound: the most (or least) that an item can be, beyond the value.
-        lost: what items are that are lost with all of their unit; None if that is not allowed for.
-        upper: which end.
+        rare: what an item may be. lower: whether the lower end is asked for too; it is the value otherwise.
     """
     size, each = float(items[:, 1].mean()), len(items) / len(units)
-    if value >= bound if upper else value <= bound:  # errors of items without words may lead there
-        return value
-    beyond = (items[:, 0] - value * items[:, 1]) / (size * (bound - value))
-    several = size * lost_together(float(beyond.max()), each, len(units))
-    farther, nearer = (max, min) if upper else (min, max)
-    end = unseen_end(units, (bound * several, several), level, upper=upper)
-    limit = end if lost is None else value + MOST_LOST * (lost - value)
-    if lost is None or each <= 1 or farther(end, limit) == end:
-        return end
-    return farther(end, nearer(limit, unseen_end(units, (lost * size * each, size * each), level, upper=upper)))
+    beyond, few = items[:, 0] - value * items[:, 1], _gathered(units)
+    seen = float(units[:, 0].sum() / units[:, 1].sum())
+
+    def end(bound: float, lost: float | None, upper: bool) -> float:
+        if value >= bound if upper else value <= bound:  # errors of items without words may lead there
+            return value
+        far = size * (bound - value)
+        worst = float((beyond.max() if far > 0 else beyond.min()) / far)
+        several = size * lost_together(worst, each, len(units))
+        farther, nearer = (max, min) if upper else (min, max)
+        found = _end(few, seen, (bound * several, several), level, upper)
+        limit = found if lost is None else value + MOST_LOST * (lost - value)
+        if lost is None or each <= 1 or farther(found, limit) == found:
+            return found
+        return farther(found, nearer(limit, _end(few, seen, (lost * size * each, size * each), level, upper)))
+
+    return end(rare.low, rare.lost_low, False) if lower else value, end(rare.high, rare.lost_high, True)
 
 
 def unseen_p(units: np.ndarray, item: tuple[float, float], *, upper: bool) -> float:
@@ -102,11 +101,15 @@ def unseen_end(units: np.ndarray, item: tuple[float, float], level: float, *, up
     Returns:
         The end; where the value itself is the extreme, that extreme.
     """
-    table = np.concatenate([_gathered(units), [item]])
+    return _end(_gathered(units), float(units[:, 0].sum() / units[:, 1].sum()), item, level, upper)
+
+
+def _end(few: np.ndarray, value: float, item: tuple[float, float], level: float, upper: bool) -> float:
+    """As `unseen_end`, of units that are gathered and have this value."""
+    table = np.concatenate([few, [item]])
     above, below = table[:, 0], table[:, 1]
     sized = below > 0
     rates = above[sized] / below[sized]
-    value = float(units[:, 0].sum() / units[:, 1].sum())
     far = float(rates.max() if upper else rates.min())
     wanted = (1 - level) / 2
     near, end = value, far
@@ -128,9 +131,12 @@ def _gathered(units: np.ndarray) -> np.ndarray:
         return units
     value = units[:, 0].sum() / units[:, 1].sum()
     order = np.argsort(-np.abs(units[:, 0] - value * units[:, 1]), kind="stable")
-    kept, rest = order[: _MOST_UNITS // 2], order[_MOST_UNITS // 2 :]
-    rows = np.arange(len(rest)) % (_MOST_UNITS // 2)
-    return np.concatenate([units[kept], np.stack([np.bincount(rows, column) for column in units[rest].T], axis=1)])
+    several = _MOST_UNITS // 2
+    kept, rest = units.take(order[:several], axis=0), units.take(order[several:], axis=0)
+    left = len(rest) % several
+    sums = rest[: len(rest) - left].reshape(-1, several, 2).sum(axis=0)
+    sums[:left] += rest[len(rest) - left :]
+    return np.concatenate([kept, sums])
 
 
 def _positive(terms: np.ndarray) -> float:
