@@ -209,11 +209,11 @@ def _alone(case: Case) -> Case:
 
 
 def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict[str, object]]:
-    """One row per design: in how many runs there is an interval, how many of these hold the truth, and how many are marked."""
+    """One row per design: in how many runs there is an interval, how many of these hold the truth, how many are marked, and how many of the others hold it."""
     for name in names:
         draw, bounds = ORDINARY[name]
         rng = np.random.default_rng(list(name.encode()))
-        given = held = marked = 0
+        given = held = marked = plain = 0
         wider = []
         for _ in range(repetitions):
             a, b, codes, truth = draw(rng)
@@ -222,17 +222,18 @@ def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict
                 ends, noted = found.ends, found.note is not None
             else:
                 test = paired_parts(fold_of(name), a, b, codes, seed=1, bounds=bounds)
-                ends, noted = (None if test.low is None else [test.low, test.high]), False
+                ends, noted = (None if test.low is None else [test.low, test.high]), test.note is not None
             if ends is not None:
                 given, marked = given + 1, marked + noted
-                held += ends[0] - 1e-12 <= truth <= ends[1] + 1e-12
+                holds = ends[0] - 1e-12 <= truth <= ends[1] + 1e-12
+                held, plain = held + holds, plain + (holds and not noted)
                 if FEW_VALUES.fullmatch(name):
                     reach = float(stats.t.ppf((1 + LEVEL) / 2, len(a) - 1) * stats.sem(a[:, 0]))
                     wider.append((ends[1] - ends[0]) / (2 * reach))
         coverage = held / given if given else None
         yield {
             "design": name, "coverage": coverage, "given": given / repetitions, "marked": marked / given if given else None,
-            "wider": float(np.mean(wider)) if wider else None, "repetitions": repetitions,
+            "plain": plain / (given - marked) if given > marked > 0 else None, "wider": float(np.mean(wider)) if wider else None, "repetitions": repetitions,
         }  # fmt: skip
 
 
@@ -390,7 +391,7 @@ def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[s
 
 
 GIVEN = "share of runs with an interval"
-UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "wider": "times as wide as Student's t", "width": "width of the interval", "apart": "share of those that leave 0 out"}  # fmt: skip
+UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "plain": "share of intervals without a note with the truth", "wider": "times as wide as Student's t", "width": "width of the interval", "apart": "share of those that leave 0 out"}  # fmt: skip
 
 
 PARTS = ("equal", "ordinary", "recorded", "medians", "crossed", "kinds", "choices")

@@ -13,6 +13,7 @@ HELD, ALARMS, MARKED, GIVEN = (
     "share of marked intervals",
     "share of runs with an interval",
 )
+PLAIN = "share of intervals without a note with the truth"
 WIDER, WIDTH, APART = "times as wide as Student's t", "width of the interval", "share of those that leave 0 out"
 OURS, BOOTSTRAP, SIGNS, ALONE = "codec-bench", "percentile bootstrap", "sign test of items", "over raters alone"
 FEW_VALUES = re.compile(r"mean, (.+), (\d+) items")
@@ -82,8 +83,8 @@ def ordinary() -> str:
     """Ordinary, unequal data, but for means of few values."""
     found = _newest("ordinary")
     return _table(
-        ["what is drawn", "runs with an interval", "intervals that hold the truth", "marked"],
-        ([case, *(_number(found, case, OURS, unit) for unit in (GIVEN, HELD, MARKED))] for case in _cases(found) if not FEW_VALUES.fullmatch(case)),
+        ["what is drawn", "runs with an interval", "intervals that hold the truth", "with a note", "those without that hold it"],
+        ([case, *(_number(found, case, OURS, unit) for unit in (GIVEN, HELD, MARKED, PLAIN))] for case in _cases(found) if not FEW_VALUES.fullmatch(case)),
     )  # fmt: skip
 
 

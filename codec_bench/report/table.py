@@ -320,7 +320,7 @@ def _subject(c: Comparison) -> str:
     if c.test.difference is None:
         return "no difference"
     missing = {"no interval": c.test.low, "no p": c.test.p}
-    return " and ".join(name for name, value in missing.items() if value is None)
+    return " and ".join(name for name, value in missing.items() if value is None) or "95 % interval"
 
 
 def _probability(p: float | None) -> str:

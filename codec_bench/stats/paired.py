@@ -60,7 +60,7 @@ from codec_bench.stats.spread import (
     reaches_of_few,
     t_quantile,
 )
-from codec_bench.stats.unseen import ALONE, lost_together, unseen_end, unseen_p
+from codec_bench.stats.unseen import ALONE, MOST_LOST, lost_together, unseen_end, unseen_p
 
 FEWEST_FOR_P = FEWEST_FOR_FLIPS
 _LOST = 0.9
@@ -72,7 +72,8 @@ EQUAL = (
 )
 ALIKE = "every unit gives the same difference, so the data do not say how small a difference they could show: other items would"
 UNSEEN = "the interval and p allow for rare items that were not seen: the two differ on these items, and few bad items would take that away"
-
+ENOUGH_TO_SHOW = math.ceil(math.log(0.05) / math.log(1 - MOST_LOST))
+"""So many speakers show one of whom a twentieth are lost as a whole, in 0.95 of the runs."""
 LUCK = "p tells the two apart on these items; few n-grams match, and p does not allow for the luck of having enough of them, as the interval does: take more items before you say how far the two differ"
 
 
@@ -236,7 +237,7 @@ def paired_parts(
     freedom = degrees_of_freedom(apart[:, 1])
     notes: list[str] = []
     ends: tuple[float, float] | None = None
-    unseen: tuple[tuple[float, float], tuple[float, float]] | None = None
+    unseen: _Unseen | None = None
     detectable: float | None = None
     if error is None:
         note = "without one of the units there is no value, so nothing is known of the spread"
@@ -272,8 +273,10 @@ def paired_parts(
         elif fold is ratios:
             unseen = _unseen_units(a, b, count, bounds)
         if ends is not None and unseen is not None:
-            farther = [unseen_end(apart, unit, level, upper=unit is unseen[1]) for unit in unseen]
+            farther = [unseen_end(apart, unit, level, upper=unit is unseen.high) for unit in unseen[:2]]
             ends = min(ends[0], farther[0]), max(ends[1], farther[1])
+        if ends is not None and unseen is not None and unseen.together and count < ENOUGH_TO_SHOW:
+            notes.append(not_shown(count))
     low, high = ends if ends is not None else (None, None)
     if count < FEWEST_FOR_P:
         notes.insert(0, too_few(count, FEWEST_FOR_P, "p"))
@@ -321,10 +324,29 @@ def _of_corpora(
     return low, high
 
 
-def _unseen_units(
-    a: np.ndarray, b: np.ndarray, units: int, bounds: Bounds | None
-) -> tuple[tuple[float, float], tuple[float, float]] | None:
-    """What one more unit may add to the difference and its size, at the low and at the high end; None if nothing is allowed for.
+def not_shown(units: int) -> str:
+    """What so few units cannot show of a difference: with a chance of 0.05, none of them is one of those that are lost as a whole."""
+    every = math.floor(1 / (1 - 0.05 ** (1 / units)))
+    return (
+        f"{units} speakers do not show whether one of the two loses one speaker in {every} as a whole, and neither the interval nor p "
+        "allows for that: look at the interval of each beside it, or take more speakers"
+    )
+
+
+class _Unseen(NamedTuple):
+    """What one more unit may add to a difference and its size.
+
+    Args:
+        low, high: at the low and at the high end. together: whether all items of a unit may be lost at once, and no such unit was seen.
+    """
+
+    low: tuple[float, float]
+    high: tuple[float, float]
+    together: bool
+
+
+def _unseen_units(a: np.ndarray, b: np.ndarray, units: int, bounds: Bounds | None) -> _Unseen | None:
+    """What one more unit may add; None if nothing is allowed for.
 
     Args:
         a, b: each item's parts, `(items, 2)`. units: how many there are. bounds: of the values.
@@ -340,7 +362,9 @@ def _unseen_units(
     most = (rare.high - rare.low) * size
     sizes = (a[:, 1] + b[:, 1]) / 2
     low, high = (_lost_alone(side, sizes, most / size, each, units) for side in (-residuals, residuals))
-    return (-most * low, size * low), (most * high, size * high)
+    may = rare.lost_low is not None or rare.lost_high is not None
+    seen = max(low, high) > lost_together(0.0, each, units)
+    return _Unseen((-most * low, size * low), (most * high, size * high), may and each > 1 and not seen)
 
 
 def _lost_alone(beyond: np.ndarray, sizes: np.ndarray, reach: float, each: float, units: int) -> float:

@@ -13,7 +13,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats import ItemParts, compare_items, holm
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import SHORT, ratios
-from codec_bench.stats.paired import ALIKE, EQUAL, UNSEEN, paired_parts
+from codec_bench.stats.paired import ALIKE, EQUAL, UNSEEN, not_shown, paired_parts
 from codec_bench.stats.sign_flips import DRAWS
 from codec_bench.stats.unseen import unseen_end, unseen_p
 
@@ -167,9 +167,24 @@ def test_the_interval_and_p_of_error_rates_agree_also_where_one_system_alone_los
         result = paired_test(a, b, denominators=words, clusters=codes.tolist(), bounds=(0, 1))
         exchanged = paired_test(a, b, denominators=words, clusters=codes.tolist(), bounds=(None, None))
         assert (result.low > 0 or result.high < 0) == (result.p <= 0.05) and result.p >= exchanged.p
-        assert (result.note == UNSEEN) == (exchanged.p <= 0.05 < result.p)
-        said, told = said + (result.p <= 0.05), told + (result.note == UNSEEN)
+        assert (UNSEEN in (result.note or "")) == (exchanged.p <= 0.05 < result.p)
+        said, told = said + (result.p <= 0.05), told + (UNSEEN in (result.note or ""))
     assert said > 10 and told > 10
+
+
+def test_a_difference_says_when_so_few_speakers_do_not_show_whether_one_is_lost(rng):
+    """Of 20 speakers one in seven may be lost: 0.86 ** 20 = 0.05. It is said where no item is lost, and not of 60 speakers or of single items."""
+    assert 1 / (1 - 0.05 ** (1 / 20)) == pytest.approx(7.2, abs=0.05)
+
+    def note(speakers, lost, clusters=True):
+        words = np.full(50 * speakers, 20.0)
+        a, b = (rng.binomial(20, 0.02, len(words)).astype(float) for _ in range(2))
+        a[:lost] = 20
+        codes = np.repeat(np.arange(speakers), 50).tolist() if clusters else None
+        return paired_test(a, b, denominators=words, clusters=codes, bounds=(0, 1)).note
+
+    assert note(20, 0) == not_shown(20) and "one speaker in 7 as a whole" in not_shown(20)
+    assert note(60, 0) is None and note(20, 1) is None and note(20, 0, clusters=False) is None
 
 
 def test_a_short_item_that_one_system_alone_loses_shows_that_more_of_a_speaker_may_be_lost(rng):
