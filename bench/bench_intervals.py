@@ -331,8 +331,12 @@ KINDS = {
     f"{kind}, {people} raters x {sounds} sounds": (people, sounds, 2, 5, 8)
     for kind in ("CCR", "DCR", "P.835 near the top", "ABX")
     for people, sounds in ((20, 6), (20, 20), (12, 8))
+} | {
+    f"one rater in ten gives 100 to all, {people} raters x {sounds} sounds": (people, sounds, 8, 8, 8)
+    for people, sounds in ((3, 15), (6, 15), (12, 10))
 }
 """Answers on the scales of kinds of listening tests, by people who hear no difference on average."""
+LAZY = "one rater in ten gives 100 to all"
 MIDDLES = {"DCR": 3.2, "P.835 near the top": 4.4}
 
 
@@ -340,8 +344,10 @@ def answered(kind: str, apart: np.ndarray, rng: np.random.Generator) -> np.ndarr
     """What people answer, as the difference of two systems, of differences `(people, sounds)` as they hear them.
 
     A comparison is a whole number from -3 to 3; of the two ratings each is one from 1 to 5, around a middle that raters and sounds move;
-    in ABX they guess, which gives 1 or -1.
+    in ABX they guess, which gives 1 or -1. Of raters some of whom give 100 to all it is what they answer about one system, less its mean.
     """
+    if kind == LAZY:  # one system whose mean is 60, beside what the mean over such people is
+        return np.where(rng.random((len(apart), 1)) < 0.1, 40.0, apart) - 4
     if kind == "ABX":
         return rng.integers(0, 2, apart.shape) * 2.0 - 1
     if kind == "CCR":

@@ -186,6 +186,48 @@ def _unequal_shares(
     return draw
 
 
+def _shares_apart(items: int, first: float, second: float) -> Callable[[np.random.Generator], Drawn]:
+    """The answers of two models to the same questions, of which some are harder for both."""
+    limits = stats.norm.ppf([first, second])
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        hard = rng.normal(0, 0.6**0.5, items)
+        right = [hard + rng.normal(0, 0.4**0.5, items) < limit for limit in limits]
+        tables = [np.stack([side, np.ones(items)], axis=1).astype(float) for side in right]
+        return tables[0], tables[1], None, first - second
+
+    return draw
+
+
+def _nearly_alike(items: int, rate: float, other: float) -> Callable[[np.random.Generator], Drawn]:
+    """Error rates of two recognisers that make the same errors in most items."""
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        words = rng.integers(3, 41, items).astype(float)
+        first, again = (np.minimum(rng.poisson(rate * words), words).astype(float) for _ in range(2))
+        second = np.where(rng.random(items) < other, again, first)
+        return np.stack([first, words], axis=1), np.stack([second, words], axis=1), None, 0.0
+
+    return draw
+
+
+def _floor_and_ceiling(items: int, best: float, worst: float) -> Callable[[np.random.Generator], Drawn]:
+    """PESQ of which many items are at the ceiling and few at the floor; the others lie between 2.5 and 4.5."""
+    low, high = PesqWb.range
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        which = rng.random(items)
+        values = np.where(which < worst, low, np.where(which < worst + best, high, rng.uniform(2.5, 4.5, items)))
+        return (
+            np.stack([values, np.ones(items)], axis=1),
+            None,
+            None,
+            worst * low + best * high + (1 - worst - best) * 3.5,
+        )
+
+    return draw
+
+
 def _ordinary_share(items: int, right: float) -> Callable[[np.random.Generator], Drawn]:
     """Answers to questions of which each is a unit."""
 
@@ -307,6 +349,7 @@ _SPEAKERS = {
     "32, 16, 8, 4, 2, 1": (32, 16, 8, 4, 2, 1),
     "40, 20, 10, 5": (40, 20, 10, 5),
 }
+_FALLING = (80, 53, 36, 24, 16, 11, 7, 5, 3, 2, 1, 1)
 ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, float | None] | None]] = {
     **{
         f"{'difference' if two else 'mean'}, speakers {name}, {alike:g} between them": (_unequal(sizes, alike, two=two), None)
@@ -435,6 +478,30 @@ ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, f
             "20 items": (1,) * 20, "50 items": (1,) * 50, "200 items": (1,) * 200, "speakers 10 x 10": (10,) * 10,
             "speakers 2 x 40, 8 x 2": (40,) * 2 + (2,) * 8, "speakers 8 x 40, 30 x 2": (40,) * 8 + (2,) * 30,
         }.items()
+    },
+    **{
+        f"{'difference' if two else 'mean'}, speakers with 80, 53, 36, 24, 16, 11, 7, 5, 3, 2, 1, 1 items, {alike:g} between them": (_unequal(_FALLING, alike, two=two), None)
+        for two in (False, True)
+        for alike in (0.1, 0.5, 0.95)
+    },
+    **{
+        f"PESQ, {best:.0%} at the ceiling and 2% at the floor, {items} items": (_floor_and_ceiling(items, best, 0.02), PesqWb.range)
+        for best in (0.2, 0.6)
+        for items in (20, 50, 300)
+    },
+    **{
+        f"PESQ at the ceiling, {below:.0%} below, {alike:g} alike, speakers {speakers} x {each}": (_ceiling_of_speakers((each,) * speakers, below, alike), PesqWb.range)
+        for speakers, each, below, alike in ((12, 20, 0.1, 0.9), (30, 5, 0.05, 0.5))
+    },
+    **{
+        f"difference of error rates, {rate:.0%} both, {1 - other:.0%} of items alike, {items} items": (_nearly_alike(items, rate, other), _LOST)
+        for rate, other in ((0.02, 0.05), (0.1, 0.1))
+        for items in (20, 50)
+    },
+    **{
+        f"difference of shares, {first:g} and {second:g} right, {items} questions": (_shares_apart(items, first, second), None)
+        for first, second in ((0.9, 0.9), (0.95, 0.85), (0.5, 0.6))
+        for items in (20, 50, 200)
     },
 }  # fmt: skip
 """The designs of the second study: what draws a run, and the bounds that are declared."""
