@@ -273,8 +273,10 @@ def paired_parts(
         elif fold is ratios:
             unseen = _unseen_units(a, b, count, bounds)
         if ends is not None and unseen is not None:
-            farther = [unseen_end(apart, unit, level, upper=unit is unseen.high) for unit in unseen[:2]]
-            ends = min(ends[0], farther[0]), max(ends[1], farther[1])
+            ends = (
+                min(ends[0], unseen_end(apart, unseen.low, level, upper=False)),
+                max(ends[1], unseen_end(apart, unseen.high, level, upper=True)),
+            )
         if ends is not None and unseen is not None and unseen.together and count < ENOUGH_TO_SHOW:
             notes.append(not_shown(count))
     low, high = ends if ends is not None else (None, None)
@@ -283,7 +285,7 @@ def paired_parts(
         return PairedTest(difference, low, high, None, count, "; ".join(notes), detectable, level)
     p = exchanged = _exchanged(fold, units_a, units_b, seed)
     if unseen is not None:
-        p = max(exchanged, unseen_p(apart, unseen[difference < 0], upper=difference < 0))
+        p = max(exchanged, unseen_p(apart, unseen.against(difference), upper=difference < 0))
     if low is not None and high is not None and (low > 0 or high < 0) != (p <= 1 - level):
         notes.insert(0, LUCK if isinstance(fold, CorpusFold) and exchanged <= 1 - level else DISAGREE)
     elif exchanged <= 1 - level < p:
@@ -344,6 +346,10 @@ class _Unseen(NamedTuple):
     high: tuple[float, float]
     together: bool
 
+    def against(self, difference: float) -> tuple[float, float]:
+        """What would take a difference away."""
+        return self.high if difference < 0 else self.low
+
 
 def _unseen_units(a: np.ndarray, b: np.ndarray, units: int, bounds: Bounds | None) -> _Unseen | None:
     """What one more unit may add; None if nothing is allowed for.
@@ -403,7 +409,7 @@ def exchange_p(
         return p
     difference = float(ratios(units_a.sum(axis=0)) - ratios(units_b.sum(axis=0)))
     apart = np.stack([_one_sided(fold, units_a, units_b, difference), (units_a[:, 1] + units_b[:, 1]) / 2], axis=1)
-    return max(p, unseen_p(apart, unseen[difference < 0], upper=difference < 0))
+    return max(p, unseen_p(apart, unseen.against(difference), upper=difference < 0))
 
 
 def _one_sided(fold: Fold, a: np.ndarray, b: np.ndarray, difference: float) -> np.ndarray:
