@@ -62,6 +62,13 @@ def test_a_system_whose_sound_is_no_speech_is_never_the_best(tmp_path):
     assert marked(SiteFolder(tmp_path / "two")) == {"silent": [], "a": ["m"], "b": []}
 
 
+def test_many_systems_without_numbers_do_not_fill_the_first_page(tmp_path, browser):
+    run = recorded(tmp_path / "run", {"a": GOOD, **{f"gone{n:02d}": [None] * 19 for n in range(30)}}, kbps=RATES)
+    open_page(browser, site([run.folder], out=tmp_path / "site").folder / "index.html")
+    said = texts(browser, ".banner li")
+    assert len(said) == 13 and said[-1] == "18 more systems failed on every item: see the runs."
+
+
 def test_the_pages_name_suspects_and_systems_without_numbers(tmp_path, browser):
     first, second = two_runs(tmp_path)
     made = site([first.folder, second.folder], out=tmp_path / "site")

@@ -42,7 +42,9 @@ view("", async (box, _, state) => {
     box.append(el("p", { class: "banner" }, `${plural(index.contradictions, "pair")} of numbers ${are} outside each other's intervals: `, el("a", { href: address("checks") }, "see the checks"), "."));
   }
   if (index.lost?.length) {
-    const of = index.lost.map(([key, run, system, items]) => el("li", null, `${system} failed on all ${plural(items, "item")} of `, runLink(key, run, { system }), ", so it has no numbers."));
+    const of = index.lost.slice(0, NEWEST).map(([key, run, system, items]) => el("li", null, `${system} failed on all ${plural(items, "item")} of `, runLink(key, run, { system }), ", so it has no numbers."));
+    const rest = index.lost.length - of.length;
+    if (rest > 0) of.push(el("li", null, `${plural(rest, "more system")} failed on every item: `, el("a", { href: address("runs") }, "see the runs"), "."));
     box.append(el("div", { class: "banner" }, el("ul", { class: "remarks" }, of)));
   }
   box.append(
