@@ -12,9 +12,10 @@ import os
 import resource
 import signal
 import socket
+import subprocess
 import sys
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import hypothesis
@@ -182,6 +183,21 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_workers():
+    """The workers of runs that tests start in this process are forked, which saves their imports (`golden/forked.py`)."""
+    import forked
+
+    from codec_bench.engine import pool
+
+    if sys.platform != "linux":
+        yield
+        return
+    with closing(forked.Started()) as pool.subprocess:
+        yield
+    pool.subprocess = subprocess
 
 
 @pytest.fixture

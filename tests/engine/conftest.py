@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from codec_bench.api.evaluate import evaluate
+from codec_bench.engine import pool
 
 OWN = Path(__file__).parent / "assets" / "own_code.py"
 
@@ -26,6 +28,12 @@ def run_it(tmp_path):
         return evaluate(out=tmp_path / out, **settings)
 
     return run
+
+
+@pytest.fixture
+def fresh(monkeypatch):
+    """Workers are started as the product starts them, and not forked."""
+    monkeypatch.setattr(pool, "subprocess", subprocess)
 
 
 def numbers(run):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
 from contextlib import closing, suppress
 from pathlib import Path
 
+import forked
 import pytest
 
 from codec_bench.engine import device, running
@@ -37,6 +39,13 @@ class Killed:
 """
 
 
+@pytest.fixture(params=["as the product starts it", "forked"])
+def _both(request):
+    """A worker as the product starts it, and one as other tests have it."""
+    if request.param != "forked":
+        request.getfixturevalue("fresh")
+
+
 def facts(folder, kills):
     (folder / "own.py").write_text(CODE)
     (folder / "kills").write_text(str(kills))
@@ -46,14 +55,28 @@ def facts(folder, kills):
         return pool.facts([("one", "cpu"), ("two", "cpu")])
 
 
+@pytest.mark.usefixtures("_both")
 def test_a_worker_that_is_killed_while_it_loads_is_started_again(tmp_path):
     assert set(facts(tmp_path, kills=1)) == {"one", "two"}
     assert (tmp_path / "loads").read_text() == "xxx"
 
 
+@pytest.mark.usefixtures("_both")
 def test_a_worker_that_is_killed_whenever_it_loads_ends_the_run(tmp_path):
     with pytest.raises(UserError, match=r"killed by signal 9\) while loading 'one', and so did the one before it"):
         facts(tmp_path, kills=9)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no worker is forked")
+def test_tests_fork_workers_unless_a_library_would_read_another_environment(monkeypatch):
+    with closing(Pool(("cpu",), 1, subprocess.DEVNULL)) as pool:
+        (worker,) = pool.workers
+        assert isinstance(worker.process, forked.Forked) and worker.process.poll() is None
+        worker.kill()
+        assert worker.process.wait() == worker.process.poll() == -signal.SIGKILL
+    monkeypatch.setenv("NUMBA_OPT", "2")
+    with closing(Pool(("cpu",), 1, subprocess.DEVNULL)) as pool:
+        assert isinstance(pool.workers[0].process, subprocess.Popen)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,11 @@ def test_the_number_of_workers_changes_no_number(run_it, asked, undisturbed, sam
     same(undisturbed, run_it(**asked, workers=2), relative=1e-12)
 
 
+@pytest.mark.usefixtures("fresh")
+def test_a_worker_that_tests_fork_gives_the_numbers_of_one_that_the_product_starts(run_it, asked, undisturbed, same):
+    same(undisturbed, run_it(**asked))
+
+
 def test_the_order_of_the_data_changes_no_number(run_it, asked, undisturbed, same):
     samples = list(asked["data"])
     random.Random(3).shuffle(samples)

@@ -1,0 +1,167 @@
+"""Workers that are forked from a process which has imported what they need, in place of interpreters that import it each time.
+
+    pool.subprocess = forked.Started()     # once in a process of tests
+
+The server has imported libraries and has called none of them, so no thread of theirs runs in it and no device was asked for. A worker
+gets the environment, the folder and the outputs that it is started with. What libraries read while they are imported must be as it
+was in the server: in another environment, a worker is started as the product starts it, and so is every other program. Commands
+that tests run in a process of their own start their workers as the product does, too.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import traceback
+from contextlib import closing, suppress
+from threading import Lock
+from typing import Any
+
+WORKER = [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
+IMPORTED = (
+    "codec_bench.engine.worker", "codec_bench.codecs.collected", "codec_bench.features", "codec_bench.kernels.stoi.cpu",
+    "codec_bench.metrics.base", "codec_bench.weights", "numba.core.typing.cffi_utils", "scipy.signal", "torch", "av", "onnx",
+    "onnxruntime", "soundfile", "soxr",
+)  # fmt: skip
+READ_LATER = ("CODEC_BENCH_", "PYTEST_", "HF_", "TRANSFORMERS_")
+"""Variables with these names are read by what the server has not imported, or when they are needed."""
+_LONGEST = 1 << 18  # bytes of a message
+
+
+class Started:
+    """In place of the module `subprocess` in `engine/pool.py`.
+
+    The server is started with the first worker, in the environment of that worker, and ends with this process.
+    """
+
+    DEVNULL = subprocess.DEVNULL
+
+    def __init__(self) -> None:
+        self._environment: dict[str, str] | None = None
+        self._lock = Lock()  # several threads may ask
+        self._socket: socket.socket | None = None
+        self.server: subprocess.Popen[bytes] | None = None
+
+    def Popen(
+        self, command: list[str], *, pass_fds: list[int], env: dict[str, str], stdout: Any, stderr: Any, **other: Any
+    ) -> Any:
+        """A worker of the server, or the process that `subprocess` starts."""
+        program, arguments = command[: len(WORKER)], command[len(WORKER) + 1 :]
+        if program == WORKER and self._environment is None:
+            self._environment = _at_import(env)
+        if program != WORKER or _at_import(env) != self._environment:
+            return subprocess.Popen(command, pass_fds=pass_fds, env=env, stdout=stdout, stderr=stderr, **other)
+        with open(os.devnull, "wb") as nowhere:
+            files = [nowhere if file == subprocess.DEVNULL else file for file in (stdout, stderr)]
+            question = {"environment": env, "folder": os.getcwd(), "arguments": arguments}
+            numbers = [file if isinstance(file, int) else file.fileno() for file in files]
+            return Forked(self, self.ask(question, (*pass_fds, *numbers)))
+
+    def ask(self, question: dict[str, Any], files: tuple[int, ...] = ()) -> Any:
+        """The server's answer."""
+        with self._lock:
+            if self._socket is None:
+                self._socket, self.server = _serving(self._environment)
+            socket.send_fds(self._socket, [json.dumps(question).encode()], files)
+            return json.loads(self._socket.recv(_LONGEST))
+
+    def close(self) -> None:
+        """Ends the server."""
+        if self._socket is not None:
+            self._socket.close()
+            self.server.wait()
+
+
+class Forked:
+    """A worker of the server, with what `engine/pool.py` uses of a process."""
+
+    def __init__(self, started: Started, pid: int) -> None:
+        self.pid, self._started, self._code = pid, started, None
+
+    def poll(self) -> int | None:
+        return self._ended(wait=False)
+
+    def wait(self) -> int | None:
+        return self._ended(wait=True)
+
+    def _ended(self, *, wait: bool) -> int | None:
+        if self._code is None:
+            self._code = self._started.ask({"pid": self.pid, "wait": wait})
+        return self._code
+
+
+def _at_import(environment: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in environment.items() if not name.startswith(READ_LATER)}
+
+
+def _serving(environment: dict[str, str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """A new server, and the connection to it."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with closing(theirs):
+        command = [sys.executable, "-P", __file__, str(theirs.fileno())]
+        return ours, subprocess.Popen(
+            command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
+        )
+
+
+def serve(asked: socket.socket) -> None:
+    """Forks workers and says how they ended, until nobody is left to ask."""
+    for name in IMPORTED:
+        importlib.import_module(name)
+    gc.collect()
+    gc.freeze()  # a search for garbage would write to the memory that the workers share
+    while True:
+        message, files, _, _ = socket.recv_fds(asked, _LONGEST, 3)
+        if not message:
+            return
+        question = json.loads(message)
+        if "pid" in question:
+            pid, status = os.waitpid(question["pid"], 0 if question["wait"] else os.WNOHANG)
+            answer = os.waitstatus_to_exitcode(status) if pid else None
+        else:
+            answer = os.fork()
+            if answer == 0:
+                asked.close()
+                work(question, *files)
+            with suppress(OSError):  # the worker did so itself: whoever asked may end its group from now on
+                os.setpgid(answer, answer)
+        for file in files:
+            os.close(file)
+        asked.send(json.dumps(answer).encode())
+
+
+def work(question: dict[str, Any], pipe: int, out: int, err: int) -> None:
+    """Is the worker, and never returns."""
+    from codec_bench.engine import worker
+
+    code = 1
+    try:
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.environ.clear()
+        os.environ.update(question["environment"])
+        os.chdir(question["folder"])
+        for file, number in ((out, 1), (err, 2)):
+            os.dup2(file, number)
+            os.close(file)
+        sys.argv = ["worker", str(pipe), *question["arguments"]]
+        worker.main()
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with suppress(Exception):
+            sys.stdout.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    serve(socket.socket(fileno=int(sys.argv[1])))
