@@ -16,7 +16,7 @@ from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 if TYPE_CHECKING:
     from codec_bench.networks.audiobox import Head
@@ -89,7 +89,7 @@ class Audiobox(PreparedFeature):
             from codec_bench.networks.half import reduce_weights
 
             head, self._scales = settings(self._found.folder / "config.json")
-            net = AudioboxNet(self._architecture(), head).eval()
+            net = unfilled(lambda: AudioboxNet(self._architecture(), head))
             load_into(net, load_state(self._found.path), path=self._found.path)
             self._net = reduce_weights(net, self._precision).to(self.device)
 

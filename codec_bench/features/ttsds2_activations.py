@@ -18,7 +18,7 @@ from codec_bench.features.ttsds2 import asks_for_noise, heard, protocol_of
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
 from codec_bench.networks.ladder import in_rows, in_shape
 from codec_bench.networks.precision import computing
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 LIMITS = Limits(on_cpu=EIGHT_SECONDS, on_gpu=240 * RATE_HZ)
 PREFIX, LETTERS = "wav2vec2.", ("lm_head.weight", "lm_head.bias")
@@ -123,7 +123,7 @@ class Ttsds2Wav2vec2(_Activations):
             fairseq_name(name.removeprefix(PREFIX), config.extractor): value for name, value in load_state(path).items()
         }
         state.setdefault("mask_emb", torch.zeros(config.width))  # only training uses it, and not every file holds it
-        net = MeanOverTime(config).eval()
+        net = unfilled(lambda: MeanOverTime(config))
         load_into(net.encoder, state, path=path, unused=LETTERS)
         return net
 

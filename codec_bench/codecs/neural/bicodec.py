@@ -185,7 +185,7 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
     from codec_bench.networks import bicodec as bicodec_net
     from codec_bench.networks.bicodec_config import PUBLISHED
     from codec_bench.networks.speech_encoder import SpeechEncoder
-    from codec_bench.weights import find_all, load_into, load_state
+    from codec_bench.weights import find_all, load_into, load_state, unfilled
 
     if weights == RANDOM:
         speech, net = _random_nets()
@@ -198,7 +198,7 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
     found, found_speech = find_all(("spark-bicodec", "spark-wav2vec2-xlsr-53"), weights)
     _check_settings(found.folder / "config.yaml")
     config = PUBLISHED
-    speech = SpeechEncoder(config.speech)
+    speech = unfilled(lambda: SpeechEncoder(config.speech))
     state = bicodec_net.renamed_speech(load_state(found_speech.path), config.speech.layers)
     load_into(speech, state, path=found_speech.path)
     net = bicodec_net.BiCodecNet(config)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from codec_bench.codecs.base import CodecInfo
@@ -87,12 +88,12 @@ def _load(weights: str | None) -> tuple[Any, Any, str]:
     """Encoder and decoder in eval mode on the CPU, and which weights they have."""
     from codec_bench.networks.bigcodec import BigCodecDecoder, BigCodecEncoder, Shape
     from codec_bench.networks.weight_norm import fold_weight_norm
-    from codec_bench.weights import find, load_into, load_state
+    from codec_bench.weights import find, load_into, load_state, unfilled
 
     if weights in (RANDOM, RANDOM_FULL):
         return *_random_nets(Shape(**(_SMALL if weights == RANDOM else {}))), weights
     found = find("bigcodec", weights)
-    encoder, decoder = BigCodecEncoder(Shape()), BigCodecDecoder(Shape())
+    encoder, decoder = (unfilled(partial(half, Shape())) for half in (BigCodecEncoder, BigCodecDecoder))
     for net, key in ((encoder, "CodecEnc"), (decoder, "generator")):
         load_into(net, fold_weight_norm(load_state(found.path, key=key)), path=found.path)
     return encoder, decoder, found.used

@@ -83,12 +83,12 @@ def _load(weights: str | None) -> tuple[Any, str]:
     """The network in eval mode on the CPU, and which weights it has."""
     from codec_bench.networks.speechtokenizer import Shape, SpeechTokenizerNet
     from codec_bench.networks.weight_norm import fold_weight_norm
-    from codec_bench.weights import find, load_into, load_state, without
+    from codec_bench.weights import find, load_into, load_state, unfilled, without
 
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(Shape(**(_SMALL if weights == RANDOM else {}))), weights
     found = find("speechtokenizer", weights)
-    net = SpeechTokenizerNet(Shape())
+    net = unfilled(lambda: SpeechTokenizerNet(Shape()))
     state = without(load_state(found.path), starts=_UNUSED, ends=_UNUSED_ENDS)
     load_into(net, fold_weight_norm(state), path=found.path)
     return net, found.used
