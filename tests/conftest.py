@@ -195,7 +195,7 @@ def _forked_workers():
     if sys.platform != "linux":
         yield
         return
-    with closing(forked.Started()) as pool.subprocess:
+    with closing(forked.Started({**os.environ, **pool.thread_variables(1)})) as pool.subprocess:
         yield
     pool.subprocess = subprocess
 

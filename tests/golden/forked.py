@@ -1,6 +1,6 @@
 """Workers that are forked from a process which has imported what they need, in place of interpreters that import it each time.
 
-    pool.subprocess = forked.Started()     # once in a process of tests
+    pool.subprocess = forked.Started({**os.environ, ...})     # once in a process of tests
 
 The server has imported libraries and has called none of them, so no thread of theirs runs in it and no device was asked for. A worker
 gets the environment, the folder and the outputs that it is started with. What libraries read while they are imported must be as it
@@ -29,21 +29,22 @@ IMPORTED = (
     "codec_bench.metrics.base", "codec_bench.weights", "numba.core.typing.cffi_utils", "scipy.signal", "torch", "av", "onnx",
     "onnxruntime", "soundfile", "soxr",
 )  # fmt: skip
-READ_LATER = ("CODEC_BENCH_", "PYTEST_", "HF_", "TRANSFORMERS_")
+READ_LATER = ("CODEC_BENCH_", "PYTEST_", "HF_", "TOKENIZERS_", "TRANSFORMERS_")
 """Variables with these names are read by what the server has not imported, or when they are needed."""
 _LONGEST = 1 << 18  # bytes of a message
 
 
 class Started:
-    """In place of the module `subprocess` in `engine/pool.py`.
+    """In place of the module `subprocess` in `engine/pool.py`. The server is started with the first worker.
 
-    The server is started with the first worker, in the environment of that worker, and ends with this process.
+    Args:
+        environment: of the server.
     """
 
     DEVNULL = subprocess.DEVNULL
 
-    def __init__(self) -> None:
-        self._environment: dict[str, str] | None = None
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = _at_import(environment)
         self._lock = Lock()  # several threads may ask
         self._socket: socket.socket | None = None
         self.server: subprocess.Popen[bytes] | None = None
@@ -53,8 +54,6 @@ class Started:
     ) -> Any:
         """A worker of the server, or the process that `subprocess` starts."""
         program, arguments = command[: len(WORKER)], command[len(WORKER) + 1 :]
-        if program == WORKER and self._environment is None:
-            self._environment = _at_import(env)
         if program != WORKER or _at_import(env) != self._environment:
             return subprocess.Popen(command, pass_fds=pass_fds, env=env, stdout=stdout, stderr=stderr, **other)
         with open(os.devnull, "wb") as nowhere:
