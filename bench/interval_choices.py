@@ -8,10 +8,10 @@ skewness.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
-from interval_designs import Drawn, drawn_of_few, rare_of_speakers
+from interval_designs import Draw, Drawn, Rng, design, drawn_of_few, rare_of_speakers
 from scipy import stats
 
 from codec_bench.stats.intervals import interval_of, ratios, unit_sums
@@ -24,18 +24,15 @@ LEVEL = 0.95
 _BOUNDS = (0.0, 1.0)
 
 
-def _rates(speakers: int, each: int, better: float) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _rates(rng: Rng, speakers: int, each: int, better: float) -> Drawn:
     """Error rates of 2 % and of this much more, of speakers who are understood unequally well by both; nothing is lost."""
     codes = np.repeat(np.arange(speakers), each)
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        harder = rng.gamma(4, 0.25, speakers)[codes]
-        words = rng.integers(3, 41, len(codes)).astype(float)
-        sides = [np.minimum(rng.poisson(rate * harder * words), words) for rate in (0.02 + better, 0.02)]
-        tables = [np.stack([side.astype(float), words], axis=1) for side in sides]
-        return tables[0], tables[1], codes, better
-
-    return draw
+    harder = rng.gamma(4, 0.25, speakers)[codes]
+    words = rng.integers(3, 41, len(codes)).astype(float)
+    sides = [np.minimum(rng.poisson(rate * harder * words), words) for rate in (0.02 + better, 0.02)]
+    tables = [np.stack([side.astype(float), words], axis=1) for side in sides]
+    return tables[0], tables[1], codes, better
 
 
 def whole_speakers(a: np.ndarray, b: np.ndarray, codes: np.ndarray, ends: Ends) -> Ends:
@@ -63,7 +60,7 @@ def twice_skewed(a: np.ndarray) -> Ends:
 
 SPEAKERS = "with whole speakers allowed for"
 TWICE = "with twice the skewness"
-CHOICES: dict[str, tuple[str, Callable[[np.random.Generator], Drawn]]] = {
+CHOICES: dict[str, tuple[str, Draw]] = {
     **{
         f"difference of error rates, {'2.0% both' if not better else f'2.0% and {0.02 + better:.1%}'}, speakers {speakers} x {each}": (
             SPEAKERS,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Concatenate, ParamSpec
 
 import numpy as np
 from scipy import stats
@@ -13,132 +14,117 @@ from codec_bench.metrics.pesq import PesqWb
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import ratios
 
+Rng = np.random.Generator
+Told = ParamSpec("Told")
 Drawn = tuple[np.ndarray, np.ndarray | None, np.ndarray | None, float]
 """The parts of one or two systems' items, the units, and the truth."""
+Draw = Callable[[Rng], Drawn]
 
 
-def spoken(speakers: int, each: int, rng: np.random.Generator) -> np.ndarray:
+def design(draw: Callable[Concatenate[Rng, Told], Drawn]) -> Callable[Told, Draw]:
+    """Of a function of random numbers and of what a design says of its runs, one of the latter alone, which gives what draws a run."""
+    return lambda *told, **named: lambda rng: draw(rng, *told, **named)
+
+
+def spoken(speakers: int, each: int, rng: Rng) -> np.ndarray:
     """Numbers of one system: speakers and items of equal variance; independent items if a speaker has one."""
     speaker = rng.normal(size=(speakers, 1)) if each > 1 else np.zeros((speakers, 1))
     return speaker + rng.normal(size=(speakers, each))
 
 
-def _unequal(sizes: Sequence[int], alike: float, *, two: bool = False) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _unequal(rng: Rng, sizes: Sequence[int], alike: float, *, two: bool = False) -> Drawn:
     """Speakers with these numbers of items, of whose variance a share is between speakers; one system, or two that are equal."""
     codes = np.repeat(np.arange(len(sizes)), sizes)
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        sides = [
-            rng.normal(0, alike**0.5, len(sizes))[codes] + rng.normal(0, (1 - alike) ** 0.5, len(codes))
-            for _ in range(1 + two)
-        ]
-        tables = [np.stack([side, np.ones(len(codes))], axis=1) for side in sides]
-        return tables[0], tables[1] if two else None, codes, 0.0
-
-    return draw
+    sides = [
+        rng.normal(0, alike**0.5, len(sizes))[codes] + rng.normal(0, (1 - alike) ** 0.5, len(codes))
+        for _ in range(1 + two)
+    ]
+    tables = [np.stack([side, np.ones(len(codes))], axis=1) for side in sides]
+    return tables[0], tables[1] if two else None, codes, 0.0
 
 
-def _ceiling(items: int, below: float) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _ceiling(rng: Rng, items: int, below: float) -> Drawn:
     """PESQ of 4.644, but for a share of items between 1.5 and 4.5."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        values = np.where(rng.random(items) < below, rng.uniform(1.5, 4.5, items), 4.644)
-        return np.stack([values, np.ones(items)], axis=1), None, None, 4.644 - below * 1.644
-
-    return draw
+    values = np.where(rng.random(items) < below, rng.uniform(1.5, 4.5, items), 4.644)
+    return np.stack([values, np.ones(items)], axis=1), None, None, 4.644 - below * 1.644
 
 
-def _deficit(items: int, spread: float) -> Callable[[np.random.Generator], Drawn]:
-    """STOI near 1: what is missing is lognormal, 0.01 in the middle."""
+@cache
+def _mean_near_1(spread: float) -> float:
+    """The truth of `_deficit`."""
     grid = stats.norm.ppf((np.arange(200_000) + 0.5) / 200_000)
-    truth = float((1 - np.minimum(1, 0.01 * np.exp(spread * grid))).mean())
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        values = 1 - np.minimum(1, 0.01 * np.exp(spread * rng.normal(size=items)))
-        return np.stack([values, np.ones(items)], axis=1), None, None, truth
-
-    return draw
+    return float((1 - np.minimum(1, 0.01 * np.exp(spread * grid))).mean())
 
 
+@design
+def _deficit(rng: Rng, items: int, spread: float) -> Drawn:
+    """STOI near 1: what is missing is lognormal, 0.01 in the middle."""
+    values = 1 - np.minimum(1, 0.01 * np.exp(spread * rng.normal(size=items)))
+    return np.stack([values, np.ones(items)], axis=1), None, None, _mean_near_1(spread)
+
+
+@design
 def _rare(
-    items: int, usual: float, rare: float, times: float, *, macro: bool = False, two: bool = False
-) -> Callable[[np.random.Generator], Drawn]:
+    rng: Rng, items: int, usual: float, rare: float, times: float, *, macro: bool = False, two: bool = False
+) -> Drawn:
     """Error rates of which rare items have as many errors as words, or many times as many; of two systems the first alone."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        words = rng.integers(3, 41, items).astype(float)
-        usually = [np.minimum(rng.poisson(usual * words), words).astype(float) for _ in range(1 + two)]
-        errors = np.where(rng.random(items) < rare, times * words, usually[0])
-        below = np.ones(items) if macro else words
-        tables = [np.stack([side / words if macro else side, below], axis=1) for side in (errors, *usually[1:])]
-        truth = rare * (times - usual) + (0 if two else usual)
-        return tables[0], tables[1] if two else None, None, truth
-
-    return draw
+    words = rng.integers(3, 41, items).astype(float)
+    usually = [np.minimum(rng.poisson(usual * words), words).astype(float) for _ in range(1 + two)]
+    errors = np.where(rng.random(items) < rare, times * words, usually[0])
+    below = np.ones(items) if macro else words
+    tables = [np.stack([side / words if macro else side, below], axis=1) for side in (errors, *usually[1:])]
+    truth = rare * (times - usual) + (0 if two else usual)
+    return tables[0], tables[1] if two else None, None, truth
 
 
-def _of_speakers(
-    sizes: Sequence[int], mean: float, alike: float, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
+def _of_speakers(sizes: Sequence[int], mean: float, alike: float, rng: Rng) -> tuple[np.ndarray, np.ndarray]:
     """The units, and for each item the chance of its speaker; chances are alike within speakers as an ICC of `alike` says."""
     codes, apart = np.repeat(np.arange(len(sizes)), sizes), 1 / alike - 1
     return codes, rng.beta(mean * apart, (1 - mean) * apart, len(sizes))[codes]
 
 
+@design
 def _ceiling_of_speakers(
-    sizes: Sequence[int], below: float, alike: float = 0.3, *, two: bool = False
-) -> Callable[[np.random.Generator], Drawn]:
+    rng: Rng, sizes: Sequence[int], below: float, alike: float = 0.3, *, two: bool = False
+) -> Drawn:
     """PESQ as `_ceiling`, but speakers differ in how often they are below; of two systems both are so, one by one."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        tables = []
-        for _ in range(1 + two):
-            codes, chance = _of_speakers(sizes, below, alike, rng)
-            values = np.where(rng.random(len(codes)) < chance, rng.uniform(1.5, 4.5, len(codes)), 4.644)
-            tables.append(np.stack([values, np.ones(len(codes))], axis=1))
-        return tables[0], tables[1] if two else None, codes, 0.0 if two else 4.644 - below * 1.644
-
-    return draw
+    tables = []
+    for _ in range(1 + two):
+        codes, chance = _of_speakers(sizes, below, alike, rng)
+        values = np.where(rng.random(len(codes)) < chance, rng.uniform(1.5, 4.5, len(codes)), 4.644)
+        tables.append(np.stack([values, np.ones(len(codes))], axis=1))
+    return tables[0], tables[1] if two else None, codes, 0.0 if two else 4.644 - below * 1.644
 
 
+@design
 def rare_of_speakers(
-    sizes: Sequence[int], lost: float, alike: float = 0.1, *, macro: bool = False, two: bool = False
-) -> Callable[[np.random.Generator], Drawn]:
+    rng: Rng, sizes: Sequence[int], lost: float, alike: float = 0.1, *, macro: bool = False, two: bool = False
+) -> Drawn:
     """Error rates of 2 % of which rare items are lost, more of some speakers than of others; of two systems by the first alone."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        codes, chance = _of_speakers(sizes, lost, alike, rng)
-        words = rng.integers(3, 41, len(codes)).astype(float)
-        usually = [rng.binomial(words.astype(int), 0.02) for _ in range(1 + two)]
-        errors = np.where(rng.random(len(codes)) < chance, words, usually[0])
-        below = np.ones(len(codes)) if macro else words
-        tables = [np.stack([side / words if macro else side, below], axis=1) for side in (errors, *usually[1:])]
-        return tables[0], tables[1] if two else None, codes, lost * 0.98 + (0 if two else 0.02)
-
-    return draw
+    codes, chance = _of_speakers(sizes, lost, alike, rng)
+    words = rng.integers(3, 41, len(codes)).astype(float)
+    usually = [rng.binomial(words.astype(int), 0.02) for _ in range(1 + two)]
+    errors = np.where(rng.random(len(codes)) < chance, words, usually[0])
+    below = np.ones(len(codes)) if macro else words
+    tables = [np.stack([side / words if macro else side, below], axis=1) for side in (errors, *usually[1:])]
+    return tables[0], tables[1] if two else None, codes, lost * 0.98 + (0 if two else 0.02)
 
 
-def _missing(speakers: int, each: int, gone: float) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _missing(rng: Rng, speakers: int, each: int, gone: float) -> Drawn:
     """Two systems that do not differ, of which each lacks a share of items; left are those that both have."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        shape = (speakers, each)
-        sides = [spoken(speakers, each, rng).ravel() for _ in range(2)]
-        both = (rng.random((2, speakers * each)) >= gone).all(axis=0)
-        tables = [np.stack([side, np.ones(len(side))], axis=1)[both] for side in sides]
-        return (
-            tables[0],
-            tables[1],
-            np.unique(np.repeat(np.arange(speakers), shape[1])[both], return_inverse=True)[1],
-            0.0,
-        )
-
-    return draw
+    sides = [spoken(speakers, each, rng).ravel() for _ in range(2)]
+    both = (rng.random((2, speakers * each)) >= gone).all(axis=0)
+    tables = [np.stack([side, np.ones(len(side))], axis=1)[both] for side in sides]
+    _, codes = np.unique(np.repeat(np.arange(speakers), each)[both], return_inverse=True)
+    return tables[0], tables[1], codes, 0.0
 
 
 CHOSEN_ON = ("normal", "exponential")
 """The laws on which the constants for few units were chosen; the others show how they do elsewhere."""
-_LAWS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+_LAWS: dict[str, Callable[[Rng, int], np.ndarray]] = {
     "normal": lambda rng, n: rng.normal(size=n),
     "exponential": lambda rng, n: rng.exponential(size=n) - 1,
     "heavy": lambda rng, n: rng.standard_t(3, n),
@@ -152,96 +138,69 @@ _LAWS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
-def drawn_of_few(items: int, law: str, *, two: bool = False) -> Callable[[np.random.Generator], Drawn]:
+@design
+def drawn_of_few(rng: Rng, items: int, law: str, *, two: bool = False) -> Drawn:
     """A mean of few items; of two systems the other one is even and scatters a tenth as much."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        sides = [_LAWS[law](rng, items), 0.1 * rng.normal(size=items)]
-        tables = [np.stack([side, np.ones(items)], axis=1) for side in sides]
-        return tables[0], tables[1] if two else None, None, 0.0
-
-    return draw
+    sides = [_LAWS[law](rng, items), 0.1 * rng.normal(size=items)]
+    tables = [np.stack([side, np.ones(items)], axis=1) for side in sides]
+    return tables[0], tables[1] if two else None, None, 0.0
 
 
-def _ties(items: int, chances: Sequence[float]) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _ties(rng: Rng, items: int, chances: Sequence[float]) -> Drawn:
     """Ratings of 1 to 5 of which most are equal."""
     truth = float(np.dot(np.arange(1, 6), chances))
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        return np.stack([rng.choice(5, items, p=chances) + 1.0, np.ones(items)], axis=1), None, None, truth
-
-    return draw
+    return np.stack([rng.choice(5, items, p=chances) + 1.0, np.ones(items)], axis=1), None, None, truth
 
 
-def _unequal_shares(
-    speakers: int, most: int, right: float, alike: float, fewest: int = 1
-) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _unequal_shares(rng: Rng, speakers: int, most: int, right: float, alike: float, fewest: int = 1) -> Drawn:
     """Answers of speakers with so many questions each, whose chances to be right differ."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        codes, chance = _of_speakers(rng.integers(fewest, most + 1, speakers).tolist(), right, alike, rng)
-        answers = (rng.random(len(codes)) < chance).astype(float)
-        return np.stack([answers, np.ones(len(codes))], axis=1), None, codes, right
-
-    return draw
+    codes, chance = _of_speakers(rng.integers(fewest, most + 1, speakers).tolist(), right, alike, rng)
+    answers = (rng.random(len(codes)) < chance).astype(float)
+    return np.stack([answers, np.ones(len(codes))], axis=1), None, codes, right
 
 
-def _shares_apart(items: int, first: float, second: float) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _shares_apart(rng: Rng, items: int, first: float, second: float) -> Drawn:
     """The answers of two models to the same questions, of which some are harder for both."""
     limits = stats.norm.ppf([first, second])
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        hard = rng.normal(0, 0.6**0.5, items)
-        right = [hard + rng.normal(0, 0.4**0.5, items) < limit for limit in limits]
-        tables = [np.stack([side, np.ones(items)], axis=1).astype(float) for side in right]
-        return tables[0], tables[1], None, first - second
-
-    return draw
+    hard = rng.normal(0, 0.6**0.5, items)
+    right = [hard + rng.normal(0, 0.4**0.5, items) < limit for limit in limits]
+    tables = [np.stack([side, np.ones(items)], axis=1).astype(float) for side in right]
+    return tables[0], tables[1], None, first - second
 
 
-def _nearly_alike(items: int, rate: float, other: float) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _nearly_alike(rng: Rng, items: int, rate: float, other: float) -> Drawn:
     """Error rates of two recognisers that make the same errors in most items."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        words = rng.integers(3, 41, items).astype(float)
-        first, again = (np.minimum(rng.poisson(rate * words), words).astype(float) for _ in range(2))
-        second = np.where(rng.random(items) < other, again, first)
-        return np.stack([first, words], axis=1), np.stack([second, words], axis=1), None, 0.0
-
-    return draw
+    words = rng.integers(3, 41, items).astype(float)
+    first, again = (np.minimum(rng.poisson(rate * words), words).astype(float) for _ in range(2))
+    second = np.where(rng.random(items) < other, again, first)
+    return np.stack([first, words], axis=1), np.stack([second, words], axis=1), None, 0.0
 
 
-def _floor_and_ceiling(items: int, best: float, worst: float) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _floor_and_ceiling(rng: Rng, items: int, best: float, worst: float) -> Drawn:
     """PESQ of which many items are at the ceiling and few at the floor; the others lie between 2.5 and 4.5."""
     low, high = PesqWb.range
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        which = rng.random(items)
-        values = np.where(which < worst, low, np.where(which < worst + best, high, rng.uniform(2.5, 4.5, items)))
-        return (
-            np.stack([values, np.ones(items)], axis=1),
-            None,
-            None,
-            worst * low + best * high + (1 - worst - best) * 3.5,
-        )
-
-    return draw
+    which = rng.random(items)
+    values = np.where(which < worst, low, np.where(which < worst + best, high, rng.uniform(2.5, 4.5, items)))
+    truth = worst * low + best * high + (1 - worst - best) * 3.5
+    return np.stack([values, np.ones(items)], axis=1), None, None, truth
 
 
-def _ordinary_share(items: int, right: float) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _ordinary_share(rng: Rng, items: int, right: float) -> Drawn:
     """Answers to questions of which each is a unit."""
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        return np.stack([rng.random(items) < right, np.ones(items)], axis=1).astype(float), None, None, right
-
-    return draw
+    return np.stack([rng.random(items) < right, np.ones(items)], axis=1).astype(float), None, None, right
 
 
 _MOST_WORDS = 34
 """More than any simulated answer has."""
 
 
-def _counts(right: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _counts(right: np.ndarray, rng: Rng) -> np.ndarray:
     """The counts that BLEU adds up, `(items, 10)`, of answers whose words are right with these chances, in runs of words."""
     items = len(right)
     expected = rng.integers(5, 31, items)
@@ -259,7 +218,7 @@ def _counts(right: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.stack([said, expected, *found, *(np.maximum(said - n, 0) for n in range(4))], axis=1).astype(float)
 
 
-def _answers(sizes: Sequence[int], right: float, rng: np.random.Generator) -> np.ndarray:
+def _answers(sizes: Sequence[int], right: float, rng: Rng) -> np.ndarray:
     """The counts of answers about questions of speakers with so many each, who are understood unequally well."""
     if max(sizes) == 1:
         return _counts(rng.beta(4 * right, 4 * (1 - right), len(sizes)), rng)
@@ -274,17 +233,14 @@ def _true(fold: str, clustered: bool, right: float) -> float:
     return float(FOLDS[fold](_answers(sizes, right, np.random.default_rng(99)).sum(axis=0)))
 
 
-def _corpus(fold: str, sizes: Sequence[int], *right: float) -> Callable[[np.random.Generator], Drawn]:
+@design
+def _corpus(rng: Rng, fold: str, sizes: Sequence[int], *right: float) -> Drawn:
     """A value of a corpus such as BLEU, of one system or of two of which so many words are right."""
     clustered = max(sizes) > 1
     codes = np.repeat(np.arange(len(sizes)), sizes) if clustered else None
-
-    def draw(rng: np.random.Generator) -> Drawn:
-        sides = [_answers(sizes, of, rng) for of in right]
-        truth = [_true(fold, clustered, of) for of in right]
-        return sides[0], sides[1] if sides[1:] else None, codes, truth[0] - sum(truth[1:])
-
-    return draw
+    sides = [_answers(sizes, of, rng) for of in right]
+    truth = [_true(fold, clustered, of) for of in right]
+    return sides[0], sides[1] if sides[1:] else None, codes, truth[0] - sum(truth[1:])
 
 
 def fold_of(name: str) -> Callable[[np.ndarray], np.ndarray]:
@@ -350,7 +306,7 @@ _SPEAKERS = {
     "40, 20, 10, 5": (40, 20, 10, 5),
 }
 _FALLING = (80, 53, 36, 24, 16, 11, 7, 5, 3, 2, 1, 1)
-ORDINARY: dict[str, tuple[Callable[[np.random.Generator], Drawn], tuple[float, float | None] | None]] = {
+ORDINARY: dict[str, tuple[Draw, tuple[float, float | None] | None]] = {
     **{
         f"{'difference' if two else 'mean'}, speakers {name}, {alike:g} between them": (_unequal(sizes, alike, two=two), None)
         for two in (False, True)
