@@ -7,7 +7,6 @@ precision; a histogram of lags is only touched near peaks; and loudness is only 
 
 from __future__ import annotations
 
-import functools
 import math
 
 import numba
@@ -18,7 +17,6 @@ from . import delays, ref
 from .delays import MARGIN, PADDING, SPREAD, Aligned
 from .tables import ALIGNMENT_FILTER, BINS, DENSITY_CORRECTION, THRESHOLD, WIDE_BAND_FILTER, WIDTH_BARK
 
-FULL_SCALE = np.float32(2**15)  # decides how faint a signal may be until its level underflows
 BLOCK = 32  # frames that are transformed together; they stay in the cache
 _jit = numba.njit(cache=True, nogil=True, error_model="numpy")
 _fast = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
@@ -34,40 +32,22 @@ _LEAST_RATIO = 3.0 ** (1.0 / 1.2)
 _soften = _jit(delays.soften)
 
 
-def _level(signal: np.ndarray) -> np.float32:
-    """The factor of `ref.levelled`; infinite for a power that single precision takes for nothing.
-
-    Nothing lies above 4 kHz after the filter, so every second sample is enough.
-    """
-    length = signal.size + PADDING
-    size = 1 << (length - 1).bit_length()
-    kept = size // 4 + 1
-    band = fft.irfft(fft.rfft(signal, size)[:kept] * _band_gain(size), size // 2)[: length // 2]
-    with np.errstate(divide="ignore"):
-        return np.sqrt(np.float32(2.0 * ref.TARGET_POWER * length) / np.square(band).sum())
-
-
-@functools.lru_cache(maxsize=4)
-def _band_gain(size: int) -> np.ndarray:
-    return ref.band_gain(size)[: size // 4 + 1].astype(np.float32)
-
-
 @_jit
-def _high_pass(signal: np.ndarray, coefficients: np.ndarray, out: np.ndarray) -> None:
+def _filtered(signal: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     b0, b1, b2, a1, a2 = coefficients
+    out = np.empty_like(signal)
     before = earlier = np.float32(0.0)
     for at in range(signal.size):
         state = signal[at] - a1 * before - a2 * earlier
         out[at] = b0 * state + b1 * before + b2 * earlier
         earlier = before
         before = state
-
-
-def _heard(levelled: np.ndarray) -> np.ndarray:
-    ref.ramp_ends(levelled)
-    out = np.zeros(levelled.size + 2 * MARGIN + PADDING, dtype=np.float32)
-    _high_pass(levelled, _HIGH_PASS, out[MARGIN : MARGIN + levelled.size])
     return out
+
+
+def high_pass(signal: np.ndarray) -> np.ndarray:
+    """What `ref.high_pass` gives, to the last bit."""
+    return _filtered(signal, _HIGH_PASS)
 
 
 @_fast
@@ -230,11 +210,9 @@ def disturbances(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarra
 def pesq_wb(reference: np.ndarray, estimate: np.ndarray) -> float | None:
     """Wide-band PESQ of one pair; see `ref.pesq_wb`. Not a number if the level of a signal cannot be aligned."""
     peak = max(np.abs(reference).max(), np.abs(estimate).max())
-    signals = [(signal / peak).astype(np.float32) * FULL_SCALE for signal in (reference, estimate)]
-    levels = [_level(signal) for signal in signals]
-    if not np.isfinite(levels).all():
+    x, y = (ref.heard(signal, peak, high_pass) for signal in (reference, estimate))
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return math.nan
-    x, y = (_heard(signal * level) for signal, level in zip(signals, levels, strict=True))
     first, second = _aligned(x, y)
     found = delays.utterances(first, second, prefixes, _soften)
     return ref.mapped(ref.raw_score(x, y, found, densities, disturbances)) if found else None
