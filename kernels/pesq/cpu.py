@@ -14,7 +14,7 @@ import numpy as np
 from scipy import fft
 
 from . import delays, ref
-from .delays import MARGIN, PADDING, SPREAD, Aligned
+from .delays import SPREAD, Aligned
 from .tables import ALIGNMENT_FILTER, BINS, DENSITY_CORRECTION, THRESHOLD, WIDE_BAND_FILTER, WIDTH_BARK
 
 BLOCK = 32  # frames that are transformed together; they stay in the cache
