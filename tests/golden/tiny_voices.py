@@ -1,5 +1,5 @@
 """Small models that read texts aloud, with seeded weights, in the layout of the published checkpoints: CSM, Dia, Pocket TTS,
-Gradium Phonon, Higgs Audio v2 and VibeVoice. They end by themselves now and then.
+Gradium Phonon and Higgs Audio v2. They end by themselves now and then.
 
 The templates write what those of the published checkpoints write.
 """
@@ -34,6 +34,9 @@ def lively(net: Any, seed: int, gain: float = 1.0) -> Any:
             if weight.ndim >= 2:
                 scale = 1.0 if "embed_" in name else gain * max(weight[0].numel(), 1) ** -0.5
                 weight.copy_(torch.randn(weight.shape, generator=generator) * scale)
+        for name, value in net.named_buffers():  # the vectors of codebooks, which a new network has as zeros
+            if value.ndim == 2 and "embed" in name.rpartition(".")[2]:
+                value.copy_(torch.randn(value.shape, generator=generator))
     return net.eval()
 
 
@@ -225,9 +228,72 @@ def write_gradium_phonon_tts(folder: Path, *, seed: int = 4) -> None:
     save_file({"speaker_wavs": voice}, folder / "voices" / "ida.safetensors")
 
 
+HIGGS_TEMPLATE = (
+    "{{ bos_token }}{%- for message in messages %}<|{{ message['role'] }}|>{% if message['content'][0]['type'] == 'audio' %}"
+    "<|audio_out_bos|><|AUDIO_OUT|><|audio_eos|>{% else %}{{ message['content'][0]['text'] }}{% endif %}<|eot_id|>{%- endfor %}"
+    "{% if add_generation_prompt %}<|assistant|><|audio_out_bos|>{% endif %}"
+)
+
+
+def write_higgs_audio_v2(folder: Path, *, seed: int = 5) -> None:
+    """Higgs Audio v2: a language model with two feed-forward networks, and its codec in a folder of its own."""
+    from transformers import (
+        AutoTokenizer,
+        DacFeatureExtractor,
+        HiggsAudioV2Config,
+        HiggsAudioV2ForConditionalGeneration,
+        HiggsAudioV2Processor,
+        HiggsAudioV2TokenizerConfig,
+        HiggsAudioV2TokenizerModel,
+    )
+
+    special = [
+        "<|begin_of_text|>", "<|eot_id|>", "<|AUDIO_OUT|>", "<|audio_out_bos|>", "<|audio_eos|>", "<|reserved_special_token_6|>",
+    ]  # fmt: skip
+    ids = _tokens(folder, special, HIGGS_TEMPLATE)
+    torch.manual_seed(seed)
+    codec = HiggsAudioV2TokenizerModel(
+        HiggsAudioV2TokenizerConfig(
+            target_bandwidths=[1], codebook_dim=8,
+            acoustic_model_config={
+                "encoder_hidden_size": 4, "decoder_hidden_size": 32, "hidden_size": 16, "downsampling_ratios": [8, 5, 4, 2, 3],
+                "upsampling_ratios": [8, 5, 4, 2, 3],
+            },
+            semantic_model_config={
+                "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "conv_dim": [8] * 7,
+                "num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2,
+            },
+        )
+    )  # fmt: skip
+    _saved(lively(codec, seed), folder / "codec")
+    config = HiggsAudioV2Config(
+        vocab_size=len(ids) + 256, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=16, max_position_embeddings=512, num_codebooks=codec.config.num_quantizers, codebook_size=1026,
+        pad_token_id=ids["<|eot_id|>"], bos_token_id=ids["<|begin_of_text|>"], eos_token_id=ids["<|eot_id|>"],
+        audio_token_id=ids["<|AUDIO_OUT|>"], audio_bos_token_id=ids["<|audio_out_bos|>"], audio_delay_token_id=ids["<|reserved_special_token_6|>"],
+    )  # fmt: skip
+    net = lively(HiggsAudioV2ForConditionalGeneration(config), seed)
+    own = net.generation_config
+    own.do_sample, own.temperature, own.top_p, own.top_k = True, 1.0, 0.95, 50
+    own.ras_win_len, own.ras_win_max_num_repeat = 7, 2
+    _saved(net, folder)
+    extractor = DacFeatureExtractor(
+        feature_size=1,
+        hop_length=1,
+        padding_side="right",
+        padding_value=0.0,
+        sampling_rate=RATE_HZ,
+        return_attention_mask=True,
+    )
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    _saved(HiggsAudioV2Processor(extractor, tokenizer, codec, chat_template=HIGGS_TEMPLATE), folder)
+    _codec_named(folder, "HiggsAudioV2TokenizerModel")
+
+
 WRITERS = {
     "csm": write_csm,
     "dia": write_dia,
-    "pocket_tts": write_pocket_tts,
     "gradium_phonon_tts": write_gradium_phonon_tts,
+    "higgs_audio_v2": write_higgs_audio_v2,
+    "pocket_tts": write_pocket_tts,
 }

@@ -12,7 +12,7 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.models.in_process.transformers_model import TransformersModel
 from codec_bench.types import Request
 
-RATES_HZ = {"csm": 24_000, "dia": 44_100, "pocket_tts": 24_000, "gradium_phonon_tts": 24_000}
+RATES_HZ = dict.fromkeys(tiny_voices.WRITERS, 24_000) | {"dia": 44_100}
 SPEAKERS = {"gradium_phonon_tts": "ida"}
 
 
@@ -87,6 +87,26 @@ def transformers_says(name, folder, request):
             torch.manual_seed(seed)
             codes = net.generate(**inputs, max_new_tokens=room + max(net.config.delay_pattern) + 1)
             return processor.batch_decode(codes, audio_prompt_len=begun)[0].numpy()
+        if name == "higgs_audio_v2":
+            net = transformers.HiggsAudioV2ForConditionalGeneration.from_pretrained(folder).eval()
+            codec = transformers.HiggsAudioV2TokenizerModel.from_pretrained(folder / "codec").eval()
+            processor = transformers.HiggsAudioV2Processor(
+                extractor, tokenizer, codec, chat_template=tokenizer.chat_template
+            )
+            told = [
+                ("system", "Generate audio following instruction."),
+                ("scene", "Audio is recorded from a quiet room."),
+            ]
+            turns = [{"role": role, "content": [{"type": "text", "text": one}]} for role, one in told]
+            if said:
+                turns.append({"role": "user", "content": [{"type": "text", "text": said}]})
+                turns.append({"role": "assistant", "content": [{"type": "audio", "path": wave}]})
+            turns.append({"role": "user", "content": [{"type": "text", "text": text}]})
+            more = {"add_generation_prompt": True, "return_dict": True, "return_tensors": "pt"}
+            inputs = processor.apply_chat_template(turns, tokenize=True, sampling_rate=24_000, **more)
+            torch.manual_seed(seed)
+            codes = net.generate(**inputs, max_new_tokens=room + net.config.num_codebooks)
+            return processor.batch_decode(codes)[0].numpy()
         kind = {"pocket_tts": "PocketTTS", "gradium_phonon_tts": "GradiumPhononTTS"}[name]
         net = getattr(transformers, f"{kind}ForConditionalGeneration").from_pretrained(folder).eval()
         codec = transformers.PocketTTSAudioTokenizerModel.from_pretrained(folder / "codec").eval()
@@ -142,8 +162,7 @@ def test_an_answer_has_an_end_and_says_that_it_was_cut(name, models):
     model = models(name)
     cut = model.answer([asked(name, max_tokens=1, seed=1)])[0]
     assert cut.status == "ok" and cut.finish == "length"
-    frame = round(RATES_HZ[name] / model._family.frame_rate)
-    assert cut.audio.num_samples == frame
+    assert cut.audio.num_samples == round(RATES_HZ[name] / model._family.frame_rate)
     # Without a limit in the request: what slow speech needs, and no more than the network counts.
     row = model._family.prepare(Request("a", fields=asked(name).fields, wants="audio"))
     assert 0 < row.rooms[0] <= model._family.positions()
@@ -156,14 +175,14 @@ def test_what_it_does_not_take_is_refused(name, models):
         ({}, "no text"), ({"text": "  "}, "no text"), ({**fields, "instruction": "whisper"}, "instruction"),
         ({**fields, "audio": clip(0.3, 1)}, "'audio'"),
     ]  # fmt: skip
-    if name in ("csm", "dia"):
+    if name in ("csm", "dia", "higgs_audio_v2"):
         wrong.append(({key: value for key, value in fields.items() if key != "prompt_text"}, "'prompt_text'"))
     if name == "pocket_tts":
         wrong.append(({"text": "one"}, "'prompt_audio'"))
     if name == "gradium_phonon_tts":
         wrong.append(({"text": "one", "prompt_audio": clip(0.4, 1)}, "voice to imitate"))
     if name != "dia":
-        mark = {"csm": "<|AUDIO|>"}.get(name, "<|audio_bos|>")
+        mark = {"csm": "<|AUDIO|>", "higgs_audio_v2": "<|AUDIO_OUT|>"}.get(name, "<|audio_bos|>")
         wrong.append(({**fields, "text": f"one {mark}"}, mark))
     answers = models(name).answer([Request(str(k), fields=f, wants="audio") for k, (f, _) in enumerate(wrong)])
     assert [answer.status for answer in answers] == ["refused"] * len(wrong)

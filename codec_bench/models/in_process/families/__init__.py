@@ -5,7 +5,8 @@ because nobody has shown that its answers do not depend on the batch.
 
 Which file to open
     `chat.py` conversations with sound or text; `ragged.py` those whose encoder feels padding; `omni.py` those that also speak.
-    `speech.py` Whisper and VITS. `base.py` what a family is, and the parameters of generation. `checkpoint.py` finds and loads.
+    `speech.py` Whisper and VITS. `voices.py` models that read texts aloud, also in the voice of a recording.
+    `base.py` what a family is, and the parameters of generation. `checkpoint.py` finds and loads.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ FAMILIES = {
     "glmasr": "codec_bench.models.in_process.families.chat:Chat",
     "gradium_phonon_tts": "codec_bench.models.in_process.families.voices:GradiumPhonon",
     "granite_speech": "codec_bench.models.in_process.families.ragged:GraniteSpeech",
+    "higgs_audio_v2": "codec_bench.models.in_process.families.voices:HiggsAudio",
     "llama": "codec_bench.models.in_process.families.chat:Text",
     "mistral": "codec_bench.models.in_process.families.chat:Text",
     "phi4_multimodal": "codec_bench.models.in_process.families.ragged:Phi4Multimodal",

@@ -1,4 +1,4 @@
-"""Models of transformers that read a text aloud: CSM, Dia, Pocket TTS, Gradium Phonon, Higgs Audio v2 and VibeVoice.
+"""Models of transformers that read a text aloud: CSM, Dia, Pocket TTS, Gradium Phonon and Higgs Audio v2.
 
 Conventions
     A request names fields: `text`, and where the model imitates voices `prompt_audio` and `prompt_text`, which is what is said
@@ -411,3 +411,50 @@ class GradiumPhonon(PocketTts):
     def width(self) -> int:
         """The width of the latents of a voice."""
         return int(self.net.config.audio_prompt_dim)
+
+
+class HiggsAudio(Voice):
+    """Higgs Audio v2. A voice is an earlier turn: its text from the user, and its sound from the model.
+
+    System text and scene are those of its examples in transformers.
+    """
+
+    net_class, processor_class = "HiggsAudioV2ForConditionalGeneration", "HiggsAudioV2Processor"
+    codec_name = "HiggsAudioV2TokenizerModel"
+    scene: ClassVar[tuple[str, str]] = ("Generate audio following instruction.", "Audio is recorded from a quiet room.")
+
+    def load(self) -> None:
+        """Loads network, processor and codec."""
+        super().load()
+        self.frame_rate = self.rate_hz / self.codec.config.hop_length
+
+    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+        """The turns as the template writes them, with the codes of the voice."""
+        if wave is not None and not said:
+            raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
+        turns: list[tuple[str, dict[str, str]]] = [
+            (role, {"type": "text", "text": told}) for role, told in zip(("system", "scene"), self.scene, strict=True)
+        ]
+        if wave is not None:
+            turns += [("user", {"type": "text", "text": said}), ("assistant", {"type": "audio", "path": "voice"})]
+        turns.append(("user", {"type": "text", "text": text}))
+        written = self.processor.apply_chat_template(
+            [{"role": role, "content": [part]} for role, part in turns], add_generation_prompt=True, tokenize=False
+        )
+        sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
+        return [dict(self.processor(text=[written], return_tensors="pt", **sound))]
+
+    def speak(
+        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
+    ) -> tuple[torch.Tensor | None, bool]:
+        """The frames after the last that begins a sound, decoded by the codec."""
+        config = self.net.config
+        codes = self.net.generate(**inputs, max_new_tokens=room + config.num_codebooks, **sampling)
+        codes = getattr(codes, "audio_sequences", codes)
+        begun = int((codes[0] == config.audio_stream_bos_id).all(-1).nonzero()[-1])
+        ends = (codes[0, begun:] == config.audio_stream_eos_id).all(-1).nonzero()
+        # Of the frames that are written, as many as there are codebooks less one begin or end the delayed ones.
+        made = (int(ends.min()) if len(ends) else codes.shape[1] - begun) - config.num_codebooks
+        if made < 1:
+            return None, bool(len(ends))
+        return self.processor.batch_decode(codes)[0], bool(len(ends))
