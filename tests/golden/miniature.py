@@ -119,6 +119,9 @@ def build(name: str, folder: Path) -> Path:
     if data.layout == "listed":
         _write_listed(root, benchmark)
         return Path(folder)
+    if data.layout == "transcribed":
+        _write_transcribed(root, benchmark)
+        return Path(folder)
     if data.layout == "tagged":
         _write_tagged(root, benchmark)
         return Path(folder)
@@ -461,6 +464,19 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
     file = root / str(data.config)
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({row.pop("id"): row for row in rows} if named else rows), encoding="utf-8")
+
+
+def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
+    """A list of ids and words, and a folder of sounds for each of three speakers, of whom the third is not named."""
+    data = benchmark.data
+    lines = []
+    for index in range(ROWS):
+        folder = root / str(data.sounds) / _speaker(index, data.repository)
+        folder.mkdir(parents=True, exist_ok=True)
+        if index != NO_SOUND:
+            (folder / f"row-{index}.wav").write_bytes(_wav(index))
+        lines.append(f"row-{index}\t{_sentence(benchmark.language, index)}\n")
+    (root / str(data.config)).write_text("".join(lines), encoding="utf-8")
 
 
 def _write_tagged(root: Path, benchmark: Benchmark) -> None:

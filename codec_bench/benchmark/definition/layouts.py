@@ -19,6 +19,8 @@ their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound
 has a column of 0 and 1 between the first, an id, and the last, the sound (MagnaTagATune). Rows have them in the column `TAGS`, between
 commas, and in `folder` the first folder of the sound's path.
 
+`transcribed` (AISHELL-2's test part) has a list of `ID<tab>WORDS` lines, and sounds `ID.wav` in folders of their speakers below a folder.
+
 Pairs of sounds in folders are read in `pairs.py`.
 """
 
@@ -251,6 +253,50 @@ def open_tagged(
 
     of_row = columns if columns[-1] == TAGS else (columns[0], columns[-1], TAGS)
     return FileRows(place.name, place.revision, (*of_row, "folder"), kept, finish)
+
+
+def open_transcribed(
+    where: str,
+    *,
+    listed: str,
+    folder: str | None,
+    revision: str | None = None,
+    mirror: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    seed: int | None = None,
+) -> FileRows:
+    """The lines of a list of transcripts, each with its sound in the column `audio`; in place of one that is not there stands its name.
+
+    Args:
+        where: a folder.
+        listed: path of the list. folder: the folder below which sounds are looked for by their names.
+        revision, mirror, limit, seed: as for `open_minimax`.
+
+    Raises:
+        UserError: the list cannot be found or read, or the data are no folder.
+    """
+    place = place_of(where, revision, mirror)
+    if place.root is None:
+        raise UserError(f"'{place.name}' is no folder, in which the sounds could be looked for")
+    try:
+        lines = Path(place.local(listed)).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
+    sounds = {file.stem: file for file in sorted(Path(place.root, folder or "").rglob("*.wav"))}
+
+    def row(line: str, at: int) -> dict[str, Any]:
+        name, tab, text = line.partition("\t")
+        if not tab:
+            return ProblemRow(f"line {at} of {listed} has no tab between an id and words")
+        file = sounds.get(name.strip())
+        found = {"audio": f"{name.strip()}.wav", "speaker": None}
+        if file is not None:
+            found = {"audio": Clip(str(file)), "speaker": file.parent.name}
+        return {"id": name.strip(), "text": text.strip(), **found}
+
+    stem = posixpath.splitext(listed)[0]
+    rows = [(f"{stem}/{at}", row(line, at)) for at, line in enumerate(lines, 1) if line.strip()]
+    return FileRows(place.name, place.revision, ("id", "text", "audio", "speaker"), part_of(rows, limit, seed))
 
 
 TAGS = "TAGS"

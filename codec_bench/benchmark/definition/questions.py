@@ -164,6 +164,7 @@ class QuestionStream:
             open_minimax,
             open_seed_tts,
             open_tagged,
+            open_transcribed,
         )
         from codec_bench.benchmark.definition.pairs import open_story_cloze, open_zerospeech
 
@@ -171,6 +172,8 @@ class QuestionStream:
             read = open_minimax(where, language=data.language or "", **told)
         elif data.layout == "seed-tts":
             read = open_seed_tts(where, listed=data.config or "", **told)
+        elif data.layout == "transcribed":
+            read = open_transcribed(where, listed=data.config or "", folder=data.sounds, **told)
         elif data.layout == "zerospeech":
             read = open_zerospeech(where, part=data.config or "", **told)
         elif data.layout == "story-cloze":

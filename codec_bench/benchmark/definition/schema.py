@@ -217,7 +217,7 @@ class Data(Strict):
         layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
             of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, and `listed`
             for a JSON file that holds a list of rows, or rows by their ids, which `config` names; `tagged` for a table between tabs with
-            the tags of sounds, which `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the
+            the tags of sounds, which `config` names; `transcribed` for a list of ids and words, which `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the
             folder that `config` names.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
@@ -254,9 +254,9 @@ class Data(Strict):
     split: str | None = None
     splits: Names | None = None
     sounds: str | None = None
-    layout: Literal["table", "minimax", "air-bench", "seed-tts", "listed", "tagged", "zerospeech", "story-cloze"] = (
-        "table"
-    )
+    layout: Literal[
+        "table", "minimax", "air-bench", "seed-tts", "listed", "tagged", "transcribed", "zerospeech", "story-cloze"
+    ] = "table"
     language: str | None = None
     columns: dict[str, str | list[str]] = Field(min_length=1)
     values: dict[str, dict[str, str]] = {}
@@ -293,6 +293,8 @@ class Data(Strict):
             raise ValueError(f"the layout '{self.layout}' needs 'config', the folder of the sounds such as lexical/dev")
         if self.layout == "listed" and self.config is None:
             raise ValueError("the layout 'listed' needs 'config', the path of a JSON file such as json/questions.json")
+        if self.layout == "transcribed" and self.config is None:
+            raise ValueError("the layout 'transcribed' needs 'config', the path of a list such as test/trans.txt")
         if self.layout == "tagged" and self.config is None:
             raise ValueError(
                 "the layout 'tagged' needs 'config', the path of a table between tabs such as annotations.csv"

@@ -6,7 +6,14 @@ import miniature
 import pytest
 
 from codec_bench.benchmark import benchmark_names, load_benchmark
-from codec_bench.benchmark.definition.layouts import COLUMNS, open_air_bench, open_listed, open_minimax, open_tagged
+from codec_bench.benchmark.definition.layouts import (
+    COLUMNS,
+    open_air_bench,
+    open_listed,
+    open_minimax,
+    open_tagged,
+    open_transcribed,
+)
 from codec_bench.data.table import row_problem
 from codec_bench.errors import UserError
 from codec_bench.models.base import ModelInfo
@@ -211,3 +218,18 @@ def test_what_is_wrong_in_a_table_of_tags_is_told(tmp_path):
     assert list(rows) == ["tags/2", "tags/3", "tags/4"] and rows["tags/2"]["PATH"] == "../../etc/passwd"
     assert rows["tags/2"]["TAGS"] == "rock" and rows["tags/4"]["TAGS"] == ""
     assert row_problem(rows["tags/3"]) == "line 3 of tags.tsv has 1 fields between tabs; its header has 3"
+
+
+def test_transcripts_find_their_sounds_below_a_folder(tmp_path):
+    miniature.build("aishell-2-ios", tmp_path)
+    questions = list(load_benchmark("aishell-2-ios").questions(mirror=tmp_path))
+    assert [question.id for question in questions] == [f"row-{index}" for index in range(miniature.ROWS)]
+    assert questions[0].references == (miniature.SENTENCES["zh"][0],) and questions[0].speaker == "1080"
+    assert questions[4].problem == "the row has no sound in 'audio': there is no sound file 'row-4.wav'"
+    folder = tmp_path / "AISHELL" / "AISHELL-2018A-EVAL"
+    (folder / "iOS" / "test" / "trans.txt").write_text("no tab here\n\nrow-0\thello\n")
+    rows = dict(open_transcribed(str(folder), listed="iOS/test/trans.txt", folder="iOS/test/wav"))
+    assert row_problem(rows["iOS/test/trans/1"]) == "line 1 of iOS/test/trans.txt has no tab between an id and words"
+    assert rows["iOS/test/trans/3"]["text"] == "hello"
+    with pytest.raises(UserError, match="there is no file"):
+        open_transcribed(str(folder), listed="nothing.txt", folder=None)
