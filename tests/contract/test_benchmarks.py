@@ -71,7 +71,14 @@ def test_every_entry_of_ultraeval_audio_is_defined_once():
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in NAMES if (data := load_benchmark(name).data).speaker is not None and data.join is None]
+    "name",
+    [
+        name
+        for name in NAMES
+        if (data := load_benchmark(name).data).speaker is not None and data.join is None
+        if data.layout
+        != "transcribed"  # the folder of a sound says who speaks, and one sound is missing (test_layouts.py)
+    ],
 )
 def test_speakers_are_read_where_the_data_name_them(questions_of, name):
     speakers = [question.speaker for question in questions_of(name)]

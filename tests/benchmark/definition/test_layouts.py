@@ -224,7 +224,8 @@ def test_transcripts_find_their_sounds_below_a_folder(tmp_path):
     miniature.build("aishell-2-ios", tmp_path)
     questions = list(load_benchmark("aishell-2-ios").questions(mirror=tmp_path))
     assert [question.id for question in questions] == [f"row-{index}" for index in range(miniature.ROWS)]
-    assert questions[0].references == (miniature.SENTENCES["zh"][0],) and questions[0].speaker == "1080"
+    assert questions[0].references == (miniature.SENTENCES["zh"][0],) and questions[4].speaker is None
+    assert [question.speaker for question in questions[:3]] == ["1080", "1081", None]
     assert questions[4].problem == "the row has no sound in 'audio': there is no sound file 'row-4.wav'"
     folder = tmp_path / "AISHELL" / "AISHELL-2018A-EVAL"
     (folder / "iOS" / "test" / "trans.txt").write_text("no tab here\n\nrow-0\thello\n")
