@@ -289,7 +289,7 @@ def open_transcribed(
         if not tab:
             return ProblemRow(f"line {at} of {listed} has no tab between an id and words")
         file = sounds.get(name.strip())
-        found = {"audio": f"{name.strip()}.wav", "speaker": None}
+        found: dict[str, Any] = {"audio": f"{name.strip()}.wav", "speaker": None}
         if file is not None:
             found = {"audio": Clip(str(file)), "speaker": file.parent.name}
         return {"id": name.strip(), "text": text.strip(), **found}
