@@ -27,10 +27,12 @@ WORKER = [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
 IMPORTED = (
     "codec_bench.engine.worker", "codec_bench.codecs.collected", "codec_bench.features", "codec_bench.kernels.stoi.cpu",
     "codec_bench.metrics.base", "codec_bench.weights", "numba.core.typing.cffi_utils", "scipy.signal", "torch", "av", "onnx",
-    "onnxruntime", "soundfile", "soxr",
+    "soundfile", "soxr",
 )  # fmt: skip
-READ_LATER = ("CODEC_BENCH_", "PYTEST_", "HF_", "TOKENIZERS_", "TRANSFORMERS_")
-"""Variables with these names are read by what the server has not imported, or when they are needed."""
+READ_AT_IMPORT = (
+    "CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "NPY_", "NUMBA_", "NUMPY_", "OMP_", "OPENBLAS_", "PYTHON", "PYTORCH_", "TORCH_",
+)  # fmt: skip
+"""How the names of the variables begin that Python and the libraries of `IMPORTED` read when they begin."""
 _LONGEST = 1 << 18  # bytes of a message
 
 
@@ -44,7 +46,7 @@ class Started:
     DEVNULL = subprocess.DEVNULL
 
     def __init__(self, environment: dict[str, str]) -> None:
-        self._environment = _at_import(environment)
+        self._environment = environment
         self._lock = Lock()  # several threads may ask
         self._socket: socket.socket | None = None
         self.server: subprocess.Popen[bytes] | None = None
@@ -54,7 +56,7 @@ class Started:
     ) -> Any:
         """A worker of the server, or the process that `subprocess` starts."""
         program, arguments = command[: len(WORKER)], command[len(WORKER) + 1 :]
-        if program != WORKER or _at_import(env) != self._environment:
+        if program != WORKER or _at_import(env) != _at_import(self._environment):
             return subprocess.Popen(command, pass_fds=pass_fds, env=env, stdout=stdout, stderr=stderr, **other)
         with open(os.devnull, "wb") as nowhere:
             files = [nowhere if file == subprocess.DEVNULL else file for file in (stdout, stderr)]
@@ -96,7 +98,7 @@ class Forked:
 
 
 def _at_import(environment: dict[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if not name.startswith(READ_LATER)}
+    return {name: value for name, value in environment.items() if name.startswith(READ_AT_IMPORT)}
 
 
 def _serving(environment: dict[str, str]) -> tuple[socket.socket, subprocess.Popen[bytes]]:
@@ -113,6 +115,8 @@ def serve(asked: socket.socket) -> None:
     """Forks workers and says how they ended, until nobody is left to ask."""
     for name in IMPORTED:
         importlib.import_module(name)
+    # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one when imported.
+    assert len(os.listdir("/proc/self/task")) == 1
     gc.collect()
     gc.freeze()  # a search for garbage would write to the memory that the workers share
     while True:
