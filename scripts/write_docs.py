@@ -551,6 +551,7 @@ def checked_tables(models: Sequence[ModelRow]) -> str:
     unnamed = {
         "json-endpoint",
         "openai-chat",
+        "openai-embeddings",
         "openai-speech",
         "openai-transcription",
         "transformers-serve",

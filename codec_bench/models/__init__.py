@@ -32,6 +32,7 @@ KINDS = {
     "openai-chat": "codec_bench.models.endpoints.openai_chat:OpenAiChat",
     "openai-transcription": "codec_bench.models.endpoints.openai_audio:OpenAiTranscription",
     "openai-speech": "codec_bench.models.endpoints.openai_audio:OpenAiSpeech",
+    "openai-embeddings": "codec_bench.models.endpoints.openai_embeddings:OpenAiEmbeddings",
     "openai-realtime": "codec_bench.models.endpoints.openai_realtime:OpenAiRealtime",
     "openai-live": "codec_bench.models.endpoints.openai_live:OpenAiLive",
     "openai-live-transcription": "codec_bench.models.endpoints.openai_realtime:OpenAiLiveTranscription",

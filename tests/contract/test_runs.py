@@ -57,6 +57,9 @@ class Judge(Model):
     identity = {"model": "judge"}
 
     async def ask(self, request):
+        if not request.messages:  # as a model of embeddings
+            likeness = [float(text == request.fields["text"]) for text in request.fields["texts"]]
+            return Response(text=json.dumps({"similarities": likeness}))
         asked = request.messages[-1].content[-1]
         if "Yes or No" in asked or "Yes if the criterion is met" in asked:
             return Response(text="Yes")

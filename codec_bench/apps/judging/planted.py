@@ -123,7 +123,7 @@ def text_rubrics() -> list[str]:
     return [
         name
         for name, one in held.items()
-        if not (one.hears or one.aligns or one.also or one.reply.startswith("official/"))
+        if one.prompt and not (one.hears or one.aligns or one.also or one.reply.startswith("official/"))
     ]
 
 

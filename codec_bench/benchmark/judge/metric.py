@@ -19,11 +19,12 @@ from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge import replies
 from codec_bench.benchmark.judge.aligning import by_judge, by_rule
+from codec_bench.benchmark.judge.nearest import by_likeness, options_of
 from codec_bench.benchmark.judge.published import EMERGENT_TTS
 from codec_bench.benchmark.judge.replies import Verdict
 from codec_bench.benchmark.metrics import load_answer_metric
@@ -59,7 +60,8 @@ class Rubric(BaseModel):
         baseline: for `preferred`, what the other answer is where the command names no baseline: a column with a text, or `audio` for the
             question's sound. Null takes the column `baseline`, or the expected answer where the data have no such column.
         reply: how a reply is read: `rating` (one number in the range), `pair` (two), `preferred` (the better of two, or a tie; a
-            verdict that changes with the order is a tie), `yes-no`, `letter`, or the name of a
+            verdict that changes with the order is a tie), `yes-no`, `letter`, `nearest` (the judge is a model of embeddings, which is given
+            the whole answer and the options, and no prompt; the option that is most like the answer must be the right one), or the name of a
             published reader (see `codec_bench.benchmark.judge.replies`).
         each: a column that holds a list of criteria; the judge is asked about each by itself, as `criterion`. Null asks once.
         times: how often each question is asked.
@@ -76,14 +78,17 @@ class Rubric(BaseModel):
 
     version: Literal[1]
     summary: str
-    prompt: str
+    prompt: str = ""
     system: str | None = None
     compares: bool = False
     swap: bool | Literal["drawn"] = False
     hears: bool = False
     aligns: str | None = None
     baseline: str | None = None
-    reply: Literal["rating", "pair", "preferred", "yes-no", "letter"] | Annotated[str, Field(pattern=r"^official/")]
+    reply: (
+        Literal["rating", "pair", "preferred", "yes-no", "letter", "nearest"]
+        | Annotated[str, Field(pattern=r"^official/")]
+    )
     each: str | None = None
     times: int = Field(1, ge=1, le=9)
     combine: Literal["mean", "majority", "all"] = "mean"
@@ -96,6 +101,12 @@ class Rubric(BaseModel):
     higher_is_better: bool = True
     paper: str = ""
     source: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_prompt(self) -> Rubric:
+        if (self.reply == "nearest") != (not self.prompt):
+            raise ValueError("a rubric needs a 'prompt', and one whose reply is 'nearest' has none")
+        return self
 
     @property
     def digest(self) -> str:
@@ -234,7 +245,7 @@ class JudgeMetric:
     @property
     def reads_raw(self) -> bool:
         """Whether the judge reads the answer as the model gave it, and not what post-processing made of it."""
-        return self.rubric.aligns is not None
+        return self.rubric.aligns is not None or self.rubric.reply == "nearest"
 
     @property
     def prefers(self) -> bool:
@@ -265,6 +276,8 @@ class JudgeMetric:
             return read
         if self._also is not None and (decided := self._without_judge(answer, self._also)) is not None:
             return decided
+        if rubric.reply == "nearest":
+            return self._compared_with_options(answer)
         if rubric.hears and self.prefers and (beside is None or beside.sound is None):
             return Score.refused("the baseline has no sound for the judge to hear", self.protocol)
         if rubric.hears and sound is None:
@@ -285,6 +298,16 @@ class JudgeMetric:
                     key = f"{answer.id}{_SEPARATOR}{time}{which}{_SWAPPED if swapped else ''}"
                     made.append(Request(key, messages, {}, "text", parameters))
         return made
+
+    def _compared_with_options(self, answer: Answer) -> list[Request] | Score:
+        """The request to a model of embeddings. An answer without words is none of the options."""
+        options = options_of(answer.fields)
+        if len(options) < 2:
+            return Score.undefined(f"the sample '{answer.id}' has {len(options)} options", self.protocol)
+        if not answer.text.strip():
+            return replace(self.worst(answer), detail={"flag": "an empty answer is like no option"})
+        fields = {"text": answer.text, "texts": tuple(options)}
+        return [Request(f"{answer.id}{_SEPARATOR}0", (), fields, "text", dict(self.rubric.parameters))]
 
     def score(self, answer: Answer, asked: int, responses: Mapping[str, Response]) -> Score:
         """The score of an answer from the judge's replies.
@@ -318,6 +341,8 @@ class JudgeMetric:
         """One score from all replies to one question, by the request's id."""
         if self.rubric.aligns is not None:
             return by_judge(next(iter(texts.values())), answer, self.protocol)
+        if self.rubric.reply == "nearest":
+            return by_likeness(next(iter(texts.values())), answer, self.protocol)
         detail: dict[str, Any] = {"replies": list(texts.values())}
         if self.rubric.reply.startswith("official/") and self.rubric.compares:
             verdicts = [replies.read_official(self.rubric.reply, [text]) for text in texts.values()]

@@ -61,8 +61,8 @@ def place_of(request):
     return 1 + next((at for at, sound in enumerate(sounds) if sound is SOUND), 0)
 
 
-RATING = [name for name in rubric_names() if load_rubric(name).aligns is None]
-"""The rubrics whose judge rates; tests/benchmark/judge/test_aligning.py has the others."""
+RATING = [name for name in rubric_names() if load_rubric(name).aligns is None and load_rubric(name).prompt]
+"""The rubrics whose judge rates; test_aligning.py and test_nearest.py have the others."""
 
 
 @pytest.fixture(params=RATING)

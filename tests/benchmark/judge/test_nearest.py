@@ -1,0 +1,86 @@
+"""The option that is most like an answer: as MMAU-Pro's program finds it, with embeddings of its own, from the answers to the record."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from codec_bench.benchmark.judge.metric import Rubric, load_judge_metric
+from codec_bench.benchmark.metrics.base import Answer
+from codec_bench.types import Response
+
+CASES = json.loads((Path(__file__).parents[2] / "golden/text/mmau_pro_nearest.json").read_text("utf-8"))["cases"]
+MADE = load_judge_metric("rating[mmau-pro-nearest-official]", "judge")
+
+
+def embedding(text):
+    """How often each pair of letters is in a text, in 32 places. The golden file was made with these."""
+    pairs = f"^{text}$"
+    counts = [zlib.crc32(pairs[at : at + 2].encode()) % 32 for at in range(len(pairs) - 1)]
+    return np.bincount(counts, minlength=32).astype(float)
+
+
+def likeness(request):
+    text, others = embedding(request.fields["text"]), [embedding(other) for other in request.fields["texts"]]
+    return [float(text @ other / np.linalg.norm(text) / np.linalg.norm(other)) for other in others]
+
+
+def answer(text="a dog", choices=("a dog", "a cat"), right="a dog"):
+    return Answer("q1", text, (right,), {"question": "What is heard?", "choices": list(choices)}, "en", text)
+
+
+def judged(given, reply=None):
+    (asked,) = MADE.requests(given, None, 0)
+    text = json.dumps({"similarities": likeness(asked)}) if reply is None else reply
+    return MADE.score(given, 1, {asked.id: Response(text=text)})
+
+
+def test_a_hundred_answers_are_read_as_the_authors_program_reads_them():
+    found = []
+    for case in CASES:
+        given = answer(case["input"]["answer"], case["input"]["choices"], case["input"]["reference"])
+        score = judged(given)
+        found.append({"option": score.detail["option"], "score": score.value})
+    assert len(CASES) == 100 and found == [case["expected"] for case in CASES]
+    assert 30 < sum(one["score"] for one in found) < 70
+
+
+def test_a_question_needs_two_options_and_an_answer_needs_words():
+    assert MADE.requests(answer(choices=["a dog"]), None, 0).status == "undefined"
+    empty = MADE.requests(answer(" \n"), None, 0)
+    assert (empty.value, empty.status, empty.detail["flag"]) == (0, "ok", "an empty answer is like no option")
+    assert MADE.reads_raw and MADE.range == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "A",
+        "",
+        "[1, 0]",
+        '{"similarities": [1]}',
+        '{"similarities": [1, NaN]}',
+        '{"similarities": "ab"}',
+        "[" * 9999,
+        "null",
+    ],
+)
+def test_what_is_no_similarity_of_each_option_is_no_number(reply):
+    score = judged(answer(), reply)
+    assert (score.value, score.status) == (None, "unparsed") and "similarities of 2 texts" in score.reason
+
+
+def test_the_first_of_equal_options_is_taken_and_the_chance_is_known():
+    score = judged(answer("a cat"), '{"similarities": [0.5, 0.5]}')
+    assert (score.value, score.detail["option"], score.detail["chance"]) == (1, "a dog", 0.5)
+
+
+def test_a_rubric_has_a_prompt_or_compares():
+    with pytest.raises(ValueError, match="needs a 'prompt'"):
+        Rubric(version=1, summary="s", reply="yes-no", range=(0, 1))
+    with pytest.raises(ValueError, match="needs a 'prompt'"):
+        Rubric(version=1, summary="s", prompt="{{ answer }}", reply="nearest", range=(0, 1))
