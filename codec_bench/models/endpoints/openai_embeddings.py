@@ -68,7 +68,7 @@ class OpenAiEmbeddings(JsonModel):
             raise GivenUp(f"the reply has {1 + len(others)} embeddings for {wanted} texts", attempts=reply.attempts)
         return Response(
             text=json.dumps({SIMILARITIES: [float(of_text @ other) for other in others]}),
-            usage=openai_usage(reply.value.get("usage")),
+            usage={"output_tokens": 0.0, **openai_usage(reply.value.get("usage"))},  # nothing is written
             latency_s=reply.latency_s,
             attempts=reply.attempts,
             served=reply.served(model=named(reply.value, "model")),
