@@ -358,7 +358,7 @@ def _reference(index: int, benchmark: Benchmark) -> Any:
         return str(10 + index)
     if _labelled(benchmark):
         return _with_labels()[index % 4]
-    if "accuracy[mmau]" in benchmark.metrics:
+    if "accuracy[mmau]" in benchmark.metrics or "rating[mmau-pro-nearest-official]" in benchmark.metrics:
         return OPTIONS[index % 4]
     if (words := benchmark.data.values.get("reference")) is not None:
         return list(words)[index % len(words)]

@@ -75,7 +75,8 @@ def test_no_rubric_is_without_a_table():
         "pair",
         "preferred",
         "letter",
-    }  # letters: test_aligning.py; published readers: test_replies.py
+        "nearest",
+    }  # letters: test_aligning.py; the nearest: test_nearest.py; published readers: test_replies.py
     found = {load_rubric(name).reply for name in rubric_names()}
     assert {reply for reply in found if not reply.startswith("official/")} == tested
     assert min(len(RATINGS), len(DECISIONS), len(PAIRS), len(PREFERENCES)) >= 60
