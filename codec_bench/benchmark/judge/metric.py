@@ -304,6 +304,8 @@ class JudgeMetric:
         options = options_of(answer.fields)
         if len(options) < 2:
             return Score.undefined(f"the sample '{answer.id}' has {len(options)} options", self.protocol)
+        if not answer.references:
+            return Score.undefined(f"the sample '{answer.id}' has no reference", self.protocol)
         if not answer.text.strip():
             return replace(self.worst(answer), detail={"flag": "an empty answer is like no option"})
         fields = {"text": answer.text, "texts": tuple(options)}

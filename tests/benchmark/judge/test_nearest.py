@@ -51,6 +51,8 @@ def test_a_hundred_answers_are_read_as_the_authors_program_reads_them():
 
 def test_a_question_needs_two_options_and_an_answer_needs_words():
     assert MADE.requests(answer(choices=["a dog"]), None, 0).status == "undefined"
+    unknown = Answer("q1", "a dog", (), {"choices": ["a dog", "a cat"]}, "en", "a dog")
+    assert MADE.requests(unknown, None, 0).status == "undefined"
     empty = MADE.requests(answer(" \n"), None, 0)
     assert (empty.value, empty.status, empty.detail["flag"]) == (0, "ok", "an empty answer is like no option")
     assert MADE.reads_raw and MADE.range == (0, 1)
