@@ -149,7 +149,8 @@ def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str,
 
     # An own model can also be named by its file's stem, and an own benchmark by its name.
     called = {own_name(name): name for name in names}
-    for name in filter(is_path, names):
+    # The first wins: a model's file without a name would take that of its folder, which may be the benchmark's.
+    for name in filter(is_path, reversed(names)):
         with suppress(
             UserError
         ):  # a model's file is no benchmark; a benchmark that cannot be read is told when it is loaded

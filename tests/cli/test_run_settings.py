@@ -1,5 +1,7 @@
 """`--set` reaches the models and benchmarks of a run, whatever dots their names and options have."""
 
+from pathlib import Path
+
 import pytest
 
 from codec_bench.api.read_arguments import regrouped
@@ -35,6 +37,16 @@ def test_a_benchmark_of_ones_own_is_named_by_its_path_or_its_name(tmp_path, monk
         "./big": {"parameters.temperature": 0.7, "parameters.top_p": 0.5},
         "./other/benchmark.yaml": {"prompt": "question"},
         "./mine.yaml": {"limit_s": 3},
+    }
+
+
+def test_a_models_file_beside_the_benchmarks_folder_does_not_take_the_benchmarks_name(tmp_path, monkeypatch):
+    (tmp_path / "doors" / "questions").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "doors")
+    Path("questions/benchmark.yaml").write_text("version: 1\nname: doors\ntitle: Doors\n")
+    Path("mine.yaml").write_text("version: 1\nkind: openai-chat\n")
+    assert regrouped(parse_settings(["doors.prompt=question"]), ["./questions", "./mine.yaml"]) == {
+        "./questions": {"prompt": "question"}
     }
 
 

@@ -336,8 +336,13 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
     Raises:
         UserError: the metric cannot be built, or a column is missing.
     """
-    from codec_bench.benchmark.metrics import expand_answer_metrics, is_answer_metric, load_answer_metric
-    from codec_bench.metrics import build_metric, expand
+    from codec_bench.benchmark.metrics import (
+        answer_metric_names,
+        expand_answer_metrics,
+        is_answer_metric,
+        load_answer_metric,
+    )
+    from codec_bench.metrics import GROUPS, REGISTRY, build_metric, expand
 
     if is_answer_metric(name):
         for member in expand_answer_metrics([name]):
@@ -352,7 +357,11 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
             raise UserError(f"the rubric of '{name}' needs '{missing[0]}', which no column gives")
         return
     for member in expand([name]):
-        build_metric(member)
+        try:
+            build_metric(member)
+        except UnknownName as error:  # whoever mistyped it may have meant a metric of answers
+            known = [*REGISTRY.names(), *GROUPS, *answer_metric_names()]
+            raise UserError(error.message, hint=suggest(Spec.parse(member).name, known) or error.hint) from None
     if spec.wants != "audio" and spec.kind != "codec":
         raise UserError(f"the metric '{name}' measures sound, and the benchmark wants text", hint="wants: audio")
 

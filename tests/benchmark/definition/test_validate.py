@@ -139,6 +139,12 @@ def test_a_file_that_is_no_definition(tmp_path, text, line, says):
     assert any(one.line == line and says in one.message for one in found)
 
 
+def test_a_metric_that_is_mistyped_may_have_been_meant_as_one_of_answers(tmp_path):
+    text = WRONG.replace("  - utmos\n", "  - acuracy[label]\n")
+    found = validate_benchmark(write(tmp_path, text))
+    assert next(one for one in found if "no metric called" in one.message).hint.startswith("did you mean accuracy")
+
+
 def test_every_field_that_does_not_fit(tmp_path):
     text = WRONG.replace("title: Mine", "titel: Mine").replace("kind: understanding", "kind: hearing")
     found = validate_benchmark(write(tmp_path, text))
