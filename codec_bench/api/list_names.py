@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.api import benchmark_names
 from codec_bench.api.metric_names import group_rows, metric_rows
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.report.result_columns import NOT_DISCRETE
 
 if TYPE_CHECKING:
     from codec_bench.codecs import CodecInfo, CodecRow
@@ -96,6 +95,9 @@ def _codec_row(row: Any) -> dict[str, Any]:
 def token_facts(info: CodecInfo) -> dict[str, float | str | None]:
     """The tokens of a second and the bits of a token, as a codec declares them; a continuous one has none, and says so."""
     if info.latents:
+        # All of the statistics would be imported for every list.
+        from codec_bench.report.result_columns import NOT_DISCRETE
+
         return dict.fromkeys(("tokens_per_s", "bits_per_token"), NOT_DISCRETE)
     return {"tokens_per_s": info.tokens_per_s, "bits_per_token": info.bits_per_token}
 
