@@ -69,6 +69,7 @@ def test_a_worker_that_is_killed_whenever_it_loads_ends_the_run(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no worker is forked")
 def test_tests_fork_workers_unless_a_library_would_read_another_environment(monkeypatch):
+    monkeypatch.setenv("KMP_INIT_AT_FORK", "FALSE")  # as after scikit-learn was imported
     with closing(Pool(("cpu",), 1, subprocess.DEVNULL)) as pool:
         (worker,) = pool.workers
         assert isinstance(worker.process, forked.Forked) and worker.process.poll() is None

@@ -39,6 +39,7 @@ FIELDS = {
     "emotion": "sad",
     "style": "in verse",
     "requirement": "French",
+    "alike": "They name the same place.",
     "criteria": [{"name": "It names Paris.", "scoring_point": "A point for Paris.", "choices": [0, 1]}],
 }
 

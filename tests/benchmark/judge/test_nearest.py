@@ -13,7 +13,8 @@ from codec_bench.benchmark.judge.metric import Rubric, load_judge_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.types import Response
 
-CASES = json.loads((Path(__file__).parents[2] / "golden/text/mmau_pro_nearest.json").read_text("utf-8"))["cases"]
+FILE = "mmau_pro_nearest"
+CASES = json.loads((Path(__file__).parents[2] / "golden" / "text" / f"{FILE}.json").read_text("utf-8"))["cases"]
 MADE = load_judge_metric("rating[mmau-pro-nearest-official]", "judge")
 
 
