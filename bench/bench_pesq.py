@@ -4,7 +4,7 @@
 
 A pair is one to five recordings with pauses, 0.3 to 60 s of them, and the same after one or two kinds of damage: a codec, noise,
 clipping, lost frames, a delay, a jump of the delay, a filter, another level, or a stretch of silence. Pair number n is the same
-in every run. The floor of the times is the Fourier transforms of the frames by NumPy, both signals, and nothing else.
+in every run; `--pairs 0` leaves them out. The floor of the times is the Fourier transforms of the frames by NumPy, both signals, and nothing else.
 """
 
 from __future__ import annotations
@@ -178,8 +178,9 @@ def main() -> None:
     said = {"codec-bench": f"within {worst(scores, 0.02, 'coded'):.1e}"}
     note = f"{sum(map(len, references)) / RATE_HZ:.1f} s of {material}, one thread"
     rows = race("coded, all clips", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=said)
-    with ProcessPoolExecutor(cores(), initializer=_begin, initargs=(options.recordings,)) as pool:
-        rows.append(compared(pool.map(both, range(options.pairs), chunksize=8), material))
+    if options.pairs:
+        with ProcessPoolExecutor(cores(), initializer=_begin, initargs=(options.recordings,)) as pool:
+            rows.append(compared(pool.map(both, range(options.pairs), chunksize=8), material))
     append_rows("pesq", rows, ("codec-bench", "pesq", "numba", "numpy", "scipy"))
 
 
