@@ -26,3 +26,19 @@ def test_without_ray_its_job_is_left_out_and_that_is_said(monkeypatch, capsys):
     assert "ray: left out, since Ray is not installed" in capsys.readouterr().out
     monkeypatch.setattr(kills, "find_spec", lambda name: name)
     assert kills._there(["ray", "eval"]) == ["ray", "eval"]
+
+
+def test_an_item_that_was_given_up_is_told_from_other_failures(tmp_path, monkeypatch):
+    killing = Killing(kills.Job("eval", (), tmp_path), random.Random(0), Counter())
+    reasons = ["the worker process died 2 times (killed by signal 9) while computing 'stoi'"]
+
+    def rows(self, out):
+        return {number: (None, "failed", reason, "") for number, reason in enumerate(reasons)}
+
+    monkeypatch.setattr(kills.Job, "rows", rows)
+    assert killing._gave_up(3, tmp_path) and not killing._gave_up(0, tmp_path)
+    reasons.append("the file cannot be read")
+    with pytest.raises(AssertionError, match="2 scores failed, such as: the file cannot be read"):
+        killing._gave_up(3, tmp_path)
+    reasons.clear()
+    assert not killing._gave_up(3, tmp_path)
