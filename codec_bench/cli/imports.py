@@ -13,7 +13,7 @@ from codec_bench.terminal.options import Json
 
 import_app = command_group("import", "Read results of other toolkits in, so that old numbers stand beside new ones.")
 File = Annotated[Path, typer.Argument(help="The result file.")]
-As = Annotated[Path, typer.Option("--as", help="The new run folder.")]
+Out = Annotated[Path, typer.Option("--out", help="The new run folder.")]
 System = Annotated[
     str | None,
     typer.Option("--system", help="What the system is called. Default: the name of the file without its end."),
@@ -35,7 +35,7 @@ _FILES = {
 
 
 def _command(toolkit: str) -> Callable[..., None]:
-    def results(file: File, out: As, system: System = None, beside: Beside = None, as_json: Json = False) -> None:
+    def results(file: File, out: Out, system: System = None, beside: Beside = None, as_json: Json = False) -> None:
         _import(toolkit, file, out, system, beside, as_json)
 
     return results

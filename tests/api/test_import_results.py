@@ -275,7 +275,7 @@ def measured(folder, ids, **about):
 def test_imported_numbers_stand_beside_those_of_a_run_over_the_same_data(tmp_path, command):
     file = written(tmp_path / "old.txt", map(json.dumps, VERSA))
     ours = measured(tmp_path / "ours", "abcd")
-    code, _, err = command("import", "versa-results", file, "--as", tmp_path / "old", "--beside", ours)
+    code, _, err = command("import", "versa-results", file, "--out", tmp_path / "old", "--beside", ours)
     assert code == 3, err  # the file lacks one item
     run = Run(tmp_path / "old")
     assert [(s.id, s.text, s.speaker) for s in run.samples()] == [
@@ -305,11 +305,11 @@ def test_what_is_not_over_the_same_data_stands_beside_no_run(tmp_path):
 
 def test_on_the_command_line(command, tmp_path):
     file = written(tmp_path / "a.txt", map(json.dumps, VERSA))
-    code, out, _ = command("import", "versa-results", file, "--as", tmp_path / "run")
+    code, out, _ = command("import", "versa-results", file, "--out", tmp_path / "run")
     assert code == 3 and "imported/versa" in out  # one score has no value
-    code, _, err = command("import", "versa-results", file, "--as", tmp_path / "run")
+    code, _, err = command("import", "versa-results", file, "--out", tmp_path / "run")
     assert code == 2 and "holds a run already" in err
-    code, _, err = command("import", "ultraeval-results", file, "--as", tmp_path / "other")
+    code, _, err = command("import", "ultraeval-results", file, "--out", tmp_path / "other")
     assert code == 2 and "line 1: expected a mapping with 'type'" in err and not (tmp_path / "other").exists()
 
 

@@ -82,7 +82,7 @@ def test_inspect_log(command, run, tmp_path):
 def test_what_was_exported_is_imported_as_it_was(command, run, tmp_path, form):
     exported(command, run, form, tmp_path / "r.json")
     code, _, err = command(
-        "import", f"{form}-results", tmp_path / "r.json", "--as", tmp_path / "again", "--system", "a"
+        "import", f"{form}-results", tmp_path / "r.json", "--out", tmp_path / "again", "--system", "a"
     )
     assert code in (0, 3), err
     with closing(Run(run)) as before, closing(Run(tmp_path / "again")) as after:
