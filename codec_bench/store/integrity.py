@@ -85,6 +85,10 @@ def reading(path: Path) -> Iterator[None]:
 
 def connect(path: Path) -> sqlite3.Connection:
     """Opens a record for reading."""
+    if _has_bytes(path, "-journal"):
+        # Who wrote it was killed while closing it. What was half done must be taken back, which a reader may not.
+        with suppress(sqlite3.Error), closing(sqlite3.connect(address(path, "rwc"), uri=True)) as db:
+            db.execute("SELECT COUNT(*) FROM sqlite_master")
     # Threads may share the connection: it is read-only, and SQLite runs one query at a time.
     return sqlite3.connect(address(path, "ro"), uri=True, check_same_thread=False)
 

@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 import sqlite3
+import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -89,6 +90,29 @@ def refused(folder: Path) -> None:
     assert "make room" not in str(continuing.value)
     assert (folder / "run.sqlite").read_bytes() == before, "a damaged record is not written to"
     assert not all(check.whole for check in verify_record(folder))
+
+
+HALF_DONE = """
+import os, sqlite3, sys
+
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+db.execute("PRAGMA journal_mode = DELETE")
+db.execute("PRAGMA cache_size = 2")  # what is changed is written into the file at once
+db.execute("BEGIN")
+db.execute("UPDATE scores SET value = value + 1")
+db.execute("CREATE TABLE more AS SELECT * FROM scores")
+os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("which", ["closed", "killed"])
+def test_what_a_killed_process_has_half_done_is_taken_back_by_who_only_reads(made, tmp_path, which):
+    """As where the process is killed while it closes the record: SQLite lets no reader do that ("attempt to write a readonly database")."""
+    folder = copied(made, tmp_path, which)
+    subprocess.run([sys.executable, "-c", HALF_DONE, folder / "run.sqlite"], check=False)
+    assert (folder / "run.sqlite-journal").stat().st_size > 0
+    assert read(folder) == made[1]
+    assert all(check.whole for check in verify_record(folder))
 
 
 def test_a_whole_record_is_verified_and_reads_the_same_without_its_seal(made, tmp_path):
