@@ -191,12 +191,12 @@ def open_listed(
         for at, record in enumerate(records)
     ]
     columns = dict.fromkeys(name for _, row in rows for name in row)
-    kept = part_of([(key, row) for key, row in rows if isinstance(row, ProblemRow) or keep(row)], limit, seed)
+    kept = part_of(_wanted(rows, keep), limit, seed)
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         named = {} if isinstance(row, ProblemRow) else {name: row[name] for name in sounds if row.get(name)}
         found = {name: _sound(place, str(path), listed) for name, path in named.items()}
-        return {**row, **{name: Clip(path) for name, path in found.items() if os.path.isfile(path)}} if found else row
+        return {**row, **_clips(found)} if found else row
 
     return FileRows(place.name, place.revision, tuple(columns), kept, finish)
 
@@ -243,13 +243,13 @@ def open_tagged(
         for at, cells in enumerate(lines[1:], 2)
         if cells
     ]
-    kept = part_of([(key, row) for key, row in rows if isinstance(row, ProblemRow) or keep(row)], limit, seed)
+    kept = part_of(_wanted(rows, keep), limit, seed)
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         if isinstance(row, ProblemRow):
             return row
         found = {name: _whole_or_low(place, str(row[name]), listed) for name in sounds}
-        return {**row, **{name: Clip(path) for name, path in found.items() if os.path.isfile(path)}}
+        return {**row, **_clips(found)}
 
     of_row = columns if columns[-1] == TAGS else (columns[0], columns[-1], TAGS)
     return FileRows(place.name, place.revision, (*of_row, "folder"), kept, finish)
@@ -321,6 +321,18 @@ def _whole_or_low(place: Place, named: str, listed: str) -> str:
     stem, suffix = posixpath.splitext(named)
     paths = [place.sound(name, listed) for name in (named, f"{stem}.low{suffix}")]
     return next((path for path in paths if os.path.isfile(path)), paths[0])
+
+
+def _wanted(
+    rows: list[tuple[str, dict[str, Any]]], keep: Callable[[Mapping[str, Any]], bool]
+) -> list[tuple[str, dict[str, Any]]]:
+    """The rows that are kept; what is wrong with one is told whether it is wanted or not."""
+    return [(key, row) for key, row in rows if isinstance(row, ProblemRow) or keep(row)]
+
+
+def _clips(found: Mapping[str, str]) -> dict[str, Clip]:
+    """Those of the sounds that are there."""
+    return {name: Clip(path) for name, path in found.items() if os.path.isfile(path)}
 
 
 def _sound(place: Place, named: str, listed: str) -> str:
