@@ -365,7 +365,7 @@ def test_a_cpu_without_memory_is_no_full_device():
 
 
 def test_workers_of_one_gpu_are_told_how_many_they_are(monkeypatch):
-    from codec_bench.engine.pool import Pool
+    from codec_bench.engine import pool
 
     commands, kept = [], []
 
@@ -374,8 +374,8 @@ def test_workers_of_one_gpu_are_told_how_many_they_are(monkeypatch):
         kept.append(os.dup(pass_fds[0]))  # the worker's end of the pipe stays open
         return types.SimpleNamespace(poll=lambda: 0, wait=lambda: 0)
 
-    monkeypatch.setattr(subprocess, "Popen", started)
-    Pool(["cuda:0", "cuda:1", "cuda:1"], 1, subprocess.DEVNULL).close()
+    monkeypatch.setattr(pool, "subprocess", types.SimpleNamespace(Popen=started, DEVNULL=subprocess.DEVNULL))
+    pool.Pool(["cuda:0", "cuda:1", "cuda:1"], 1, subprocess.DEVNULL).close()
     for handle in kept:
         os.close(handle)
     assert commands == [["cuda:0", "1"], ["cuda:1", "2"], ["cuda:1", "2"], ["cpu", "1"]]
