@@ -29,7 +29,7 @@ from codec_bench.data.hub import MIRROR_VARIABLE
 from codec_bench.data.rows import rank
 from codec_bench.errors import UserError
 from codec_bench.store.answers import SOUNDS
-from codec_bench.text.language import base_language
+from codec_bench.text.language import base_language, script_language
 
 if TYPE_CHECKING:
     from codec_bench.data.table import Table
@@ -252,6 +252,10 @@ class QuestionStream:
             yield Question(name, fields, language=self._language, problem=reason)
             return
         fields |= self._kind(fields)
+        written = {our: fields.get(name) for our, name in data.scripts.items()}
+        fields |= {
+            our: script_language(text) for our, text in written.items() if isinstance(text, str) and text.strip()
+        }
         if data.answer_among_choices:
             fields["choices"] = _with_the_answer(name, fields)
         speaker = _speaker(row, data.speaker)

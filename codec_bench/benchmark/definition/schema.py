@@ -242,6 +242,8 @@ class Data(Strict):
         where: the text, or the texts, that rows must have in a column (by the definition's name); null takes all rows.
         unless: the text, or the texts, that rows must not have in a column, in the same form.
         kinds: how rows of several kinds are told apart.
+        scripts: further fields, each with the column (by the definition's name) whose text suggests by its script the language that the field
+            holds: `ja` for a text with kana, `zh` for other Han characters, `ko` for Hangul, `en` for Latin letters.
     """
 
     repository: str | None = Field(None, pattern=r"^[A-Za-z0-9._-]+/[A-Za-z0-9._-]+$")
@@ -270,6 +272,7 @@ class Data(Strict):
     pins: str | None = None
     expand: Expand | None = None
     kinds: Kinds | None = None
+    scripts: dict[str, str] = {}
     join: Join | None = None
     answer_among_choices: Literal[True] | None = None
     where: dict[str, str | list[str]] | None = None

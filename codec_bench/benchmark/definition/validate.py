@@ -208,6 +208,10 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
     if spec.data.kinds is not None and spec.data.kinds.column not in spec.data.columns:
         column = spec.data.kinds.column
         yield at(("data", "kinds", "column"), f"'{column}' is none of the columns", suggest(column, spec.data.columns))
+    for field, column in spec.data.scripts.items():
+        if column not in spec.data.columns:
+            what = f"'{column}' is none of the columns"
+            yield at(("data", "scripts", field), what, suggest(column, spec.data.columns))
     if spec.kind == "codec" and "audio" not in spec.data.columns:
         yield at(("data", "columns"), "a codec benchmark needs the column 'audio'")
     if spec.data.path is not None and not os.path.exists(os.path.join(os.path.dirname(at.file), spec.data.path)):
@@ -217,7 +221,7 @@ def _columns(spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
 def _names(spec: BenchmarkSpec) -> set[str]:
     """The names of everything that a question of the benchmark has."""
     data: Data = spec.data
-    names = {*data.columns, *spec.fields, *_GIVEN} - {"reference"}
+    names = {*data.columns, *data.scripts, *spec.fields, *_GIVEN} - {"reference"}
     if data.splits:
         names.add("split")
     if data.kinds is not None:

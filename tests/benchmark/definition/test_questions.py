@@ -157,6 +157,15 @@ def test_kinds_of_rows_have_constants_of_their_own(stream):
     assert [question.fields.get("kind") for question in questions] == ["navigate", "hyper", None]
 
 
+def test_the_script_of_a_text_tells_its_language(stream):
+    texts = ["每天两次播国歌。", "コロッケはお店で買うに限る", "뭐하는건가요?", "Every dog has its day.", "", None]
+    told = stream(
+        [{"said": text} for text in texts], {"audio": "audio", "prompt_text": "said"}, optional=["prompt_text"],
+        scripts={"voice": "prompt_text"}, subsets={"voice": "voice"},
+    )  # fmt: skip
+    assert [question.subsets.get("voice") for question in told] == ["zh", "ja", "ko", "en", None, None]
+
+
 def test_questions_can_be_read_again_and_nothing_is_decoded(stream, tmp_path):
     questions = stream([{"q": "1"}, {"q": "2"}], {"audio": "audio"})
     (tmp_path / "a.wav").write_bytes(b"no sound at all")
