@@ -34,8 +34,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-STEPS_FILE, STAGES_FILE, PRETENDED_FILE = (
-    ROOT / "bench" / f"gpu_{name}.py" for name in ("steps", "stages", "pretended")
+ATTENTION_FILE, STAGES_FILE, PRETENDED_FILE = (
+    ROOT / "bench" / f"gpu_{name}.py" for name in ("attention", "stages", "pretended")
 )
 CUBLAS = "libcublas.so.12"
 PART_S, LEAST_S = 540, 5
@@ -84,13 +84,8 @@ def _marked() -> list[str]:
 
 
 _TESTS = ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")
+_DOCTOR = ("-c", "from codec_bench.cli import main; main()", "doctor")
 _BASE = ("numpy", "soundfile", "soxr", "pydantic", "yaml")
-
-
-def _step(name: str, limit_s: int, *needs: str, anywhere: bool = False, cpu: bool = True) -> Step:
-    words = (str(STEPS_FILE), name)
-    reduced = _tried(*words, "cpu" if cpu else "cuda:0", "--reduced", cpu=cpu)
-    return Step(name, limit_s, words, ("torch", *_BASE, *needs), anywhere, reduced)
 
 
 def _stages(name: str, limit_s: int, *words: str, needs: tuple[str, ...] = (), cpu: bool = False) -> Step:
@@ -118,11 +113,9 @@ _CODECS = ("transformers", "speechmos")
 _HALF_ON_GPU = ("--device", "cuda:0", "--precision", "float16", "--backend", "torch")
 _SCORERS = ("faster_whisper", "speechmos", "pesq", "pystoi", "av")
 FIRST = (
-    _step("look", 20, anywhere=True),
-    Step("tests", 110, (*_TESTS, *_marked()), ("torch", "pytest")),
-    _step("compare", 60, "transformers", cpu=False),
-    _step("attention", 25, cpu=False),
-    _step("engine", 40, "av"),
+    Step("look", 20, _DOCTOR, ("torch", "typer", "rich", *_BASE), anywhere=True, reduced=_DOCTOR),
+    Step("tests", 210, (*_TESTS, *_marked()), ("torch", "pytest")),
+    Step("attention", 25, (str(ATTENTION_FILE),), ("torch", *_BASE), reduced=_tried(ATTENTION_FILE, "--reduced")),
     _stages("encoders", 45, *_ENCODERS),
     _stages("whisper", 80, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
     _stages("stages", 55, *_REST, needs=_CODECS),

@@ -59,8 +59,8 @@ class Claim:
     @property
     def stem(self) -> str:
         """The bench that measures it, and the file of its rows."""
-        told = CLAIMS["commands"][self.command]
-        return told.get("rows") or told["run"].split()[0].removeprefix("bench_").removesuffix(".py")
+        script = CLAIMS["commands"][self.command]["run"].split()[0]
+        return str(script).removeprefix("bench_").removesuffix(".py")
 
     @property
     def gpu(self) -> bool:

@@ -12,7 +12,6 @@ import common
 import gpu
 import gpu_pretended
 import gpu_stages
-import gpu_steps
 import numpy as np
 import pack_wheels
 import pytest
@@ -199,37 +198,6 @@ def test_every_stage_runs_and_is_profiled_on_a_cpu(name, tmp_path, one_thread):
     assert gpu_stages.tried(name, options())
     assert gpu_stages.tried(name, options(profiles=tmp_path))
     assert "Self CPU" in (tmp_path / f"{name}.txt").read_text()
-
-
-def test_devices_are_compared_by_the_share_of_codes_and_by_the_largest_number(capsys):
-    codes, waves = [np.array([[1, 2, 3, 4]])], [np.array([[0.5, -1.0]], np.float32)]
-
-    def yields(found_codes, found_waves):
-        return lambda place: iter(
-            [("codes", codes, 1.0), ("waves", waves, 1.0)]
-            if place == "cpu"
-            else [("codes", found_codes, 0.5), ("waves", found_waves, 0.5)]
-        )
-
-    assert gpu_steps._compared("a codec", "cuda:0", True, yields(codes, waves))
-    assert not gpu_steps._compared("a codec", "cuda:0", True, yields([np.array([[1, 2, 3, 5]])], waves))
-    assert not gpu_steps._compared("a codec", "cuda:0", True, yields(codes, [waves[0] * np.nan]))
-    assert capsys.readouterr().out.count("WRONG") == 2
-
-
-def test_a_codec_and_a_feature_are_compared_with_themselves(monkeypatch, one_thread):
-    monkeypatch.setattr(gpu_steps, "CODECS", ("dac-16khz",))
-    assert gpu_steps._compared("codec", "cpu", True, lambda place: gpu_steps._coded("dac-16khz", place))
-    assert gpu_steps._compared(
-        "feature", "cpu", True, lambda place: gpu_steps._computed(gpu_stages.STAGES["utmos"](place, True))
-    )
-
-
-@pytest.mark.long
-def test_a_run_meets_a_full_memory_and_a_killed_worker_and_loses_nothing(capsys):
-    assert gpu_steps.engine("cpu", True)
-    said = capsys.readouterr().out
-    assert "a worker was killed 1 times" in said and "differ by at most 0" in said
 
 
 def test_a_whisper_written_straight_ends_its_texts_where_it_should(tmp_path, one_thread):
