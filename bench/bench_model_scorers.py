@@ -16,10 +16,8 @@ with one signal for the similarity (both sides) and UTMOS, and the package speec
 the corpus (`--loop`), evenly drawn, and its time is then extrapolated by seconds of audio; all its scores are compared
 with the engine's.
 
-PESQ and STOI can be asked for too; the loop calls the packages pesq and pystoi. Both run on the CPU, and have no floor.
-
-The floor is, per scorer, the larger of its matrix products at the rate of one large product on the same machine and of
-the weights that must be read, at the rate of copying.
+PESQ and STOI can be asked for too; the loop calls the packages pesq and pystoi. Both run on the CPU. How far each network is
+from its floor is measured alone, by `gpu_stages.py`.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ from typing import Any
 import numpy as np
 import reduced_scorers
 import torch
-from common import append_rows, cores, interleaved, product_rate, ranked, waited, worst
+from common import append_rows, cores, ranked, worst
 from common import asked as options_of
 from whisper_folder import SIZES, Size, write
 
@@ -51,11 +49,10 @@ from codec_bench import score
 from codec_bench.audio.encode import write_flac
 from codec_bench.audio.resample import prepare
 from codec_bench.data import open_source
-from codec_bench.features.precision_names import BY_WEIGHTS
 from codec_bench.features.speakers.wavlm_sv import WavlmLargeSv
 from codec_bench.features.utmos import Utmos
 from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE
-from codec_bench.networks.utmos import CONDITION, HIDDEN, PROJECTION, UtmosNet
+from codec_bench.networks.utmos import UtmosNet
 from codec_bench.text.rules import get_rule
 from codec_bench.types import Audio
 
@@ -276,56 +273,6 @@ def watched(device: str) -> Iterator[list[float]]:
         thread.join()
 
 
-def work(scorer: str, full: bool, lengths_s: list[float], tokens: float) -> tuple[float, float]:
-    """Floating-point operations of a scorer over the corpus (two per multiply and add), and bytes of weights it reads."""
-    samples = [round(seconds * RATE_HZ) for seconds in lengths_s]
-    if scorer == "wer":
-        size, words = WHISPER[full], WORDS[full] * WHISPER[full].d_model
-        windows = sum(math.ceil(seconds / 30) for seconds in lengths_s)
-        # Every step reads the decoder's weights once for all windows that are decoded together, 64 of them at most.
-        read_bytes = 4 * (size.step_weights + words) * tokens / min(64, len(samples))
-        return 2 * (windows * size.encoder_macs + tokens * (size.step_macs + words)), read_bytes
-    if scorer == "sim":
-        config = WAVLM_LARGE if full else reduced_scorers.speaker_config()
-        return 2 * sum(map(config.flops, samples)), 4 * config.layers * 12 * config.width**2
-    if scorer == "utmos":
-        config = WAV2VEC2_BASE if full else reduced_scorers.utmos_config()
-        hidden, projection = (HIDDEN, PROJECTION) if full else reduced_scorers.UTMOS_HEAD
-        frame = 2 * 4 * hidden * (config.width + 2 * CONDITION + hidden) + 2 * hidden * projection + projection
-        total = sum(config.flops(n) + 2.0 * frame * config.frames(n) for n in samples)
-        return total, 4 * config.layers * 12 * config.width**2
-    return (0.0 if scorer in SIGNAL else dnsmos_work(samples)), 0.0
-
-
-def dnsmos_work(samples: list[int]) -> float:
-    """Operations of DNSMOS's two networks, counted in torch's products and convolutions for one and for two windows."""
-    from torch.utils.flop_counter import FlopCounterMode
-
-    from codec_bench.features.dnsmos import WINDOW, repeat, window_starts
-    from codec_bench.features.dnsmos_files import P808, P835, folder_of, read_network
-    from codec_bench.networks.dnsmos import Networks
-
-    folder = folder_of(None)
-    networks = Networks(*(read_network(folder / network.file, network) for network in (P835, P808)), "cpu")
-    counted = []
-    for windows in (1, 2):
-        with FlopCounterMode(display=False) as counter:
-            networks.score(networks.sent([(np.zeros(WINDOW + (windows - 1) * RATE_HZ, np.float32), windows)]))
-        counted.append(counter.get_total_flops())
-    first, more = counted[0], counted[1] - counted[0]
-    windows = [len(window_starts(repeat(np.zeros(n, np.float32)).size)) for n in samples]
-    return float(sum(first + (count - 1) * more for count in windows))
-
-
-def rates(device: str, precision: str) -> tuple[float, float]:
-    """Operations per second of one large product, and bytes per second that a copy reads, of the whole machine."""
-    torch.set_num_threads(cores())  # the engine has all of them
-    source = torch.zeros(1 << (28 if device.startswith("cuda") else 24), device=device)
-    target = torch.empty_like(source)
-    copied = interleaved({"": waited(lambda: target.copy_(source), torch.device(device))}, repeats=6)[""].min()
-    return product_rate(torch.device(device), BY_WEIGHTS.get(precision, "float32")), source.nbytes / copied
-
-
 def main() -> None:
     """Builds corpus and checkpoints, runs both sides, compares every score of the loop, writes the rows."""
     options = options_of(
@@ -408,23 +355,11 @@ def report(
     use: list[float],
 ) -> None:
     """Prints the table and appends the rows."""
-    per_second, bytes_per_second = rates(options.device, options.precision)
-    lengths_s, tokens = (
-        durations(options.utterances, options.mean_s).tolist(),
-        loop.tokens / len(part) * options.utterances,
-    )
     loop_s = load_s + sum(loop.seconds.values()) * audio_s / heard_s
     loading_s = sum(stage.get("steps", {}).get("load", 0.0) for stage in timings["stages"]) / timings["workers"]
-    busy_s, floor_s = stage_seconds(timings, scorers), 0.0
     for scorer in scorers:
-        operations, moved = work(scorer, options.full, lengths_s, tokens)
-        least_s = max(operations / per_second, moved / bytes_per_second)
-        floor_s += least_s
         one_s = loop.seconds[scorer] * audio_s / heard_s
-        sys.stdout.write(
-            f"{scorer:>10}: loop {one_s:.2f} s, engine {busy_s[scorer]:.2f} s, floor {least_s:.2f} s, "
-            f"{operations / 1e9:.1f} GFLOP, {moved / 1e6:.1f} MB, {apart[scorer]:.1e} apart\n"
-        )
+        sys.stdout.write(f"{scorer:>10}: loop {one_s:.2f} s, {apart[scorer]:.1e} apart\n")
     size = "published sizes" if options.full else "reduced sizes (DNSMOS real)"
     for stage in timings["stages"]:
         steps = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in stage.get("steps", {}).items())
@@ -434,7 +369,7 @@ def report(
     case += f", clips of {options.mean_s} s" if options.mean_s != MEAN_S else ""
     part_of = "" if len(part) == options.utterances else f", the loop on {len(part)} and extrapolated"
     note = (
-        f"{audio_s:.0f} s of audio, {loop.tokens / heard_s:.1f} tokens/s{part_of}; floor {floor_s:.2f} s; "
+        f"{audio_s:.0f} s of audio, {loop.tokens / heard_s:.1f} tokens/s{part_of}; "
         f"workers busy {timings['worker_use']:.0%}; loading included, {loading_s:.2f} s and {load_s:.2f} s by the loop; random weights"
     )
     note += f"; device busy {np.mean(use):.0f} %" if use else ""
@@ -442,21 +377,6 @@ def report(
     seconds = {"per-utterance loop": np.array([loop_s]), "codec-bench": np.array([engine_s])}
     rows = ranked(case, seconds, n=options.utterances, note=note, agreement=said)
     append_rows("model_scorers", rows, ("codec-bench", "torch", "faster-whisper", "speechmos", "onnxruntime"))
-
-
-def stage_seconds(timings: dict[str, Any], scorers: list[str]) -> dict[str, float]:
-    """Busy seconds of the engine's stages by scorer, loading left out."""
-    marks = {"wer": ("whisper", "wer"), "sim": ("wavlm", "Speaker"), "utmos": ("utmos", "Utmos"), "dnsmos": ("dnsmos",)}
-    found = dict.fromkeys(scorers, 0.0)
-    marks |= {scorer: () for scorer in SIGNAL}
-    for stage in timings["stages"]:
-        for scorer in set(scorers) & SIGNAL.keys():
-            found[scorer] += stage.get("steps", {}).get(SIGNAL[scorer], 0.0)
-        for scorer in scorers:
-            if any(mark in stage["stage"] for mark in marks[scorer]):
-                found[scorer] += stage["busy_s"] - stage.get("steps", {}).get("load", 0.0)
-                break
-    return found
 
 
 if __name__ == "__main__":

@@ -31,8 +31,8 @@ from unittest import mock
 
 import numpy as np
 import torch
-from bench_model_scorers import durations, rates
-from common import append_rows, interleaved, row, waited
+from bench_model_scorers import durations
+from common import append_rows, cores, interleaved, product_rate, row, waited
 from reduced_scorers import FullSpeaker, FullUtmos, ReducedSpeaker, ReducedUtmos
 from torch.utils.flop_counter import FlopCounterMode
 from whisper_folder import SIZES, write
@@ -41,6 +41,7 @@ from codec_bench import Audio
 from codec_bench.codecs import load_codec
 from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.loading import first_batch_s
+from codec_bench.features.precision_names import BY_WEIGHTS
 from codec_bench.memory import own_device
 from codec_bench.networks import convolutions, speech_transformer
 
@@ -289,6 +290,15 @@ STAGES: dict[str, Callable[[str, bool], Stage]] = {
     "encodec-decode": codec_stage("encodec-24khz@6", "decode"),
     "encodec-stream": stream,
 }  # fmt: skip
+
+
+def rates(device: str, precision: str) -> tuple[float, float]:
+    """Operations per second of one large product, and bytes per second that a copy reads, of the whole machine."""
+    torch.set_num_threads(cores())  # the engine has all of them
+    source = torch.zeros(1 << (28 if device.startswith("cuda") else 24), device=device)
+    target = torch.empty_like(source)
+    copied = interleaved({"": waited(lambda: target.copy_(source), torch.device(device))}, repeats=6)[""].min()
+    return product_rate(torch.device(device), BY_WEIGHTS.get(precision, "float32")), source.nbytes / copied
 
 
 def floor_s(stage: Stage, per_second: float, bytes_per_second: float) -> tuple[float, str]:

@@ -135,7 +135,7 @@ def test_rows_of_a_gpu_stand_for_its_own_claims_alone(folder, monkeypatch):
     monkeypatch.setattr(common, "machine", lambda: {**on_cpu, "gpu": "NVIDIA H200", "cores": "16"})
     measured(8.0, 1.0, date="2026-11-02T10:00:00Z", load="3.9")
     assert table.standing(table.claims()["mine"]).value() == "3.0x"
-    monkeypatch.setitem(table.CLAIMS["commands"], "on a GPU", {"run": "bench_x.py", "rows": "stoi", "gpu": True})
+    monkeypatch.setitem(table.CLAIMS["commands"], "on a GPU", {"run": "bench_stoi.py", "gpu": True})
 
     def found(**how):
         return table.standing(table.Claim("a", "on a GPU", "speech", "ours", "what", "", **how))
