@@ -31,7 +31,7 @@ import json
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,63 +48,66 @@ _SUFFIXES = (".flac", ".wav", ".mp3")
 _FOLDER = ("task_name", "dataset_name")
 
 
+@dataclass(frozen=True, eq=False)
 class FileRows:
     """Rows that were read from files; iterating gives `(key, row)`.
 
     Args:
-        name, revision: name and revision of the data set.
+        place: where the files are.
         columns: the columns that every row has.
         rows: `(key, row)` for each row.
         finish: completes a row when it is read, such as by fetching its sound; None if the rows are complete.
-
-    Attributes:
-        name, revision, columns: as given.
-        total: how many rows there are.
     """
 
-    def __init__(
-        self,
-        name: str,
-        revision: str | None,
-        columns: tuple[str, ...],
-        rows: list[tuple[str, dict[str, Any]]],
-        finish: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
-    ) -> None:
-        self.name, self.revision, self.columns, self._rows, self._finish = name, revision, columns, rows, finish
-        self.total = len(rows)
+    place: Place
+    columns: tuple[str, ...]
+    rows: list[tuple[str, dict[str, Any]]]
+    finish: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+
+    @property
+    def name(self) -> str:
+        """The data set's name."""
+        return self.place.name
+
+    @property
+    def revision(self) -> str | None:
+        """The data set's revision, if it has one."""
+        return self.place.revision
+
+    @property
+    def total(self) -> int:
+        """How many rows there are."""
+        return len(self.rows)
 
     def __iter__(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        finish = self._finish
-        return iter(self._rows) if finish is None else ((key, finish(row)) for key, row in self._rows)
+        finish = self.finish
+        return iter(self.rows) if finish is None else ((key, finish(row)) for key, row in self.rows)
+
+    def part(self, limit: int | None, seed: int | None) -> FileRows:
+        """The first rows, or those that a seed chooses, as many as a limit says; all where it is None."""
+        if limit is None or limit >= self.total:
+            return self
+        rows = self.rows[:limit] if seed is None else random_part(self.rows, lambda row: row[0], limit, seed)
+        return replace(self, rows=rows)
 
 
-def open_minimax(
-    where: str,
-    *,
-    language: str,
-    revision: str | None = None,
-    mirror: str | os.PathLike[str] | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-) -> FileRows:
+def open_minimax(place: Place, *, language: str) -> FileRows:
     """The sentences of one language, each with a recording of its speaker.
 
     Args:
-        where: `hf:REPOSITORY` or a folder.
+        place: where the files are.
         language: the language as its file is called, such as `english`.
-        revision, mirror: as for `open_table`.
-        limit: the highest number of sentences; None for all.
-        seed: with a limit, take a random part that this seed determines; None takes the first sentences.
 
     Raises:
         UserError: the files cannot be found.
     """
-    place = place_of(where, revision, mirror)
     files = _files(place)
     sentences = f"text/{language}.txt"
     if sentences not in files:
         there = sorted(file[5:-4] for file in files if file.startswith("text/") and file.endswith(".txt"))
-        raise UserError(f"'{where}' has no {sentences}", hint=f"it has {', '.join(there) or 'no text/LANGUAGE.txt'}")
+        raise UserError(
+            f"'{place.name}' has no {sentences}", hint=f"it has {', '.join(there) or 'no text/LANGUAGE.txt'}"
+        )
     spoken_in = dict(_pairs(place, _SPOKEN)) if _SPOKEN in files else {}
     prompts: dict[str, Clip | None] = {}
     spoken: dict[str, str | None] = {}
@@ -122,68 +125,49 @@ def open_minimax(
             "language": language,
         }
         rows.append((f"{language}-{number:03d}", row))
-    return FileRows(place.name, place.revision, COLUMNS, part_of(rows, limit, seed))
+    return FileRows(place, COLUMNS, rows)
 
 
-def open_seed_tts(
-    where: str,
-    *,
-    listed: str,
-    revision: str | None = None,
-    mirror: str | os.PathLike[str] | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-) -> FileRows:
+def open_seed_tts(place: Place, *, listed: str) -> FileRows:
     """The lines of one list of Seed-TTS-Eval, each with its sounds in the columns `audio` (the voice) and `source_audio`.
 
     Args:
-        where: `hf:REPOSITORY` or a folder.
+        place: where the files are.
         listed: path of the list, such as `zh/hardcase.lst`.
-        revision, mirror, limit, seed: as for `open_minimax`.
 
     Raises:
         UserError: the list cannot be found or read.
     """
-    place = place_of(where, revision, mirror)
-    try:
-        lines = Path(place.local(listed)).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
+    lines = text_of(place, listed).splitlines()
     stem = posixpath.splitext(listed)[0]
     rows = [
         (f"{stem}/{at}", _seed_tts_row(line, f"line {at} of {listed}"))
         for at, line in enumerate(lines, 1)
         if line.strip()
     ]
-    kept = part_of(rows, limit, seed)
-    return FileRows(place.name, place.revision, SEED_TTS_COLUMNS, kept, lambda row: _with_voices(row, listed, place))
+    return FileRows(place, SEED_TTS_COLUMNS, rows, lambda row: _with_voices(row, listed, place))
 
 
 def open_listed(
-    where: str,
+    place: Place,
     *,
     listed: str,
     folder: str | None,
     sounds: tuple[str, ...],
     keep: Callable[[Mapping[str, Any]], bool],
-    revision: str | None = None,
-    mirror: str | os.PathLike[str] | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
 ) -> FileRows:
     """The objects of a JSON file, each with its sounds.
 
     Args:
-        where: `hf:REPOSITORY` or a folder.
+        place: where the files are.
         listed: path of the file. folder: folder of the repository, or archive in it, in which the paths of sounds begin.
         sounds: the names under which an object names a sound.
         keep: whether a row is one of those that are wanted.
-        revision, mirror, limit, seed: as for `open_minimax`.
 
     Raises:
         UserError: the file cannot be found, or holds no list of objects.
     """
-    place = replace(place_of(where, revision, mirror), sounds=folder)
+    place = replace(place, sounds=folder)
     records = _records(place, listed)
     stem = posixpath.splitext(listed)[0]
     rows = [
@@ -191,48 +175,38 @@ def open_listed(
         for at, record in enumerate(records)
     ]
     columns = dict.fromkeys(name for _, row in rows for name in row)
-    kept = part_of(_wanted(rows, keep), limit, seed)
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         named = {} if isinstance(row, ProblemRow) else {name: row[name] for name in sounds if row.get(name)}
         found = {name: _sound(place, str(path), listed) for name, path in named.items()}
         return {**row, **_clips(found)} if found else row
 
-    return FileRows(place.name, place.revision, tuple(columns), kept, finish)
+    return FileRows(place, tuple(columns), _wanted(rows, keep), finish)
 
 
 def open_tagged(
-    where: str,
+    place: Place,
     *,
     listed: str,
     folder: str | None,
     sounds: tuple[str, ...],
     keep: Callable[[Mapping[str, Any]], bool],
-    revision: str | None = None,
-    mirror: str | os.PathLike[str] | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
 ) -> FileRows:
     """The rows of a table of tags, each with its sound; in place of one that is not there stands its path.
 
     A sound `14/214.mp3` may lie there as `14/214.low.mp3`, as MTG-Jamendo's smaller version is called.
 
     Args:
-        where: `hf:REPOSITORY` or a folder.
+        place: where the files are.
         listed: path of the table. folder: folder of the repository in which the paths of sounds begin.
         sounds: the columns that name a sound; the first says where its path begins.
         keep: whether a row is one of those that are wanted.
-        revision, mirror, limit, seed: as for `open_minimax`.
 
     Raises:
         UserError: the table cannot be found, or has no rows between tabs.
     """
-    place = replace(place_of(where, revision, mirror), sounds=folder)
-    try:
-        text = Path(place.local(listed)).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
-    lines = list(csv.reader(text.splitlines(), delimiter="\t"))
+    place = replace(place, sounds=folder)
+    lines = list(csv.reader(text_of(place, listed).splitlines(), delimiter="\t"))
     columns = tuple(lines[0]) if lines else ()
     absent = [name for name in sounds if name not in columns]
     if len(columns) < 2 or absent:
@@ -243,7 +217,6 @@ def open_tagged(
         for at, cells in enumerate(lines[1:], 2)
         if cells
     ]
-    kept = part_of(_wanted(rows, keep), limit, seed)
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
         if isinstance(row, ProblemRow):
@@ -252,36 +225,22 @@ def open_tagged(
         return {**row, **_clips(found)}
 
     of_row = columns if columns[-1] == TAGS else (columns[0], columns[-1], TAGS)
-    return FileRows(place.name, place.revision, (*of_row, "folder"), kept, finish)
+    return FileRows(place, (*of_row, "folder"), _wanted(rows, keep), finish)
 
 
-def open_transcribed(
-    where: str,
-    *,
-    listed: str,
-    folder: str | None,
-    revision: str | None = None,
-    mirror: str | os.PathLike[str] | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-) -> FileRows:
+def open_transcribed(place: Place, *, listed: str, folder: str | None) -> FileRows:
     """The lines of a list of transcripts, each with its sound in the column `audio`; in place of one that is not there stands its name.
 
     Args:
-        where: a folder.
+        place: where the files are, a folder.
         listed: path of the list. folder: the folder below which sounds are looked for by their names.
-        revision, mirror, limit, seed: as for `open_minimax`.
 
     Raises:
         UserError: the list cannot be found or read, or the data are no folder.
     """
-    place = place_of(where, revision, mirror)
     if place.root is None:
         raise UserError(f"'{place.name}' is no folder, in which the sounds could be looked for")
-    try:
-        lines = Path(place.local(listed)).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
+    lines = text_of(place, listed).splitlines()
     sounds = {file.stem: file for file in sorted(Path(place.root, folder or "").rglob("*.wav"))}
 
     def row(line: str, at: int) -> dict[str, Any]:
@@ -296,7 +255,7 @@ def open_transcribed(
 
     stem = posixpath.splitext(listed)[0]
     rows = [(f"{stem}/{at}", row(line, at)) for at, line in enumerate(lines, 1) if line.strip()]
-    return FileRows(place.name, place.revision, ("id", "text", "audio", "speaker"), part_of(rows, limit, seed))
+    return FileRows(place, ("id", "text", "audio", "speaker"), rows)
 
 
 TAGS = "TAGS"
@@ -373,6 +332,18 @@ def _with_voices(row: dict[str, Any], listed: str, place: Place) -> dict[str, An
     return {**row, **{name: Clip(path) if os.path.isfile(path) else named[name] for name, path in found.items()}}
 
 
+def text_of(place: Place, file: str) -> str:
+    """The text of a file.
+
+    Raises:
+        UserError: it cannot be found or read.
+    """
+    try:
+        return Path(place.local(file)).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"'{file}' of '{place.name}' cannot be read: {error}") from error
+
+
 def _files(place: Place) -> frozenset[str]:
     """Paths of the files, from the repository's root."""
     if place.root is None:
@@ -397,13 +368,6 @@ def _prompt(files: frozenset[str], speaker: str) -> str | None:
     return min((file for file in files if file.startswith(inside) and file.endswith(".mp3")), default=None)
 
 
-def part_of(rows: list[Any], limit: int | None, seed: int | None) -> list[Any]:
-    """The first rows, or those that a seed chooses, as many as a limit says."""
-    if limit is None or limit >= len(rows):
-        return rows
-    return rows[:limit] if seed is None else random_part(rows, lambda row: row[0], limit, seed)
-
-
 def place_of(where: str, revision: str | None, mirror: str | os.PathLike[str] | None) -> Place:
     """The repository or folder that holds the files."""
     if where.startswith(PREFIX):
@@ -414,39 +378,27 @@ def place_of(where: str, revision: str | None, mirror: str | os.PathLike[str] | 
     return folder_place(path, os.path.basename(path), revision)
 
 
-def open_air_bench(
-    where: str,
-    *,
-    track: str,
-    keep: Callable[[Mapping[str, Any]], bool],
-    revision: str | None = None,
-    mirror: str | os.PathLike[str] | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-) -> FileRows:
+def open_air_bench(place: Place, *, track: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
     """The questions of AIR-Bench, each with its sound in the column `audio`.
 
     The column `renamed` says whether the sound has another suffix than its row names. In place of a sound that is not there stands
     the path that it should have.
 
     Args:
-        where: `hf:REPOSITORY` or a folder.
+        place: where the files are.
         track: `Foundation` or `Chat`.
         keep: whether a row is one of those that are wanted; the sounds of others are not fetched.
-        revision, mirror, limit, seed: as for `open_minimax`.
 
     Raises:
         UserError: the files cannot be found, or the list of questions cannot be read.
     """
-    place = place_of(where, revision, mirror)
     listed = f"{track}/{track}_meta.json"
     records = _records(place, listed)
     found = list(enumerate(map(_record, records, [listed] * len(records))))
     rows = [(f"{track}/{at}", row) for at, row in found if isinstance(row, ProblemRow) or keep(row)]
     columns = dict.fromkeys(name for row in records if isinstance(row, dict) for name in row)
-    kept = part_of(rows, limit, seed)
     names = (*(name for name in columns if name not in ("audio", "renamed")), "audio", "renamed")
-    return FileRows(place.name, place.revision, names, kept, lambda row: _with_sound(row, track, place))
+    return FileRows(place, names, rows, lambda row: _with_sound(row, track, place))
 
 
 def _record(record: Any, listed: str) -> dict[str, Any]:

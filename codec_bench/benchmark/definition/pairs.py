@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.definition.layouts import FileRows, part_of, place_of
+from codec_bench.benchmark.definition.layouts import FileRows, text_of
 from codec_bench.data.hub import Place
 from codec_bench.data.streamed import ProblemRow
 from codec_bench.errors import UserError
@@ -39,33 +39,23 @@ The limits are those of the challenge's program, whose labels (`1-5`, `6-20`, `2
 """
 
 
-def open_zerospeech(
-    where: str,
-    *,
-    part: str,
-    revision: str | None = None,
-    mirror: str | os.PathLike[str] | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-) -> FileRows:
+def open_zerospeech(place: Place, *, part: str) -> FileRows:
     """The pairs of one part of the ZeroSpeech challenge of 2021.
 
     A row has the columns of the preferred sound in `gold.csv`, and `band`, in which band of frequency its word is.
 
     Args:
-        where: `hf:REPOSITORY` or a folder.
+        place: where the files are.
         part: the folder of the table, such as `lexical/dev`.
-        revision, mirror, limit, seed: as for `open_minimax`.
 
     Raises:
         UserError: the table cannot be found or read, or lacks a column.
     """
-    place = place_of(where, revision, mirror)
     table = f"{part}/gold.csv"
+    text = text_of(place, table)
     try:
-        text = Path(place.local(table)).read_text(encoding="utf-8-sig")
         rows = list(csv.DictReader(io.StringIO(text), strict=True))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except csv.Error as error:
         raise UserError(f"'{table}' of '{place.name}' cannot be read: {error}") from error
     columns = list(rows[0]) if rows else []
     lacking = [name for name in _WANTED if name not in columns]
@@ -78,29 +68,19 @@ def open_zerospeech(
     for row in rows:
         found[tuple(row[name] or "" for name in parts)].append(row)
     pairs = [("/".join([part, *key]), _pair(place, part, sounds)) for key, sounds in found.items()]
-    return FileRows(place.name, place.revision, (*_PAIR, *columns, "band"), part_of(pairs, limit, seed))
+    return FileRows(place, (*_PAIR, *columns, "band"), pairs)
 
 
-def open_story_cloze(
-    where: str,
-    *,
-    part: str,
-    revision: str | None = None,
-    mirror: str | os.PathLike[str] | None = None,
-    limit: int | None = None,
-    seed: int | None = None,
-) -> FileRows:
+def open_story_cloze(place: Place, *, part: str) -> FileRows:
     """The pairs of Spoken StoryCloze, in the order of their numbers, with the columns `audio`, `other_audio` and `story`.
 
     Args:
-        where: `hf:REPOSITORY` or a folder.
+        place: where the files are.
         part: the folder of the sounds, such as `tSC`.
-        revision, mirror, limit, seed: as for `open_minimax`.
 
     Raises:
         UserError: there is no such folder, or no sound of such a name in it.
     """
-    place = place_of(where, revision, mirror)
     found: dict[str, dict[str, tuple[int, str]]] = defaultdict(dict)
     for name in _names(place, part):
         if (match := _STORY.fullmatch(name)) is not None:
@@ -109,7 +89,7 @@ def open_story_cloze(
         raise UserError(f"'{place.name}' has no sounds {part}/NUMBER_STORY_correct.wav")
     stories = sorted(found, key=lambda story: min(found[story].values()))
     pairs = [(f"{part}/{story}", _story(place, story, found[story])) for story in stories]
-    return FileRows(place.name, place.revision, (*_PAIR, "story"), part_of(pairs, limit, seed))
+    return FileRows(place, (*_PAIR, "story"), pairs)
 
 
 def _pair(place: Place, part: str, sounds: Iterable[Mapping[str, str]]) -> dict[str, Any]:

@@ -165,26 +165,28 @@ class QuestionStream:
             open_seed_tts,
             open_tagged,
             open_transcribed,
+            place_of,
         )
         from codec_bench.benchmark.definition.pairs import open_story_cloze, open_zerospeech
 
+        place, config = place_of(where, data.revision, mirror), data.config or ""
         if data.layout == "minimax":
-            read = open_minimax(where, language=data.language or "", **told)
+            read = open_minimax(place, language=data.language or "")
         elif data.layout == "seed-tts":
-            read = open_seed_tts(where, listed=data.config or "", **told)
+            read = open_seed_tts(place, listed=config)
         elif data.layout == "transcribed":
-            read = open_transcribed(where, listed=data.config or "", folder=data.sounds, **told)
+            read = open_transcribed(place, listed=config, folder=data.sounds)
         elif data.layout == "zerospeech":
-            read = open_zerospeech(where, part=data.config or "", **told)
+            read = open_zerospeech(place, part=config)
         elif data.layout == "story-cloze":
-            read = open_story_cloze(where, part=data.config or "", **told)
+            read = open_story_cloze(place, part=config)
         elif data.layout in ("listed", "tagged"):
             sounds = tuple(column for name in SOUNDS for column in _listed(data.columns.get(name, [])))
-            told |= {"folder": data.sounds, "sounds": sounds, "keep": self._is_wanted}
-            read = (open_listed if data.layout == "listed" else open_tagged)(where, listed=data.config or "", **told)
+            opened = open_listed if data.layout == "listed" else open_tagged
+            read = opened(place, listed=config, folder=data.sounds, sounds=sounds, keep=self._is_wanted)
         else:
-            read = open_air_bench(where, track=data.config or "", keep=self._is_wanted, **told)
-        yield Opened(read, None, read.columns)
+            read = open_air_bench(place, track=config, keep=self._is_wanted)
+        yield Opened(read.part(rows, seed), None, read.columns)
 
     def _is_wanted(self, row: Mapping[str, Any]) -> bool:
         """Whether a row has the texts that the definition asks for; a row that cannot be read counts as one that has them."""

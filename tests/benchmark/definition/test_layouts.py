@@ -13,6 +13,7 @@ from codec_bench.benchmark.definition.layouts import (
     open_minimax,
     open_tagged,
     open_transcribed,
+    place_of,
 )
 from codec_bench.data.table import row_problem
 from codec_bench.errors import UserError
@@ -27,7 +28,7 @@ def mirror(tmp_path):
 
 
 def test_sentences_have_their_speakers_prompt(mirror):
-    table = open_minimax("hf:MiniMaxAI/TTS-Multilingual-Test-Set", language="thai", mirror=mirror)
+    table = open_minimax(place_of("hf:MiniMaxAI/TTS-Multilingual-Test-Set", None, mirror), language="thai")
     rows = dict(table)
     assert table.total == len(rows) == 5 and table.columns == COLUMNS
     first = rows["thai-001"]
@@ -40,20 +41,21 @@ def test_sentences_have_their_speakers_prompt(mirror):
 
 
 def test_a_folder_and_a_part_of_the_rows(mirror):
-    folder = str(mirror / "MiniMaxAI" / "TTS-Multilingual-Test-Set")
-    keys = [key for key, _ in open_minimax(folder, language="english")]
-    assert [key for key, _ in open_minimax(folder, language="english", limit=2)] == keys[:2]
-    drawn = [key for key, _ in open_minimax(folder, language="english", limit=3, seed=1)]
-    assert drawn == [key for key, _ in open_minimax(folder, language="english", limit=3, seed=1)] == sorted(drawn)
+    place = place_of(str(mirror / "MiniMaxAI" / "TTS-Multilingual-Test-Set"), None, None)
+    table = open_minimax(place, language="english")
+    keys = [key for key, _ in table]
+    assert [key for key, _ in table.part(2, None)] == keys[:2] and table.part(None, 1) is table
+    drawn = [key for key, _ in table.part(3, 1)]
+    assert drawn == [key for key, _ in open_minimax(place, language="english").part(3, 1)] == sorted(drawn)
     # Which rows a limit chooses depends on their keys alone, so a larger part contains a smaller one.
-    assert set(drawn) <= {key for key, _ in open_minimax(folder, language="english", limit=4, seed=1)}
+    assert set(drawn) <= {key for key, _ in table.part(4, 1)}
 
 
 def test_a_language_that_is_not_there_names_those_that_are(mirror):
     with pytest.raises(UserError, match=r"no text/welsh.txt.*english, thai"):
-        open_minimax("hf:MiniMaxAI/TTS-Multilingual-Test-Set", language="welsh", mirror=mirror)
+        open_minimax(place_of("hf:MiniMaxAI/TTS-Multilingual-Test-Set", None, mirror), language="welsh")
     with pytest.raises(UserError, match="there is no folder"):
-        open_minimax(str(mirror / "nowhere"), language="welsh")
+        place_of(str(mirror / "nowhere"), None, None)
 
 
 AIR_BENCH = "hf:qyang1021/AIR-Bench-Dataset"
@@ -72,7 +74,7 @@ def test_every_task_and_source_of_air_bench_is_read(air_bench):
     mirror, _, records = air_bench
     tasks = {(row["task_name"], row["dataset_name"]) for row in records}
     assert len({task for task, _ in tasks}) == 19 and len(tasks) == 25
-    table = open_air_bench(AIR_BENCH, track="Foundation", keep=lambda row: True, mirror=mirror)
+    table = open_air_bench(place_of(AIR_BENCH, None, mirror), track="Foundation", keep=lambda row: True)
     rows = list(table)
     assert table.total == len(rows) == len(records) == 25 * miniature.ROWS
     assert [key for key, _ in rows[:2]] == ["Foundation/0", "Foundation/1"]
@@ -80,7 +82,7 @@ def test_every_task_and_source_of_air_bench_is_read(air_bench):
     assert len(missing) == 25 and missing[0] == f"Foundation/{'_'.join(sorted(tasks)[0])}/4.wav"
     renamed = [row["task_name"] for _, row in rows if row["renamed"]]
     assert set(renamed) == {"Audio_Grounding"} and len(renamed) == miniature.ROWS - 1
-    chat = open_air_bench(AIR_BENCH, track="Chat", keep=lambda row: True, mirror=mirror)
+    chat = open_air_bench(place_of(AIR_BENCH, None, mirror), track="Chat", keep=lambda row: True)
     assert chat.total == 8 * miniature.ROWS and "meta_info" in chat.columns
 
 
@@ -164,7 +166,7 @@ def test_objects_of_a_json_file_have_their_sounds_and_a_conversation_its_turns(t
     listed = tmp_path / "VocalNet" / "VocalBench" / "json" / "multi_round.json"
     where = {"listed": "json/multi_round.json", "folder": "audio", "sounds": ("Audio",), "keep": lambda row: True}
     listed.write_text(json.dumps([7, {"Audio": "part/1.wav"}, {"Audio": None}]))
-    table = open_listed("hf:VocalNet/VocalBench", mirror=tmp_path, **where)
+    table = open_listed(place_of("hf:VocalNet/VocalBench", None, tmp_path), **where)
     bad, good, silent = (row for _, row in table)
     assert "entry 0 of json/multi_round.json is no object" in bad.problem
     assert good["Audio"].read().duration_s > 0 and silent["Audio"] is None
@@ -173,7 +175,7 @@ def test_objects_of_a_json_file_have_their_sounds_and_a_conversation_its_turns(t
         with pytest.raises(
             UserError, match=r"'json/multi_round.json' of 'VocalNet/VocalBench' (cannot be read|holds no list)"
         ):
-            open_listed("hf:VocalNet/VocalBench", mirror=tmp_path, **where)
+            open_listed(place_of("hf:VocalNet/VocalBench", None, tmp_path), **where)
 
 
 def test_rows_by_their_ids_name_their_sounds_and_the_answer_joins_the_wrong_choices(tmp_path):
@@ -208,13 +210,13 @@ def test_tags_are_read_from_both_forms_of_table(tmp_path):
 def test_what_is_wrong_in_a_table_of_tags_is_told(tmp_path):
     where = {"listed": "tags.tsv", "folder": "audio", "sounds": ("PATH",), "keep": lambda row: True}
     with pytest.raises(UserError, match="there is no file"):
-        open_tagged(str(tmp_path), **where)
+        open_tagged(place_of(str(tmp_path), None, None), **where)
     for text in ("", "one column\n", "ID\tTAGS\n"):
         (tmp_path / "tags.tsv").write_text(text)
         with pytest.raises(UserError, match="is no table between tabs with PATH"):
-            open_tagged(str(tmp_path), **where)
+            open_tagged(place_of(str(tmp_path), None, None), **where)
     (tmp_path / "tags.tsv").write_text("ID\tPATH\tTAGS\n1\t../../etc/passwd\tx---rock\n2\n3\t1/3.mp3\n")
-    rows = dict(open_tagged(str(tmp_path), **where))
+    rows = dict(open_tagged(place_of(str(tmp_path), None, None), **where))
     assert list(rows) == ["tags/2", "tags/3", "tags/4"] and rows["tags/2"]["PATH"] == "../../etc/passwd"
     assert rows["tags/2"]["TAGS"] == "rock" and rows["tags/4"]["TAGS"] == ""
     assert row_problem(rows["tags/3"]) == "line 3 of tags.tsv has 1 fields between tabs; its header has 3"
@@ -229,8 +231,8 @@ def test_transcripts_find_their_sounds_below_a_folder(tmp_path):
     assert questions[4].problem == "the row has no sound in 'audio': there is no sound file 'row-4.wav'"
     folder = tmp_path / "AISHELL" / "AISHELL-2018A-EVAL"
     (folder / "iOS" / "test" / "trans.txt").write_text("no tab here\n\nrow-0\thello\n")
-    rows = dict(open_transcribed(str(folder), listed="iOS/test/trans.txt", folder="iOS/test/wav"))
+    rows = dict(open_transcribed(place_of(str(folder), None, None), listed="iOS/test/trans.txt", folder="iOS/test/wav"))
     assert row_problem(rows["iOS/test/trans/1"]) == "line 1 of iOS/test/trans.txt has no tab between an id and words"
     assert rows["iOS/test/trans/3"]["text"] == "hello"
     with pytest.raises(UserError, match="there is no file"):
-        open_transcribed(str(folder), listed="nothing.txt", folder=None)
+        open_transcribed(place_of(str(folder), None, None), listed="nothing.txt", folder=None)
