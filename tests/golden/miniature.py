@@ -158,7 +158,9 @@ def right_answer(question: Question, prompt: Any = None) -> str:
     asks_letter = prompt is not None and prompt.name.startswith("choice-letter")
     if "other_audio" in question.fields:
         return '{"preferred": -1.5, "other": -2}'
-    if "instruction_id_list" in question.fields:
+    if "sections" in question.fields:  # SongFormBench
+        text = "\n".join(f"{one['start']} {one['label']}" for one in question.fields["sections"])
+    elif "instruction_id_list" in question.fields:
         text = "There is no such mark in this answer"
     elif (
         question.references
@@ -333,6 +335,9 @@ def _cell(our: str, index: int, benchmark: Benchmark) -> Any:
         "question": f"Repeat the following question with sad emotion. Where is number {index}?"
         if benchmark.name == "vocalbench-voice"
         else f"What plays in recording {index}?",
+        "sections": [
+            {"start": 7.5 * at + index, "label": label} for at, label in enumerate(("intro", "verse", "chorus", "end"))
+        ],
         "rule": 1,  # of IFEval-Audio: the answer has a word
         "rule_target": _sentence(benchmark.language, index).split()[-1],
     }.get(our, f"{our} {index}")
@@ -435,7 +440,7 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
     """A JSON file with a list of objects, and a folder of sounds."""
     data = benchmark.data
     rows: list[dict[str, Any]] = []
-    (root / str(data.sounds) / "part").mkdir(parents=True, exist_ok=True)
+    (root / (data.sounds or "") / "part").mkdir(parents=True, exist_ok=True)
     named = data.columns["audio"] == "sound"  # RUL-MuchoMusic: rows by their ids, which name the sounds
     shares = [
         one for one in _all().values() if (one.data.repository, one.data.config) == (data.repository, data.config)
@@ -460,10 +465,12 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
         rows.append(row)
         if index != NO_SOUND:
             at = f"row-{index}" if named else f"part/{index}"
-            (root / str(data.sounds) / f"{at}.wav").write_bytes(_wav(index))
+            (root / (data.sounds or "") / f"{at}.wav").write_bytes(_wav(index))
     file = root / str(data.config)
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({row.pop("id"): row for row in rows} if named else rows), encoding="utf-8")
+    whole = json.dumps({row.pop("id"): row for row in rows} if named else rows)
+    text = whole if file.suffix == ".json" else "".join(f"{json.dumps(row)}\n" for row in rows)
+    file.write_text(text, encoding="utf-8")
 
 
 def _write_transcribed(root: Path, benchmark: Benchmark) -> None:

@@ -13,7 +13,8 @@
 fifth field: for voice conversion the recording of the text by another speaker. Paths of sounds begin at the list's folder.
 
 `listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds. A file with objects by
-their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`. A sound may be named without its suffix.
+their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`, and
+one whose name ends in `.jsonl` (SongFormBench) has an object a line. A sound may be named without its suffix.
 
 `tagged` has a table between tabs with one sound a row. Its tags stand from the last column, `TAGS`, on as `KIND---TAG` (MTG-Jamendo), or each
 has a column of 0 and 1 between the first, an id, and the last, the sound (MagnaTagATune). Rows have them in the column `TAGS`, between
@@ -302,9 +303,11 @@ def _sound(place: Place, named: str, listed: str) -> str:
 
 
 def _records(place: Place, listed: str) -> list[Any]:
-    """The entries of a JSON file that holds a list, or objects by their ids."""
+    """The entries of a JSON file that holds a list, or objects by their ids; or of one with an entry a line (`.jsonl`)."""
     try:
-        records = json.loads(Path(place.local(listed)).read_text(encoding="utf-8-sig"))
+        text = Path(place.local(listed)).read_text(encoding="utf-8-sig")
+        lines = listed.endswith(".jsonl")
+        records = [json.loads(line) for line in text.splitlines() if line.strip()] if lines else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
     if isinstance(records, dict) and records and all(isinstance(one, dict) for one in records.values()):

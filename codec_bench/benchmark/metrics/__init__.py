@@ -6,7 +6,8 @@ recogniser's name they are audio metrics (`codec_bench.metrics`).
 Which file to open
     A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py`, `mmsu.py`,
     `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
-    `captions.py`, those of whole sessions in `session_wer.py`, and the tags that are named in `tag_f1.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds
+    `captions.py`, those of whole sessions in `session_wer.py`, the tags that are named in `tag_f1.py`,
+    and the sections of a song in `sections.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds
     answers that decline, `repeated.py` those that say something again, `said.py` also reads how it is said,
     and `reference_errors.py` those that follow a reference beyond what the sound explains. `pair_accuracy.py` compares likelihoods. `withheld.py` is for benchmarks without
     published answers. `base.py` is what each is.
@@ -23,6 +24,7 @@ from codec_bench.registry import Registry, Spec, call_with_known, is_own_code
 TABLE = {
     "accuracy": "codec_bench.benchmark.metrics.accuracy:Accuracy",
     "bleu": "codec_bench.benchmark.metrics.bleu:Bleu",
+    "boundary_f1": "codec_bench.benchmark.metrics.sections:BoundaryF1",
     "cer": "codec_bench.benchmark.metrics.error_rate:Cer",
     "cider": "codec_bench.benchmark.metrics.captions:Cider",
     "coco_bleu": "codec_bench.benchmark.metrics.captions:CocoBleu",
@@ -38,6 +40,7 @@ TABLE = {
     "said_as_told": "codec_bench.benchmark.metrics.said:SaidAsTold",
     "said_fittingly": "codec_bench.benchmark.metrics.said:SaidFittingly",
     "said_with_emotion": "codec_bench.benchmark.metrics.said:SaidWithEmotion",
+    "section_accuracy": "codec_bench.benchmark.metrics.sections:SectionAccuracy",
     "session_wer": "codec_bench.benchmark.metrics.session_wer:SessionWer",
     "tag_f1": "codec_bench.benchmark.metrics.tag_f1:TagF1",
     "withheld": "codec_bench.benchmark.metrics.withheld:Withheld",

@@ -2,7 +2,7 @@
 
 Steps
     `json-field[NAME]`, `strip-tags`, `first-line`, `after[TEXT]`, `before[TEXT]`, `option-letter`,
-    `option-letter[ABCDE]`, `label`, `label[happy,sad]`, `yes-no`, `number`.
+    `option-letter[ABCDE]`, `label`, `label[happy,sad]`, `yes-no`, `number`, `sections`.
     `transcript[RECOGNISER]` stands for the transcript of generated audio; it must come first. A run takes the recogniser
     that its device has (`steps_on`).
     `official/TOOLKIT/NAME` are published steps with their quirks (see `codec_bench.benchmark.reading.official`).
@@ -12,7 +12,7 @@ answer.
 The time of every step grows in proportion to the length of the answer.
 
 Which file to open
-    A step that reads a decision is in `option.py`, one that reads a number in `number.py`, one that cuts a part out of an answer in
+    A step that reads a decision is in `option.py`, one that reads a number in `number.py`, the sections of a song in `sections.py`, one that cuts a part out of an answer in
     `structure.py`. `choices.py` finds the options of a question, `words.py` compares texts, `official.py` holds published steps.
     `base.py` is the chain.
 """
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codec_bench.benchmark.reading import number, official, option, structure
+from codec_bench.benchmark.reading import number, official, option, sections, structure
 from codec_bench.benchmark.reading.base import Chain, Parsed, Step, Unparsed
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import Spec
@@ -32,6 +32,7 @@ TRANSCRIPT = "transcript"
 PLAIN: dict[str, Step] = {
     "first-line": structure.first_line,
     "number": number.number,
+    "sections": sections.sections,
     "strip-tags": structure.strip_tags,
     "yes-no": option.yes_no,
     **official.PLAIN,

@@ -1,0 +1,158 @@
+"""`section_accuracy` and `boundary_f1[SECONDS]`: how well an answer divides a song into its sections.
+
+The answer is in the form that the step `sections` gives: `START LABEL` a line, and at last `END end`. Before labels are compared,
+`pre-chorus` becomes `verse` in both, as in the published evaluation with seven labels.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+
+from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
+from codec_bench.benchmark.reading.sections import END
+from codec_bench.errors import UnknownName
+from codec_bench.types import Score
+
+SECTIONS = "sections"
+"""The name of the field with the expected sections: a list of mappings with `start`, in seconds, and `label`; the last label is `end`."""
+OFFICIAL = "official/songformer"
+TOLERANCES = ("0.5", "3")
+_SOURCE = "github.com/ASLP-lab/SongFormer 139b2aa, src/SongFormer"
+
+Song = list[tuple[float, str]]
+
+
+class _OfSections(AnswerMetric):
+    """A metric of two divisions of a song."""
+
+    needs = (SECTIONS,)
+    paper = "Hao et al.: SongFormer, 2025"
+
+    def compute(self, answers: Sequence[Answer]) -> list[Score]:
+        """One score per answer, undefined where the expected sections are not given or the answer is in another form."""
+        return [self._one(answer) for answer in answers]
+
+    def _one(self, answer: Answer) -> Score:
+        expected = _expected(answer.fields[SECTIONS])
+        if expected is None:
+            return Score.undefined(f"the sample '{answer.id}' has no sections that end with '{END}'", self.protocol)
+        told = _told(answer.text)
+        if told is None:
+            return Score.undefined(f"the answer to '{answer.id}' is no list of sections", self.protocol)
+        value = self._value(expected, told)
+        if value is None:
+            return Score.undefined(f"the answer to '{answer.id}' shares no time with the song", self.protocol)
+        return Score.ok(value, self.protocol)
+
+    def _value(self, expected: Song, told: Song) -> float | None:
+        raise NotImplementedError
+
+
+class SectionAccuracy(_OfSections):
+    """The share of a song's time in which the label of its section is right, 0 to 1. Higher is better.
+
+    Time of the song that the answer does not cover is wrong. `official/songformer` leaves that time out, so that one right section is 1, and
+    compares `end` with `end` where the answer begins after the song.
+
+    Args:
+        variant: None, or `official/songformer`.
+
+    Raises:
+        UnknownName: there is no such variant.
+    """
+
+    def __init__(self, variant: str | None = None) -> None:
+        if variant not in (None, OFFICIAL):
+            raise UnknownName("variant of section_accuracy", str(variant), [OFFICIAL])
+        self._official = variant is not None
+        self.name = "section_accuracy" + (f"[{variant}]" if variant else "")
+        self.source = f"{_SOURCE}/postprocessing/calc_acc.py, exactly" if variant else "the project's own rule"
+        self.protocol = f"{'section_accuracy' if variant is None else f'section_accuracy/{variant}'}-1"
+
+    def _value(self, expected: Song, told: Song) -> float | None:
+        if self._official:
+            return _over_shared_time(expected, told)
+        starts, ends = [start for start, _ in told], told[-1][0]
+        right = 0.0
+        for (start, label), (end, _) in itertools.pairwise(expected):
+            cuts = [start, *(cut for cut in (*starts, ends) if start < cut < end), end]
+            for here, after in itertools.pairwise(cuts):
+                at = bisect_right(starts, here) - 1
+                right += (after - here) * (at >= 0 and told[at][1] == label)
+        return right / (expected[-1][0] - expected[0][0])
+
+
+class BoundaryF1(_OfSections):
+    """F1 of the boundaries of sections that lie within a tolerance of one of the song's, 0 to 1. Higher is better.
+
+    The beginning of the first section and the end of the last are boundaries too. A boundary is matched with one other at most, and
+    as many as possible are. With the tolerances 0.5 and 3 it is the published HR.5F and HR3F.
+
+    Args:
+        variant: the tolerance in seconds, one of `TOLERANCES`.
+
+    Raises:
+        UnknownName: there is no such tolerance.
+    """
+
+    source = (
+        f"{_SOURCE}/evaluation/eval_infer_results.py, and mir_eval 0.8.2 segment.detection(trim=False): within 1e-12"
+    )
+
+    def __init__(self, variant: str = "0.5") -> None:
+        if variant not in TOLERANCES:
+            raise UnknownName("tolerance of boundary_f1", variant, TOLERANCES)
+        self._tolerance_s = float(variant)
+        self.name = f"boundary_f1[{variant}]"
+        self.protocol = f"boundary_f1/{variant}-1"
+
+    def _value(self, expected: Song, told: Song) -> float | None:
+        there, named = (np.unique(np.round([time for time, _ in side], 5)).tolist() for side in (expected, told))
+        hits = at = 0
+        for time in named:  # both are in order, so that the first that fits is the best one to take
+            while at < len(there) and there[at] < time - self._tolerance_s:
+                at += 1
+            if at < len(there) and there[at] <= time + self._tolerance_s:
+                hits, at = hits + 1, at + 1
+        return 2 * hits / (len(there) + len(named))
+
+
+def _over_shared_time(expected: Song, told: Song) -> float | None:
+    """The share of right labels from the later of the two beginnings to the earlier of the two ends, in whole milliseconds."""
+    sides = (expected, told)
+    starts = [[int(round(time, 3) * 1000) for time, _ in side] for side in sides]
+    first, last = max(side[0] for side in starts), min(side[-1] for side in starts)
+    cuts = sorted({first, last, *(cut for side in starts for cut in side if first <= cut <= last)})
+    right = 0
+    for here, after in itertools.pairwise(cuts):
+        labels = {side[bisect_right(times, here) - 1][1] for side, times in zip(sides, starts)}
+        right += (after - here) * (len(labels) == 1)
+    return right / (cuts[-1] - cuts[0]) if len(cuts) > 1 else None
+
+
+def _expected(listed: object) -> Song | None:
+    try:
+        song = [(float(one["start"]), _seven(str(one["label"]))) for one in listed]  # type: ignore[attr-defined]
+    except (TypeError, KeyError, ValueError):
+        return None
+    return song if _is_song(song) else None
+
+
+def _told(text: str) -> Song | None:
+    try:
+        song = [(float(start), _seven(label)) for start, label in (line.split() for line in text.splitlines())]
+    except ValueError:
+        return None
+    return song if _is_song(song) else None
+
+
+def _is_song(song: Song) -> bool:
+    return len(song) > 1 and song[-1][1] == END and all(one[0] < after[0] for one, after in itertools.pairwise(song))
+
+
+def _seven(label: str) -> str:
+    return "verse" if label == "pre-chorus" else label
