@@ -1,0 +1,193 @@
+"""Models that come with an environment of their own: their worker code, in a worker process, against a stand-in of the authors' code.
+
+The stand-ins have the methods that the authors' files define, with their parameters, and answer with what they were told. No published
+checkpoint is loaded here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import itertools
+import json
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from codec_bench.audio.clip import Clip
+from codec_bench.errors import UserError
+from codec_bench.models import load_model
+from codec_bench.types import Audio, Message, Request
+from codec_bench.workers.environment import Environment, read_env
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="isolated workers are tested on Linux")
+
+
+@pytest.fixture(autouse=True)
+def here(monkeypatch):
+    """The environment of a model is this one."""
+    environment = Environment(Path(sys.prefix), Path(sys.executable))
+    monkeypatch.setattr("codec_bench.models.isolated.make_environment", lambda spec, tell: environment)
+
+
+def answers(name, options, *requests):
+    async def go():
+        model = load_model(name, options)
+        await model.start()
+        try:
+            return await asyncio.gather(*(model.ask(request) for request in requests))
+        finally:
+            await model.close()
+
+    return asyncio.run(go())
+
+
+def worker_code(env):
+    spec = importlib.util.spec_from_file_location(env, read_env(env).code)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def sound(seconds, rate_hz):
+    return Clip(Audio(np.full((1, round(seconds * rate_hz)), 0.25, np.float32), rate_hz))
+
+
+def user(*content):
+    return Message("user", content)
+
+
+def written(folder, files):
+    for path, text in files.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(textwrap.dedent(text))
+    return str(folder)
+
+
+MIMO = """
+    import json
+    import random
+    from dataclasses import asdict, dataclass
+    import torch
+    from flash_attn import flash_attn_varlen_func
+
+    @dataclass
+    class MiMoSampler:
+        do_sample: bool = None
+        temperature: float = None
+        top_k: int = None
+        top_p: float = None
+
+    def seen(part):
+        return [part.ndim, part.shape[-1]] if isinstance(part, torch.Tensor) else part
+
+    class MimoAudio:
+        def __init__(self, model_path, mimo_audio_tokenizer_path, device=None):
+            assert model_path == "XiaomiMiMo/MiMo-Audio-7B-Instruct" and mimo_audio_tokenizer_path == "XiaomiMiMo/MiMo-Audio-Tokenizer"
+            assert flash_attn_varlen_func.__name__ == "attention"
+
+        def get_task_sampler(self, task_name):
+            return {"global": MiMoSampler(do_sample=True, temperature=0.6, top_p=0.95), "local": MiMoSampler(do_sample=True)}
+
+        def save_wav(self, path, wav):
+            raise AssertionError("a file is written")
+
+        def forward(self, input_ids, return_audio=False, output_audio_path=None, stopping_criteria=None, min_new_tokens=0,
+                    max_new_tokens=8192, add_history=False, task_name=None):
+            if output_audio_path:
+                self.save_wav(output_audio_path, torch.full((1, 1, 480), 0.0 if "silence" in input_ids else 0.5))
+            draws = self.get_task_sampler(task_name)
+            assert draws["local"] == MiMoSampler(do_sample=True)
+            return json.dumps([input_ids, max_new_tokens, asdict(draws["global"]), random.random()])
+
+        def tts_sft(self, text, output_path, instruct=None, read_text_only=True, prompt_speech=None):
+            return self.forward(["tts", text, instruct, seen(prompt_speech)], output_audio_path=output_path, task_name="tts")
+
+        def audio_understanding_sft(self, input_speech, input_text, thinking=False):
+            return self.forward(["understand", seen(input_speech), input_text, thinking], task_name="audio_understanding")
+
+        def spoken_dialogue_sft_multiturn(self, message_list, output_audio_path=None, system_prompt=None, prompt_speech=None):
+            if prompt_speech:
+                assert isinstance(prompt_speech, str)
+            told = [[m["role"], seen(m["content"]) if m["role"] == "user" else [m["content"]["text"], seen(m["content"]["audio"])]]
+                    for m in message_list]
+            return self.forward(["spoken", told, system_prompt, prompt_speech], output_audio_path=output_audio_path)
+
+        def speech2text_dialogue_sft_multiturn(self, message_list, thinking=False):
+            return self.forward(["speech", [[m["role"], seen(m["content"])] for m in message_list], thinking])
+
+        def text_dialogue_sft_multiturn(self, message_list, thinking=False):
+            return self.forward(["text", [[m["role"], m["content"]] for m in message_list], thinking], task_name="text_chat")
+"""
+
+
+def test_mimo_audio_takes_the_method_that_fits(tmp_path):
+    clone = written(tmp_path, {"src/mimo_audio/mimo_audio.py": MIMO})
+    one, two, system = sound(0.5, 24_000), sound(0.25, 48_000), Message("system", ("Be brief.",))
+    greedy = {"max_tokens": 7, "temperature": 0.0, "stop": ["x"]}
+    asked = [
+        Request("a", messages=(user("What is it?", one),)),
+        Request("a", messages=(user("What is it?", one),), parameters=greedy),
+        Request("b", messages=(system, user(one)), parameters={"temperature": 0.5, "top_p": 0.8}),
+        Request("c", messages=(user(one), Message("assistant", ("Yes.",)), user(two))),
+        Request("d", messages=(system, user("Who are you?"))),
+        Request("e", messages=(user(one, two, "Which?"),)),
+        Request("f", messages=(system, user("Now:", one)), wants="audio"),
+        Request("g", messages=(user("silence", one),), wants="audio"),
+        Request("h", messages=(user("Who are you?"),), wants="audio"),
+        Request("i", fields={"text": "Hello.", "prompt_audio": two, "instruction": "softly"}, wants="audio"),
+        Request("j", fields={"text": "Hello."}),
+    ]
+    got = answers("mimo-audio-7b-instruct", {"load.repository": clone, "load.voice": "me.wav"}, *asked)
+    told = [json.loads(response.text) if response.status == "ok" else response.status for response in got]
+    drawn = {"do_sample": True, "temperature": 0.6, "top_k": None, "top_p": 0.95}
+    assert [part[0] if isinstance(part, list) else part for part in told] == [
+        ["understand", [1, 12_000], "What is it?", False],
+        ["understand", [1, 12_000], "What is it?", False],
+        ["understand", [1, 12_000], "Be brief.", False],
+        ["speech", [["user", [1, 12_000]], ["assistant", "Yes."], ["user", [1, 6_000]]], False],
+        ["text", [["user", "Be brief.\n\nWho are you?"]], False],
+        "refused",
+        ["spoken", [["user", [1, 12_000]]], "Be brief.\n\nNow:", "me.wav"],
+        "failed",
+        "refused",
+        ["tts", "Hello.", "softly", [1, 6_000]],
+        "refused",
+    ]  # fmt: skip
+    assert told[0][1:3] == [8192, drawn] and told[0][3] == told[1][3] != told[2][3]  # each id has its seed
+    assert told[1][1:3] == [7, {"do_sample": False, "temperature": 1.0, "top_k": None, "top_p": 1.0}]
+    assert told[2][2] == {**drawn, "temperature": 0.5, "top_p": 0.8}
+    assert got[1].notes == ("MiMo-Audio was not told 'stop'",) and got[0].notes == ()
+    assert "no tokens of speech" in got[7].reason
+    assert got[6].audio.sample_rate_hz == 24_000 and got[6].audio.samples.tolist() == [[0.5] * 480]
+
+
+def test_mimo_audio_says_where_its_code_is(tmp_path):
+    with pytest.raises(
+        UserError, match=r"clone github\.com/XiaomiMiMo/MiMo-Audio and name the folder.*load\.repository=FOLDER"
+    ):
+        answers("mimo-audio-7b-instruct", {})
+
+
+@pytest.mark.parametrize(("causal", "window"), [(False, (-1, -1)), (False, (2, 1)), (True, (-1, -1)), (True, (3, 5))])
+def test_attention_by_torch_is_that_of_packed_sequences(causal, window):
+    draw = np.random.default_rng(0)
+    query, key, value = draw.normal(size=(3, 9, 2, 4))
+    starts, expected = [0, 5, 9], np.empty((9, 2, 4))
+    for begin, end in itertools.pairwise(starts):
+        for frame in range(begin, end):
+            first = begin if window[0] < 0 else max(begin, frame - window[0])
+            last = frame if causal else end - 1 if window[1] < 0 else min(end - 1, frame + window[1])
+            for head in range(2):
+                weights = np.exp(key[first : last + 1, head] @ query[frame, head] / 2)
+                expected[frame, head] = weights @ value[first : last + 1, head] / weights.sum()
+    parts = [torch.from_numpy(part) for part in (query, key, value)]
+    got = worker_code("mimo-audio").attention(
+        *parts, torch.tensor(starts), None, 5, 5, causal=causal, window_size=window
+    )
+    np.testing.assert_allclose(got.numpy(), expected, atol=1e-12)
