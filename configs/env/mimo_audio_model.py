@@ -184,7 +184,7 @@ def _converse(model: Any, turns: list[tuple[str, list[torch.Tensor], str]], syst
 def _parts(content: list[Any]) -> tuple[list[torch.Tensor], str]:
     """The sounds of a message, and its texts as one."""
     texts = [part for part in content if isinstance(part, str)]
-    return [_sound(part) for part in content if not isinstance(part, str)], "\n".join(texts)
+    return [_sound(part) for part in content if not isinstance(part, str)], "".join(texts)
 
 
 def _sound(part: dict[str, Any]) -> torch.Tensor:

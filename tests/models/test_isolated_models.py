@@ -19,8 +19,8 @@ import pytest
 import torch
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import UserError
-from codec_bench.models import load_model
+from codec_bench.config import read_config
+from codec_bench.models import ModelConfig, load_model
 from codec_bench.types import Audio, Message, Request
 from codec_bench.workers.environment import Environment, read_env
 
@@ -51,6 +51,10 @@ def worker_code(env):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def load_config(name):
+    return read_config("model", name, ModelConfig).options
 
 
 def sound(seconds, rate_hz):
@@ -167,11 +171,108 @@ def test_mimo_audio_takes_the_method_that_fits(tmp_path):
     assert got[6].audio.sample_rate_hz == 24_000 and got[6].audio.samples.tolist() == [[0.5] * 480]
 
 
-def test_mimo_audio_says_where_its_code_is(tmp_path):
-    with pytest.raises(
-        UserError, match=r"clone github\.com/XiaomiMiMo/MiMo-Audio and name the folder.*load\.repository=FOLDER"
-    ):
-        answers("mimo-audio-7b-instruct", {})
+STEP = {
+    "stepaudio2.py": """
+        import json
+        import soundfile
+        import torch
+
+        def heard(item):
+            if item["type"] == "text":
+                return item["text"]
+            samples, rate_hz = soundfile.read(item["audio"], dtype="float32")
+            return [rate_hz, len(samples), float(samples[0])]
+
+        class StepAudio2:
+            def __init__(self, model_path):
+                self.model_path = model_path
+
+            def __call__(self, messages, **kwargs):
+                assert messages[-1] in ({"role": "assistant", "content": None}, {"role": "assistant", "content": "<tts_start>", "eot": False})
+                told = [[m["role"], m["content"] if isinstance(m["content"], str) else [heard(item) for item in m["content"]]]
+                        for m in messages[:-1]]
+                text = json.dumps([told, messages[-1]["content"], kwargs, torch.rand(()).item()])
+                return [1, 2], text, [] if "hush" in text else [3, 6561, 6563, 4]
+    """,
+    "token2wav.py": """
+        import io
+        import numpy as np
+        import soundfile
+
+        class Token2wav:
+            def __init__(self, model_path, float16=False):
+                assert model_path.endswith("/token2wav")
+
+            def __call__(self, generated_speech_tokens, prompt_wav):
+                assert prompt_wav.endswith("/assets/default_female.wav")
+                output = io.BytesIO()
+                soundfile.write(output, np.array(generated_speech_tokens) / 8, 24000, format="WAV")
+                return output.getvalue()
+    """,
+}
+
+
+def test_step_audio_2_is_asked_as_its_examples_do(tmp_path):
+    clone, checkpoint = written(tmp_path / "clone", STEP), tmp_path / "checkpoint"
+    (checkpoint / "token2wav").mkdir(parents=True)
+    one, system = sound(0.5, 16_000), Message("system", ("Be brief.",))
+    asked = [
+        Request("a", messages=(system, user("What is it?", one), Message("assistant", ("A bell.",)), user("Sure?"))),
+        Request("a", messages=(user(one),), parameters={"max_tokens": 7, "temperature": 0.0, "stop": ["x"]}),
+        Request("b", messages=(user(one),), parameters={"temperature": 0.5}, wants="audio"),
+        Request("c", messages=(user("hush", one),), wants="audio"),
+        Request("d", fields={"text": "Hello."}, wants="audio"),
+    ]
+    options = {"load.repository": clone, "load.checkpoint": str(checkpoint), "load.trust_remote_code": True}
+    got = answers("step-audio-2-mini", options, *asked)
+    assert [response.status for response in got] == ["ok", "ok", "ok", "failed", "refused"]
+    told = [json.loads(response.text) for response in got[:3]]
+    heard = [16_000, 8_000, 0.25]
+    drawn = {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "repetition_penalty": 1.05}
+    assert told[0][:3] == [
+        [["system", "Be brief."], ["user", ["What is it?", heard]], ["assistant", "A bell."], ["user", "Sure?"]], None, drawn,
+    ]  # fmt: skip
+    assert told[1][:3] == [[["user", [heard]]], None, {"do_sample": False, "max_new_tokens": 7}]
+    assert told[2][:3] == [[["user", [heard]]], "<tts_start>", {**drawn, "temperature": 0.5}]
+    assert told[0][3] == told[1][3] != told[2][3]  # each id has its seed
+    assert got[1].notes == ("Step-Audio 2 was not told 'stop'",) and got[0].notes == ()
+    assert got[2].audio.sample_rate_hz == 24_000 and got[2].audio.samples.tolist() == [
+        [0.375, 0.5]
+    ]  # codes 3 and 4; the others pad
+    assert "no codes of speech" in got[3].reason
+    (checkpoint / "token2wav").rmdir()
+    text, speech = answers("step-audio-2-mini", options, asked[1], asked[2])
+    assert text.status == "ok" and "no folder 'token2wav'" in speech.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "says"),
+    [
+        (
+            "mimo-audio-7b-instruct",
+            {},
+            r"clone github\.com/XiaomiMiMo/MiMo-Audio and name the folder.*load\.repository=FOLDER",
+        ),
+        ("mimo-audio-7b-instruct", {"load.repository": "nowhere"}, r"'nowhere' has no src/mimo_audio/mimo_audio\.py"),
+        (
+            "step-audio-2-mini",
+            {"load.repository": "clone"},
+            r"look at them, and allow that with .*load\.trust_remote_code=true",
+        ),
+        (
+            "step-audio-2-mini",
+            {"load.trust_remote_code": True},
+            r"clone github\.com/stepfun-ai/Step-Audio2 and name the folder",
+        ),
+    ],
+)
+def test_code_of_others_runs_only_where_the_user_says_so(name, options, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path / "clone", {"stepaudio2.py": "raise SystemExit(9)"})
+    code = worker_code(read_env(load_config(name)["env"]).name)
+    given = load_config(name)["load"] | {key.partition(".")[2]: value for key, value in options.items()}
+    with pytest.raises(ValueError, match=says):
+        code.load(**given)
 
 
 @pytest.mark.parametrize(("causal", "window"), [(False, (-1, -1)), (False, (2, 1)), (True, (-1, -1)), (True, (3, 5))])
