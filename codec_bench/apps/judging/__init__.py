@@ -3,7 +3,7 @@
 Which file to open
     `api.py`        the verb `judge_check`: sounds and texts with known answers are put to a judge, and its replies are counted.
     `sounds.py`     the sounds, made on the spot, and what is true of each. `claims.py` asks about them.
-    `planted.py`    answers of known quality, which a judge of texts marks by the rubrics that are in use.
+    `planted.py`    answers of known quality (`planted.yaml`), which a judge of texts marks by the rubrics that are in use.
     `figures.py`    from replies to figures: Youden's J, changed verdicts, biases, refusals. `words.py` says them.
     `compare.py`    the verb `judge_compare`: another judge marks the same answers.
     `strengths.py`  the verb `judge_strengths`: how strong many systems are by verdicts on pairs of answers.

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import NamedTuple
 
 from codec_bench.apps.judging.question import Asked
 from codec_bench.benchmark.judge.metric import JudgeMetric, load_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer
+from codec_bench.config import load_yaml
 from codec_bench.types import Request
 
 
@@ -28,67 +30,8 @@ class Fact(NamedTuple):
     german: str
 
 
-FACTS = (
-    Fact("What is the capital of Australia?", "The capital of Australia is Canberra.",
-         "Canberra is the city from which Australia is governed.",
-         "Australia's capital is Sydney, its largest and best known city, where the government has sat since the federation.",
-         "Die Hauptstadt Australiens ist Canberra."),
-    Fact("Which planet of the solar system is the largest?", "Jupiter is the largest planet of the solar system.",
-         "None of the sun's planets is bigger than Jupiter.",
-         "The largest planet of our solar system is Saturn, a gas giant that is famous for its broad and bright rings.",
-         "Der größte Planet des Sonnensystems ist der Jupiter."),
-    Fact("At what temperature does pure water boil at sea level?", "Pure water boils at 100 degrees Celsius at sea level.",
-         "It boils when it reaches one hundred degrees Celsius, which is 212 degrees Fahrenheit.",
-         "At sea level, pure water comes to the boil at 80 degrees Celsius, as the pressure of the air is at its highest there.",
-         "Reines Wasser siedet auf Meereshöhe bei 100 Grad Celsius."),
-    Fact("Who wrote the play Romeo and Juliet?", "William Shakespeare wrote Romeo and Juliet.",
-         "The play is by Shakespeare, the English poet.",
-         "Romeo and Juliet was written by Charles Dickens, whose gift for tragedy made it a lasting success on the stage.",
-         "Das Stück Romeo und Julia ist von William Shakespeare."),
-    Fact("How many strings does a violin have?", "A violin has four strings.",
-         "There are four of them: G, D, A and E.",
-         "A violin has six strings, tuned in fourths, which gives the player a wide range of notes and rich chords.",
-         "Eine Geige hat vier Saiten."),
-    Fact("Which gas do green plants take in for photosynthesis?", "Plants take in carbon dioxide for photosynthesis.",
-         "For photosynthesis they absorb CO2, that is, carbon dioxide.",
-         "Green plants take in nitrogen for photosynthesis, since it makes up most of the air and feeds the growth of leaves.",
-         "Pflanzen nehmen für die Photosynthese Kohlendioxid auf."),
-    Fact("In which year did people first walk on the moon?", "People first walked on the moon in 1969.",
-         "It was in nineteen sixty-nine, with Apollo 11.",
-         "The first people walked on the moon in 1975, when a joint mission of two nations landed in the Sea of Storms.",
-         "Die ersten Menschen betraten den Mond im Jahr 1969."),
-    Fact("Which instrument with keys did Chopin write most of his music for?", "Chopin wrote most of his music for the piano.",
-         "Nearly all of his works are for the piano.",
-         "Chopin wrote most of his music for the organ, whose broad and solemn sound suited the churches of Warsaw.",
-         "Chopin schrieb die meisten seiner Werke für das Klavier."),
-    Fact("Which ocean lies between Europe and North America?", "The Atlantic Ocean lies between Europe and North America.",
-         "It is the Atlantic that one crosses on the way from Europe to North America.",
-         "Europe and North America are separated by the Indian Ocean, whose storms made the crossing dangerous for centuries.",
-         "Zwischen Europa und Nordamerika liegt der Atlantische Ozean."),
-    Fact("How many legs does a spider have?", "A spider has eight legs.", "There are eight of them, four on each side.",
-         "A spider has six legs, as all insects do, and uses the front pair to feel the threads of its web.",
-         "Eine Spinne hat acht Beine."),
-    Fact("Which metal is liquid at room temperature?", "Mercury is liquid at room temperature.",
-         "It is mercury, which was once used in thermometers.",
-         "At room temperature the metal zinc is liquid, and for that reason it was used in thermometers for a long time.",
-         "Quecksilber ist bei Zimmertemperatur flüssig."),
-    Fact("Who painted the Mona Lisa?", "Leonardo da Vinci painted the Mona Lisa.", "The painting is a work of Leonardo.",
-         "The Mona Lisa was painted by Rembrandt, whose mastery of light and shadow is seen in the famous smile.",
-         "Die Mona Lisa wurde von Leonardo da Vinci gemalt."),
-    Fact("How many minutes are there in two hours?", "There are 120 minutes in two hours.", "Two hours are one hundred and twenty minutes.",
-         "Two hours have 200 minutes, since an hour is divided into a hundred minutes, and each of these into seconds.",
-         "Zwei Stunden haben 120 Minuten."),
-    Fact("In which country are the pyramids of Giza?", "The pyramids of Giza are in Egypt.", "They stand in Egypt, not far from Cairo.",
-         "The pyramids of Giza stand in Mexico, where they were built by the Aztecs as tombs of their kings.",
-         "Die Pyramiden von Gizeh stehen in Ägypten."),
-    Fact("What is the chemical formula of water?", "The chemical formula of water is H2O.", "It is H2O: two atoms of hydrogen and one of oxygen.",
-         "Water has the chemical formula NaCl, as it consists of two elements that are bound firmly to each other.",
-         "Die chemische Formel von Wasser ist H2O."),
-    Fact("Which bird is the largest that lives today?", "The ostrich is the largest bird that lives today.", "No living bird is bigger than the ostrich.",
-         "The largest living bird is the penguin, whose size and weight help it to endure the cold of the south.",
-         "Der größte heute lebende Vogel ist der Strauß."),
-)  # fmt: skip
-"""What the questions are about; each fact is a unit of the intervals."""
+FACTS = tuple(Fact(**fact) for fact in load_yaml(files(__package__) / "planted.yaml"))
+"""What the questions are about (`planted.yaml`); each fact is a unit of the intervals."""
 LONGER = (
     " Questions of this kind are often asked at school and in quizzes, and whoever has learned the answer once rarely forgets it. "
     "It can be looked up in any encyclopedia, and there is nothing about it that is doubted today."
