@@ -32,7 +32,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -41,60 +40,47 @@ from typing import Any
 import numpy as np
 from common import append_rows, asked
 from interval_choices import CHOICES, choices
-from interval_designs import CORPUS, ORDINARY, fold_of, spoken
+from interval_designs import CORPUS, LEVEL, ORDINARY, OWN, SYSTEMS_AT_ONCE, Drawn, Said, fold_of, in_places, own, spoken
 from interval_medians import MEDIANS, medians
 from scipy import stats
 
 from codec_bench.report.results import write_results
 from codec_bench.stats.crossed import crossed_test
-from codec_bench.stats.intervals import interval_of, ratios, unit_sums
-from codec_bench.stats.paired import paired_parts
+from codec_bench.stats.intervals import ratios, unit_sums
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
-KINDS = ("mean", "bounded mean", "ratio", "difference", "share", "error rate")
 DESIGNS = ((2, 20), (3, 20), (5, 10), (10, 10), (20, 5), (6, 1), (30, 1), (300, 1))
-# What each kind is drawn from; the numbers stay when a kind is added.
-SEEDS = {"mean": 0, "ratio": 1, "difference": 2, "share": 3, "error rate": 4, "bounded mean": 5}
+# What each kind is drawn from, and what an item can be; the numbers stay when a kind is added.
+EQUAL: dict[str, tuple[int, tuple[float, float] | None]] = {
+    "mean": (0, None), "bounded mean": (5, (0.0, 1.0)), "ratio": (1, None), "difference": (2, None), "share": (3, None), "error rate": (4, (0.0, 1.0)),
+}  # fmt: skip
 RESAMPLES = 400
 # Other methods are known from elsewhere; a quarter of the repetitions shows where they stand.
 FEWER = 4
-LEVEL = 0.95
 
 
-class Case:
-    """One simulated run: the items' parts of one or two systems, the units, and the truth."""
+def drawn(kind: str, speakers: int, each: int, rng: np.random.Generator) -> Drawn:
+    """One simulated run of the first study."""
+    shape = (speakers, each)
+    codes = np.repeat(np.arange(speakers), each) if each > 1 else None
+    words, ones = rng.integers(3, 41, shape).astype(float), np.ones(shape)
+    if kind in ("mean", "ratio", "difference"):
+        below = ones if kind == "mean" else words
+        a, b = (_table(spoken(speakers, each, rng) * below, below) for _ in range(2))
+        return a, b, codes, 0.0
+    if kind == "bounded mean":
+        return _table(_bounded(0.9, speakers, each, rng), ones), None, codes, 0.9
+    if kind == "share":
+        chance = _shares(0.9, speakers, each, rng)
+        return _table((rng.random(shape) < chance).astype(float), ones), None, codes, 0.9
+    return _table(_errors(words, speakers, rng, each), words), None, codes, 0.05 * 0.95 + 0.05
 
-    def __init__(self, kind: str, speakers: int, each: int, rng: np.random.Generator) -> None:
-        shape = (speakers, each)
-        self.codes = np.repeat(np.arange(speakers), each) if each > 1 else None
-        words = rng.integers(3, 41, shape).astype(float)
-        ones = np.ones(shape)
-        self.b: np.ndarray | None = None
-        self.truth = 0.0
-        self.bounds: tuple[float, float | None] | None = None
-        if kind in ("mean", "ratio", "difference"):
-            below = ones if kind == "mean" else words
-            self.a = self._table(spoken(speakers, each, rng) * below, below)
-            self.b = self._table(spoken(speakers, each, rng) * below, below)
-        elif kind == "bounded mean":
-            self.a = self._table(_bounded(0.9, speakers, each, rng), ones)
-            self.truth = 0.9
-            self.bounds = (0.0, 1.0)
-        elif kind == "share":
-            chance = _shares(0.9, speakers, each, rng)
-            self.a = self._table((rng.random(shape) < chance).astype(float), ones)
-            self.truth = 0.9
-        else:
-            self.a = self._table(_errors(words, speakers, rng, each), words)
-            self.bounds = (0.0, 1.0)
-            self.truth = 0.05 * 0.95 + 0.05
 
-    @staticmethod
-    def _table(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-        return np.stack([above.ravel(), below.ravel()], axis=1)
+def _table(above: np.ndarray, below: np.ndarray) -> np.ndarray:
+    return np.stack([above.ravel(), below.ravel()], axis=1)
 
 
 def _errors(words: np.ndarray, speakers: int, rng: np.random.Generator, each: int) -> np.ndarray:
@@ -117,48 +103,33 @@ def _shares(mean: float, speakers: int, each: int, rng: np.random.Generator) -> 
     return rng.beta(20 * mean, 20 * (1 - mean), (speakers, 1)) if each > 1 else np.full((speakers, 1), mean)
 
 
-Ends = tuple[float, float] | None
-
-
-def own(case: Case, marked: list[bool] | None = None) -> tuple[Ends, float | None]:
-    """The package's interval and p; whether the interval is marked is added to `marked`."""
-    if case.b is None:
-        found = interval_of(ratios, case.a, case.codes, share=True, bounds=case.bounds)
-        if found.low is None or found.high is None:
-            return None, None
-        if marked is not None:
-            marked.append(found.note is not None)
-        return (found.low, found.high), None
-    test = paired_parts(ratios, case.a, case.b, case.codes, seed=1, bounds=case.bounds)
-    return (None if test.low is None or test.high is None else (test.low, test.high)), test.p
-
-
-def percentile(case: Case, rng: np.random.Generator) -> tuple[Ends, float | None]:
+def percentile(run: Drawn, rng: np.random.Generator) -> Said:
     """The percentile bootstrap over units; p is twice the smaller share on either side of 0."""
-    sides = [unit_sums(table, case.codes) for table in (case.a, case.b) if table is not None]
+    sides = [unit_sums(table, run[2]) for table in run[:2] if table is not None]
     count = len(sides[0])
     weights = rng.multinomial(count, np.full(count, 1 / count), size=RESAMPLES).astype(float)
     parts = [ratios(weights @ side) for side in sides]
-    drawn = parts[0] - parts[1] if len(parts) > 1 else parts[0]
-    low, high = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    p = min(1.0, 2 * (1 + min((drawn <= 0).sum(), (drawn >= 0).sum())) / (1 + RESAMPLES))
-    return (float(low), float(high)), float(p)
+    resampled = parts[0] - parts[1] if len(parts) > 1 else parts[0]
+    low, high = np.quantile(resampled, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    p = min(1.0, 2 * (1 + min((resampled <= 0).sum(), (resampled >= 0).sum())) / (1 + RESAMPLES))
+    return Said((float(low), float(high)), float(p))
 
 
-def signs_of_items(case: Case) -> tuple[Ends, float | None]:
+def signs_of_items(run: Drawn) -> Said:
     """The sign test over items, whoever spoke them; it gives a p alone."""
-    if case.b is None:
-        return None, None
-    apart = np.sign(case.a[:, 0] - case.b[:, 0])
+    a, b, *_ = run
+    if b is None:
+        return Said(None)
+    apart = np.sign(a[:, 0] - b[:, 0])
     wins, losses = int((apart > 0).sum()), int((apart < 0).sum())
-    return None, float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
+    return Said(None, float(stats.binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0)
 
 
 def study(
     repetitions: int,
     designs: tuple[tuple[int, int], ...] = DESIGNS,
     others: bool = True,
-    kinds: tuple[str, ...] = KINDS,
+    kinds: tuple[str, ...] = tuple(EQUAL),
 ) -> Iterator[dict[str, object]]:
     """One row per design, kind and method: how often the interval held the truth, and how often p was below 0.05.
 
@@ -166,46 +137,35 @@ def study(
     """
     for number, (speakers, each) in enumerate(designs):
         for kind in kinds:
-            place = SEEDS[kind]
+            place, bounds = EQUAL[kind]
             rng, draws = np.random.default_rng([number, place]), np.random.default_rng([7, number, place])
-            marked: list[bool] = []
-            mine = partial(own, marked=marked)
-            methods: dict[str, Callable[[Case], tuple[Ends, float | None]]] = {"codec-bench": mine}
+            methods: dict[str, Callable[[Drawn], Said]] = {OWN: lambda run: own(run, bounds=bounds, share=True)}  # noqa: B023 - called at once
             if others:
                 methods |= {
                     "percentile bootstrap": partial(percentile, rng=draws),
                     "sign test of items": signs_of_items,
                 }
-            counts = {name: np.zeros(4) for name in methods}  # intervals, that held the truth, ps, below 0.05
-            single = kind in ("mean", "ratio")
+            counts = {name: np.zeros(5) for name in methods}  # intervals, with the truth, marked, ps, below 0.05
             for repetition in range(repetitions):
-                case = Case(kind, speakers, each, rng)
+                run = drawn(kind, speakers, each, rng)
                 # Means and ratios of one system for the coverage, their differences for the test.
-                sides = (_alone(case), case) if single else (case,)
+                alone = (run[0], None, *run[2:]) if kind in ("mean", "ratio") else run
                 for name, method in methods.items():
-                    if name != "codec-bench" and repetition % FEWER:
+                    if name != OWN and repetition % FEWER:
                         continue
-                    for side, which in zip(sides, ((True, False), (False, True)) if single else ((True, True),)):
-                        ends, p = method(side)
-                        if which[0] and ends is not None:
-                            counts[name][0] += 1
-                            counts[name][1] += ends[0] - 1e-12 <= case.truth <= ends[1] + 1e-12
-                        if which[1] and p is not None:
-                            counts[name][2] += 1
-                            counts[name][3] += p < 0.05
-            for name, (given, held, tested, alarms) in counts.items():
+                    interval = method(alone)
+                    test = interval if alone is run else method(run)
+                    if interval.ends is not None:
+                        counts[name][:3] += 1, interval.holds(run[3]), interval.noted
+                    if test.p is not None:
+                        counts[name][3:] += 1, test.p < 0.05
+            for name, (given, held, marked, tested, alarms) in counts.items():
                 yield {
-                    "design": f"{speakers} x {each}", "kind": kind, "method": name,
+                    "design": f"{speakers} x {each}", "kind": kind, "variant": name,
                     "coverage": held / given if given else None, "alarms": alarms / tested if tested else None,
                     "repetitions": int(max(given, tested)),
-                    "marked": sum(marked) / len(marked) if name == "codec-bench" and marked else None,
+                    "marked": marked / given if name == OWN and kind != "difference" and given else None,
                 }  # fmt: skip
-
-
-def _alone(case: Case) -> Case:
-    other = Case.__new__(Case)
-    other.a, other.b, other.codes, other.truth, other.bounds = case.a, None, case.codes, case.truth, case.bounds
-    return other
 
 
 def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict[str, object]]:
@@ -216,20 +176,15 @@ def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict
         given = held = marked = plain = 0
         wider = []
         for _ in range(repetitions):
-            a, b, codes, truth = draw(rng)
-            if b is None:
-                found = interval_of(fold_of(name), a, codes, share=name.startswith("share"), bounds=bounds)
-                ends, noted = found.ends, found.note is not None
-            else:
-                test = paired_parts(fold_of(name), a, b, codes, seed=1, bounds=bounds)
-                ends, noted = (None if test.low is None else [test.low, test.high]), test.note is not None
-            if ends is not None:
-                given, marked = given + 1, marked + noted
-                holds = ends[0] - 1e-12 <= truth <= ends[1] + 1e-12
-                held, plain = held + holds, plain + (holds and not noted)
+            run = draw(rng)
+            told = own(run, fold_of(name), bounds=bounds, share=name.startswith("share"))
+            if told.ends is not None:
+                given, marked = given + 1, marked + told.noted
+                holds = told.holds(run[3])
+                held, plain = held + holds, plain + (holds and not told.noted)
                 if FEW_VALUES.fullmatch(name):
-                    reach = float(stats.t.ppf((1 + LEVEL) / 2, len(a) - 1) * stats.sem(a[:, 0]))
-                    wider.append((ends[1] - ends[0]) / (2 * reach))
+                    reach = float(stats.t.ppf((1 + LEVEL) / 2, len(run[0]) - 1) * stats.sem(run[0][:, 0]))
+                    wider.append((told.ends[1] - told.ends[0]) / (2 * reach))
         coverage = held / given if given else None
         yield {
             "design": name, "coverage": coverage, "given": given / repetitions, "marked": marked / given if given else None,
@@ -255,7 +210,6 @@ RECORDED = (
 )
 """The designs that are taken the whole way."""
 _SHOWN = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
-SYSTEMS_AT_ONCE = 50
 
 
 def recorded(repetitions: int, names: Iterable[str] = RECORDED) -> Iterator[dict[str, object]]:
@@ -265,20 +219,10 @@ def recorded(repetitions: int, names: Iterable[str] = RECORDED) -> Iterator[dict
     """
     for name in names:
         at_once = 1 if name.startswith("share") else SYSTEMS_AT_ONCE
-        counts = {"summary.json": [0, 0], "page": [0, 0]}
-        for begin in range(0, repetitions, at_once):
-            several = min(at_once, repetitions - begin)
-            with tempfile.TemporaryDirectory() as folder:
-                truth, told = _through_a_record(name, begin, several, Path(folder) / "run")
-            for place, ends in told.items():
-                given = [one for one in ends if one is not None]
-                counts[place][0] += len(given)
-                counts[place][1] += sum(low - 1e-5 <= truth <= high + 1e-5 for low, high in given)
-        for place, (given, held) in counts.items():
-            yield {"design": name, "place": place, "coverage": held / given if given else None, "given": given / repetitions, "repetitions": repetitions}  # fmt: skip
+        yield from in_places(name, repetitions, partial(_through_a_record, name), at_once)
 
 
-def _through_a_record(name: str, seed: int, several: int, folder: Path) -> tuple[float, dict[str, list[Ends]]]:
+def _through_a_record(name: str, seed: int, several: int, folder: Path) -> tuple[float, dict[str, list[Any]]]:
     """The truth of a design, and the ends of the intervals of some runs of it as they are told in each place."""
     draw, bounds = ORDINARY[name]
     fold = fold_of(name)
@@ -396,8 +340,7 @@ def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[s
             yield {"design": name, "variant": variant, "coverage": held / given, "alarms": alarms / tested, "given": given / repetitions, "repetitions": repetitions}  # fmt: skip
 
 
-GIVEN = "share of runs with an interval"
-UNITS = {"coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "plain": "share of intervals without a note with the truth", "wider": "times as wide as Student's t", "width": "width of the interval", "apart": "share of those that leave 0 out"}  # fmt: skip
+UNITS = {"given": "share of runs with an interval", "coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "plain": "share of intervals without a note with the truth", "wider": "times as wide as Student's t", "width": "width of the interval", "apart": "share of those that leave 0 out"}  # fmt: skip
 
 
 PARTS = ("equal", "ordinary", "recorded", "medians", "crossed", "kinds", "choices")
@@ -410,7 +353,7 @@ def main() -> None:
         raise SystemExit(f"there are no parts {sorted(unknown)}; expected some of {', '.join(PARTS)}")
     wanted = lambda names: [name for name in names if options.only in name]  # noqa: E731
     if "equal" in options.parts and not options.only:
-        append_rows("intervals", [row for found in study(options.repetitions) for row in _equal_rows(found)])
+        append_rows("intervals", [row for found in study(options.repetitions) for row in _rows(found, "equal")])
     studies: dict[str, tuple[Callable[..., Iterator[dict[str, object]]], Iterable[str]]] = {
         "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "medians": (medians, MEDIANS), "crossed": (crossed, CROSSED), "kinds": (crossed, KINDS), "choices": (choices, CHOICES),
     }  # fmt: skip
@@ -420,26 +363,17 @@ def main() -> None:
                 append_rows("intervals", _rows(one, part))
 
 
-def _equal_rows(found: dict[str, object]) -> list[dict[str, object]]:
-    """The rows of one design, kind and method of the first study, which are printed too."""
-    sys.stdout.write("{design:>9} {kind:>12} {method:>21}  {coverage}  {alarms}  {marked}\n".format_map(found))
-    about = {"case": f"{found['kind']}, {found['design']}", "variant": found["method"], "n": found["repetitions"]}
-    note = "speakers x items; no difference between the systems"
-    values = {unit: found[name] for name, unit in UNITS.items() if found.get(name) is not None}
-    return [{**about, "unit": unit, "p50": f"{value:.4f}", "note": note} for unit, value in values.items()]
-
-
 def _rows(found: dict[str, object], part: str) -> list[dict[str, object]]:
-    """The rows of one design of the other studies, which are printed too."""
-    case = f"{part}: {found['design']}"
-    variant = found.get("variant") or (f"codec-bench, {found['place']}" if "place" in found else "codec-bench")
-    sys.stdout.write(
-        f"{case}  {variant}  {found['coverage']}  {found['given']}  {found.get('alarms', found.get('marked'))}\n"
-    )
+    """The rows of one design, which are printed too."""
+    equal = part == "equal"
+    case = f"{found['kind']}, {found['design']}" if equal else f"{part}: {found['design']}"
+    variant = found.get("variant") or (f"{OWN}, {found['place']}" if "place" in found else OWN)
+    values = {unit: found[name] for name, unit in UNITS.items() if found.get(name) is not None}
+    sys.stdout.write(f"{case}  {variant}  {', '.join(f'{unit}: {value:.4f}' for unit, value in values.items())}\n")
     sys.stdout.flush()
-    values = {GIVEN: found["given"], **{unit: found.get(name) for name, unit in UNITS.items()}}
-    about = {"case": case, "variant": variant, "n": found["repetitions"], "note": ""}
-    return [{**about, "unit": unit, "p50": f"{value:.4f}"} for unit, value in values.items() if value is not None]
+    note = "speakers x items; no difference between the systems" if equal else ""
+    about = {"case": case, "variant": variant, "n": found["repetitions"], "note": note}
+    return [{**about, "unit": unit, "p50": f"{value:.4f}"} for unit, value in values.items()]
 
 
 if __name__ == "__main__":

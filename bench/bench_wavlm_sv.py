@@ -5,20 +5,23 @@
 All run the same network with the same weights on the same clips (noise with LibriSpeech's range of lengths). Without
 `--full` the network is a small one that a CPU runs in seconds. Compared are the hidden states' means over time.
 
-The floor is the matrix products of the unpadded clips, at the rate that one large product reaches here in the same run.
+The floor is the products and convolutions of the unpadded clips, at the rate that one large product reaches here in the same run.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from unittest import mock
 
 import numpy as np
 import torch
 from common import append_rows, asked, product_rate, race, waited, worst
 from reduced_scorers import speaker_config
+from torch.utils.flop_counter import FlopCounterMode
 
 from codec_bench.audio.passes import EIGHT_SECONDS, passes
+from codec_bench.networks import speech_transformer
 from codec_bench.networks.precision import computing
 from codec_bench.networks.speech_config import WAVLM_LARGE, EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, padded
@@ -135,7 +138,9 @@ def main() -> None:
             for name, hidden in found.items()
         }
         rate = product_rate(torch.device(device))
-        flops = sum(config.flops(x.size) for x in signals)
+        with FlopCounterMode(display=False) as counter, mock.patch.object(speech_transformer, "fuses", lambda q: False):
+            calls["codec-bench one by one"]()  # Triton's launches are not counted, so torch computes
+        flops = counter.get_total_flops()
         note = (
             f"{'WavLM-large' if options.full else 'small'}, float32, {device}, {options.threads} thread(s), {len(ours_groups)} batches; "
             f"floor {flops / rate:.3f} s: {flops / 1e12:.3f} TFLOP at {rate / 1e12:.3f} TFLOP/s of one product"

@@ -11,16 +11,14 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from interval_designs import Draw, Drawn, Rng, design, drawn_of_few, rare_of_speakers
+from interval_designs import LEVEL, OWN, Draw, Drawn, Rng, design, drawn_of_few, own, rare_of_speakers
 from scipy import stats
 
-from codec_bench.stats.intervals import interval_of, ratios, unit_sums
-from codec_bench.stats.paired import paired_parts
+from codec_bench.stats.intervals import ratios, unit_sums
 from codec_bench.stats.spread import skewness
 from codec_bench.stats.unseen import MOST_LOST, unseen_end
 
 Ends = tuple[float, float]
-LEVEL = 0.95
 _BOUNDS = (0.0, 1.0)
 
 
@@ -90,24 +88,17 @@ def choices(repetitions: int, names: list[str]) -> Iterator[dict[str, object]]:
     for name in names:
         rule, draw = CHOICES[name]
         rng = np.random.default_rng(list(name.encode()))
-        found: dict[str, list[tuple[float, float]]] = {"codec-bench": [], rule: []}
+        found: dict[str, list[tuple[float, float]]] = {OWN: [], rule: []}
         truth = 0.0
         for _ in range(repetitions):
-            a, b, codes, truth = draw(rng)
-            ends = _own(a, b, codes)
+            a, b, codes, truth = run = draw(rng)
+            ends = own(run, bounds=None if b is None else _BOUNDS).ends
             if ends is not None:
-                other = twice_skewed(a) if b is None or codes is None else whole_speakers(a, b, codes, ends)
-                found["codec-bench"].append(ends)
-                found[rule].append(other)
+                found[OWN].append(ends)
+                found[rule].append(twice_skewed(a) if b is None or codes is None else whole_speakers(a, b, codes, ends))
         for variant, intervals in found.items():
             low, high = np.array(intervals).reshape(-1, 2).T
             yield {
                 "design": name, "variant": variant, "coverage": float(((low <= truth) & (truth <= high)).mean()), "given": len(low) / repetitions,
                 "width": float((high - low).mean()), "apart": float(((low > 0) | (high < 0)).mean()), "repetitions": repetitions,
             }  # fmt: skip
-
-
-def _own(a: np.ndarray, b: np.ndarray | None, codes: np.ndarray | None) -> Ends | None:
-    """The package's interval."""
-    found = interval_of(ratios, a, codes) if b is None else paired_parts(ratios, a, b, codes, seed=1, bounds=_BOUNDS)
-    return None if found.low is None or found.high is None else (found.low, found.high)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import math
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
+from interval_designs import in_places
 
 from codec_bench import converse
 from codec_bench.apps.conversation.activity import WINDOW_S
@@ -37,7 +39,6 @@ MIDDLE_S, SPREAD = 0.4, 0.5
 """The median latency, and the standard deviation of its logarithm."""
 SAID_S, BETWEEN_S = 0.1, 0.3
 """How long the user and the model speak, and how long nobody does before the next turn."""
-SYSTEMS_AT_ONCE = 50
 MEASURE = "response_latency_s"
 
 
@@ -47,19 +48,7 @@ def medians(repetitions: int, names: Iterable[str] = MEDIANS) -> Iterator[dict[s
     A run holds a system for each of some repetitions.
     """
     for name in names:
-        which, turns, alike = MEDIANS[name]
-        truth = _on_the_grid(MIDDLE_S * math.exp(SPREAD * NormalDist().inv_cdf(QUANTILES[which])))
-        told: dict[str, list[list[float] | None]] = {"summary.json": [], "page": []}
-        for begin in range(0, repetitions, SYSTEMS_AT_ONCE):
-            rng = np.random.default_rng([begin, *name.encode()])
-            several = min(SYSTEMS_AT_ONCE, repetitions - begin)
-            with tempfile.TemporaryDirectory() as folder:
-                for place, ends in _through_a_run(which, turns, alike, several, rng, Path(folder)).items():
-                    told[place] += ends
-        for place, found in told.items():
-            given = [one for one in found if one is not None]
-            held = sum(low - 1e-5 <= truth <= high + 1e-5 for low, high in given)
-            yield {"design": name, "place": place, "coverage": held / len(given) if given else None, "given": len(given) / repetitions, "repetitions": repetitions}  # fmt: skip
+        yield from in_places(name, repetitions, partial(_through_a_run, name))
 
 
 def _on_the_grid(latency_s: float) -> float:
@@ -67,10 +56,10 @@ def _on_the_grid(latency_s: float) -> float:
     return math.ceil(latency_s / WINDOW_S - 1e-9) * WINDOW_S
 
 
-def _through_a_run(
-    which: str, turns: tuple[int, ...], alike: float, several: int, rng: np.random.Generator, folder: Path
-) -> dict[str, list[list[float] | None]]:
-    """The ends of the intervals of one quantile of some systems, as they are told in each place."""
+def _through_a_run(name: str, seed: int, several: int, folder: Path) -> tuple[float, dict[str, list[Any]]]:
+    """The true quantile of a design, and the ends of its intervals of some systems as they are told in each place."""
+    which, turns, alike = MEDIANS[name]
+    rng = np.random.default_rng([seed, *name.encode()])
     systems, talks = [f"system-{n}" for n in range(several)], [f"talk-{n}" for n in range(len(turns))]
     for system in systems:
         for talk, count in zip(talks, turns):
@@ -86,7 +75,8 @@ def _through_a_run(
     row = re.search(rf'<tr><th scope="row">[^/]*{shown(MEASURE)} [^/]*</span></th>(.*?)</tr>', page)
     cells = [] if row is None else re.findall(r"<td>(.*?)</td>", row[1])[1:]
     place = list(QUANTILES).index(which)
-    return {
+    truth = _on_the_grid(MIDDLE_S * math.exp(SPREAD * NormalDist().inv_cdf(QUANTILES[which])))
+    return truth, {
         "summary.json": [summary[name]["measures"][MEASURE][which]["ci95"] for name in systems],
         "page": [_ends(cell.partition(" (n=")[0].split(" / ")[place]) for cell in cells],
     }

@@ -64,18 +64,6 @@ class EncoderConfig:
             samples = samples * (samples > 0)
         return samples
 
-    def flops(self, samples: int) -> float:
-        """Floating-point operations of one pass over one signal: matrix products only, two for each multiply-add."""
-        total, length, channels = 0.0, samples, 1
-        for out, kernel, stride in self.conv_layers:
-            length = (length - kernel) // stride + 1
-            total += 2.0 * length * out * channels * kernel
-            channels = out
-        total += 2.0 * length * channels * self.width
-        total += 2.0 * length * self.width * (self.width // self.conv_pos_groups) * self.conv_pos
-        dense = 4 * self.width**2 + 2 * self.width * self.feed_forward
-        return total + self.layers * (2.0 * length * dense + 4.0 * length * length * self.width)
-
 
 WAVLM_LARGE = EncoderConfig("layer_norm", 1024, 24, 16, 4096, pre_norm=True, relative_buckets=320)
 WAVLM_BASE = EncoderConfig("group_norm", 768, 12, 12, 3072, pre_norm=False, relative_buckets=320)

@@ -29,7 +29,7 @@ def test_the_promise_is_kept(design):
 
 def test_the_study_can_fail():
     """The percentile bootstrap of three speakers is known to be far too short, and the study sees it."""
-    rows = {(r["kind"], r["method"]): r["coverage"] for r in study(100, ((3, 20),))}
+    rows = {(r["kind"], r["variant"]): r["coverage"] for r in study(100, ((3, 20),))}
     assert rows["mean", "percentile bootstrap"] < 0.85 < 0.9 <= rows["mean", "codec-bench"]
 
 

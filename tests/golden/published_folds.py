@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from codec_bench.errors import UnknownName
 from codec_bench.text.rules import get_rule, weighted_mean
 
@@ -106,10 +108,17 @@ def _wer(rows: Sequence[Row], language: str) -> Values:
 
 
 def _bleu(rows: Sequence[Row], variant: str) -> Values:
-    from codec_bench.benchmark.metrics.bleu import official_corpus
+    """As a run computes it: counts of each answer, summed and folded."""
+    from codec_bench.benchmark.metrics.base import Answer
+    from codec_bench.benchmark.metrics.bleu import Bleu
+    from codec_bench.stats.corpus import FOLDS
 
-    pairs = [(str(row["pred"]), str(row["ref"])) for row in rows]
-    return {"bleu": official_corpus(f"official/ultraeval-audio/{variant}", pairs)}
+    metric = Bleu(f"official/ultraeval-audio/{variant}")
+    scores = metric.compute([Answer(str(n), str(row["pred"]), (str(row["ref"]),)) for n, row in enumerate(rows)])
+    counts = [score.detail["counts"] for score in scores if score.status == "ok"]
+    if not counts:
+        raise ValueError("every reference is empty")
+    return {"bleu": float(FOLDS[metric.aggregate](np.sum(counts, axis=0, dtype=float)))}
 
 
 def _air_chat(rows: Sequence[Row]) -> Values:

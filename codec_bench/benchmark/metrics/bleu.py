@@ -87,24 +87,6 @@ class Bleu(AnswerMetric):
         )
 
 
-def official_corpus(variant: str, pairs: Sequence[tuple[str, str]]) -> float:
-    """UltraEval-Audio's corpus value, 0 to 100.
-
-    Args:
-        variant: a rule in `OFFICIAL`.
-        pairs: answers with their references; those with an empty reference are left out.
-
-    Raises:
-        KeyError: there is no such rule.
-        ValueError: no pair is left.
-    """
-    kept = [(answer, reference) for answer, reference in pairs if reference.strip()]
-    if not kept:
-        raise ValueError("every reference is empty")
-    answers, references = zip(*kept)
-    return _older(_metric(OFFICIAL[variant], False).corpus_score(list(answers), [list(references)]))
-
-
 def _older(found: Any) -> float:
     """The value of sacreBLEU 1.5: if nothing matches, every order is smoothed; it is 0 if an order has no n-grams."""
     if any(found.counts) or not all(found.totals):
