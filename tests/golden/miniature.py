@@ -474,16 +474,25 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
 
 
 def _write_transcribed(root: Path, benchmark: Benchmark) -> None:
-    """A list of ids and words, and a folder of sounds for each of three speakers, of whom the third is not named."""
+    """A list of ids and words or a file of words for each id, and a folder of sounds for each of three speakers, of whom the third is not named."""
     data = benchmark.data
     lines = []
+    bar = "|" if benchmark.name == "opencpop" else "\t"
+    words = root / str(data.config)
+    words.parent.mkdir(parents=True, exist_ok=True)
     for index in range(ROWS):
-        folder = root / str(data.sounds) / _speaker(index, data.repository)
+        name = f"Ani_{index % 3}_{index:02d}" if benchmark.name == "mir-1k-vocal" else f"row-{index}"
+        folder = root / str(data.sounds) / ("" if name[0] == "A" else _speaker(index, data.repository))
         folder.mkdir(parents=True, exist_ok=True)
         if index != NO_SOUND:
-            (folder / f"row-{index}.wav").write_bytes(_wav(index))
-        lines.append(f"row-{index}\t{_sentence(benchmark.language, index)}\n")
-    (root / str(data.config)).write_text("".join(lines), encoding="utf-8")
+            (folder / f"{name}.wav").write_bytes(_wav(index))
+        if words.suffix:
+            lines.append(f"{name}{bar}{_sentence(benchmark.language, index)}{'|a b|C4' if bar == '|' else ''}\n")
+        else:
+            words.mkdir(exist_ok=True)
+            (words / f"{name}.txt").write_text(_sentence(benchmark.language, index), encoding="utf-8")
+    if lines:
+        words.write_text("".join(lines), encoding="utf-8")
 
 
 def _write_tagged(root: Path, benchmark: Benchmark) -> None:

@@ -20,7 +20,8 @@ one whose name ends in `.jsonl` (SongFormBench) has an object a line. A sound ma
 has a column of 0 and 1 between the first, an id, and the last, the sound (MagnaTagATune). Rows have them in the column `TAGS`, between
 commas, and in `folder` the first folder of the sound's path.
 
-`transcribed` (AISHELL-2's test part) has a list of `ID<tab>WORDS` lines, and sounds `ID.wav` in folders of their speakers below a folder.
+`transcribed` has sounds `ID.wav` below a folder, whose own folder is the speaker, and a list of `ID<tab>WORDS` lines (AISHELL-2's test part) or
+`ID|WORDS|MORE` lines (Opencpop), or else a folder of files `ID.txt` with the words, in UTF-8 or Big5 (MIR-1K).
 
 Pairs of sounds in folders are read in `pairs.py`.
 """
@@ -230,33 +231,56 @@ def open_tagged(
 
 
 def open_transcribed(place: Place, *, listed: str, folder: str | None) -> FileRows:
-    """The lines of a list of transcripts, each with its sound in the column `audio`; in place of one that is not there stands its name.
+    """The lines of a list of transcripts, or the files of a folder of them, each with its sound in the column `audio`; in place of one that is not there stands its name.
 
     Args:
         place: where the files are, a folder.
-        listed: path of the list. folder: the folder below which sounds are looked for by their names.
+        listed: path of the list or folder. folder: the folder below which sounds are looked for by their names.
 
     Raises:
         UserError: the list cannot be found or read, or the data are no folder.
     """
     if place.root is None:
         raise UserError(f"'{place.name}' is no folder, in which the sounds could be looked for")
-    lines = text_of(place, listed).splitlines()
+    stem, texts = posixpath.splitext(listed)[0], Path(place.root, listed)
+    if texts.is_dir():
+        lines = [(f"{listed}/{file.stem}", _of_file(file)) for file in sorted(texts.glob("*.txt"))]
+    else:
+        listing = enumerate(text_of(place, listed).splitlines(), 1)
+        lines = [(f"{stem}/{at}", _of_line(line, f"line {at} of {listed}")) for at, line in listing if line.strip()]
     sounds = {file.stem: file for file in sorted(Path(place.root, folder or "").rglob("*.wav"))}
 
-    def row(line: str, at: int) -> dict[str, Any]:
-        name, tab, text = line.partition("\t")
-        if not tab:
-            return ProblemRow(f"line {at} of {listed} has no tab between an id and words")
-        file = sounds.get(name.strip())
-        found: dict[str, Any] = {"audio": f"{name.strip()}.wav", "speaker": None}
+    def row(told: ProblemRow | tuple[str, str]) -> dict[str, Any]:
+        if isinstance(told, ProblemRow):
+            return told
+        name, text = told
+        file = sounds.get(name)
+        found: dict[str, Any] = {"audio": f"{name}.wav", "speaker": None}
         if file is not None:
             found = {"audio": Clip(str(file)), "speaker": file.parent.name}
-        return {"id": name.strip(), "text": text.strip(), **found}
+        return {"id": name, "text": text, **found}
 
-    stem = posixpath.splitext(listed)[0]
-    rows = [(f"{stem}/{at}", row(line, at)) for at, line in enumerate(lines, 1) if line.strip()]
-    return FileRows(place, ("id", "text", "audio", "speaker"), rows)
+    return FileRows(place, ("id", "text", "audio", "speaker"), [(key, row(told)) for key, told in lines])
+
+
+def _of_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
+    """The id and the words of a line of a list; further fields between bars are not words."""
+    mark = "\t" if "\t" in line else "|"
+    name, *fields = line.split(mark)
+    if not fields:
+        return ProblemRow(f"{where} has neither a tab nor a bar between an id and words")
+    return name.strip(), fields[0].strip()
+
+
+def _of_file(file: Path) -> ProblemRow | tuple[str, str]:
+    """The name of a file, which is the id, and the words in it."""
+    data = file.read_bytes()
+    for encoding in ("utf-8-sig", "cp950"):
+        try:
+            return file.stem, " ".join(data.decode(encoding).split())
+        except UnicodeDecodeError:
+            continue
+    return ProblemRow(f"'{file.name}' is text neither in UTF-8 nor in Big5")
 
 
 TAGS = "TAGS"

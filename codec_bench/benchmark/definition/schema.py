@@ -217,7 +217,7 @@ class Data(Strict):
         layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
             of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, and `listed`
             for a JSON file that holds a list of rows, rows by their ids, or a row a line, which `config` names; `tagged` for a table between tabs with
-            the tags of sounds, which `config` names; `transcribed` for a list of ids and words, which `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the
+            the tags of sounds, which `config` names; `transcribed` for a list of ids and words or a folder of words, which `config` names; `zerospeech` and `story-cloze` for pairs of sounds in the
             folder that `config` names.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is

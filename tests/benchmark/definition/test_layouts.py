@@ -232,7 +232,23 @@ def test_transcripts_find_their_sounds_below_a_folder(tmp_path):
     folder = tmp_path / "AISHELL" / "AISHELL-2018A-EVAL"
     (folder / "iOS" / "test" / "trans.txt").write_text("no tab here\n\nrow-0\thello\n")
     rows = dict(open_transcribed(place_of(str(folder), None, None), listed="iOS/test/trans.txt", folder="iOS/test/wav"))
-    assert row_problem(rows["iOS/test/trans/1"]) == "line 1 of iOS/test/trans.txt has no tab between an id and words"
+    assert (
+        row_problem(rows["iOS/test/trans/1"])
+        == "line 1 of iOS/test/trans.txt has neither a tab nor a bar between an id and words"
+    )
     assert rows["iOS/test/trans/3"]["text"] == "hello"
+    (folder / "words").mkdir()
+    for name, data in {
+        "row-0": "燈 熄滅了\n".encode("big5"),
+        "row-1": "灯熄灭了".encode(),
+        "row-2": b"\xff\xff",
+    }.items():
+        (folder / "words" / f"{name}.txt").write_bytes(data)
+    rows = dict(open_transcribed(place_of(str(folder), None, None), listed="words", folder="iOS/test/wav"))
+    assert [rows[f"words/row-{at}"]["text"] for at in (0, 1)] == ["燈 熄滅了", "灯熄灭了"]
+    assert row_problem(rows["words/row-2"]) == "'row-2.txt' is text neither in UTF-8 nor in Big5"
+    (folder / "list.txt").write_text("row-0|感受停在|g an|C4\n", encoding="utf-8")
+    rows = dict(open_transcribed(place_of(str(folder), None, None), listed="list.txt", folder="iOS/test/wav"))
+    assert rows["list/1"]["text"] == "感受停在"
     with pytest.raises(UserError, match="there is no file"):
         open_transcribed(place_of(str(folder), None, None), listed="nothing.txt", folder=None)
