@@ -310,7 +310,8 @@ class Message:
 
     Args:
         role: `system`, `user` or `assistant`.
-        content: texts and sounds, in order.
+        content: texts and sounds, in order. An assistant's turn without any stands for an answer that is still to be given
+            (`codec_bench.benchmark.asking.rounds`); a model never gets one.
     """
 
     role: Literal["system", "user", "assistant"]

@@ -191,11 +191,11 @@ class _Verdicts:
         """
         reading = exchange.reading or Reading(None, None, "the answer was not read")
         if self._metric.rubric.hears and exchange.answer_path is not None and reading.parsed is None:
-            return Reading(reading.transcript, reading.transcript or exchange.answer.text or "", None)
+            return replace(reading, parsed=reading.transcript or exchange.answer.text or "", reason=None)
         if not self._metric.reads_raw:
             return reading
         whole = reading.transcript or exchange.answer.text
-        return Reading(reading.transcript, whole, None if whole is not None else "the model gave no text")
+        return replace(reading, parsed=whole, reason=None if whole is not None else "the model gave no text")
 
     def _take(self, exchange: Exchange, score: Score) -> None:
         doubt = self._doubts.pop(exchange.question.number, None)

@@ -141,7 +141,9 @@ class Place:
                 return f"{named} of {self.name}, which leads out of the data set"
         found = next((path for path in candidates if self.has(path)), None)
         if found is None and archived and self.has(str(self.sounds)):
-            return _member(unpacked(self.local(str(self.sounds))), os.path.normpath(named), str(self.sounds))
+            folder = unpacked(self.local(str(self.sounds)))
+            members = [_member(folder, path, str(self.sounds)) for path in candidates]
+            return next((path for path in members if os.path.isfile(path)), members[-1])
         # A file that is not there also gets a path. Reading it fails, and only that row is affected.
         return self.local(found) if found is not None else os.path.join(self.root or str(self.repo), candidates[0])
 

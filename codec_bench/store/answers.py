@@ -5,6 +5,8 @@ Conventions
     order. A question and its answer are written in one transaction. A question whose answer is in the record is not asked
     again. Scores are made from these tables alone, so they can be made later, repeatedly, and on another machine.
     Where several answers are drawn to a question, each draw is a sample with an id of its own and names its question.
+    A question of several rounds is one sample. The answers before its last are in the table `turns`, by the question's id: each is
+    written before the next is asked for, so that none is asked for twice.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -35,7 +37,7 @@ SOUNDS = ("audio", "other_audio", "prompt_audio", "reference_audio", "source_aud
 """Names of fields that hold sounds. `audio` may hold several."""
 _SAMPLES = ("number", "id", "audio", "text", "speaker", "language", "duration_s", "sample_rate_hz", "channels")
 _QUESTIONS = ("number", "fields", "expected", "subsets", "prompt", "audio", "draw_of", "draw")
-_READINGS = ("number", "transcript", "parsed", "reason")
+_READINGS = ("number", "transcript", "parsed", "reason", "turns")
 _ANSWERS = ("number", *(one.name for one in fields(Answered)))
 
 
@@ -87,11 +89,13 @@ class Reading:
         transcript: what a recogniser heard in a spoken answer, or None.
         parsed: the text after post-processing; None if it could not be parsed.
         reason: why it could not be parsed, or None.
+        turns: the words of the answers before the last one, of a question of several rounds: as heard, or as the model wrote them.
     """
 
     transcript: str | None = None
     parsed: str | None = None
     reason: str | None = None
+    turns: tuple[str, ...] = ()
 
 
 class Place(NamedTuple):
@@ -148,16 +152,30 @@ class AnswerWriter(RunWriter):
 
     def asked_anything(self) -> bool:
         """Whether an answer is recorded, or one waits in a batch of a service."""
-        return bool(self._db.execute("SELECT 1 FROM answers LIMIT 1").fetchone() or self.meta(BATCHES))
+        there = "SELECT 1 FROM answers UNION ALL SELECT 1 FROM turns LIMIT 1"
+        return bool(self._db.execute(there).fetchone() or self.meta(BATCHES))
 
-    def sound_name(self, folder: str, number: int) -> str:
+    def sound_name(self, folder: str, number: int, turn: int | None = None) -> str:
         """The path of the sound of a question or an answer, relative to the run folder.
 
         Args:
             folder: `questions` or `answers`. number: of the question. Numbers change when a run grows, and the files that
                 are there keep their names: the names of later ones begin with how often it grew.
+            turn: which answer before the last one it is, from 1; None for the last.
         """
-        return f"audio/{folder}/{f'{self._grown}-' if self._grown else ''}{number:07d}.flac"
+        name = f"{number:07d}" if turn is None else f"{number:07d}-{turn}"
+        return f"audio/{folder}/{f'{self._grown}-' if self._grown else ''}{name}.flac"
+
+    def turns(self, id: str) -> list[AnswerRecord]:
+        """The answers of a question of several rounds that were given before its last one."""
+        row = self._db.execute("SELECT answers FROM turns WHERE id = ?", (storable(id),)).fetchone()
+        return [] if row is None else _turns(self._json_cell(row[0], f"the turns of '{id}'"))
+
+    def write_turns(self, id: str, said: Sequence[AnswerRecord]) -> None:
+        """Writes the answers of a question of several rounds that were given before its last one, in place of those that are there."""
+        with self._transaction() as rows:
+            held = json_text([asdict(one) for one in said])
+            rows.insert("turns", ("id", "answers"), [(storable(id), held)], clash="replace")
 
     def questions(self) -> dict[str, tuple[int, str]]:
         """The recorded questions by id: number and `content_of`."""
@@ -243,7 +261,10 @@ class AnswerWriter(RunWriter):
         """
         if not items:
             return
-        read = [(n, storable(r.transcript), storable(r.parsed), storable(r.reason)) for n, r in readings.items()]
+        read = [
+            (n, storable(r.transcript), storable(r.parsed), storable(r.reason), _json(r.turns) if r.turns else None)
+            for n, r in readings.items()
+        ]
         with self._transaction() as rows:
             rows.insert("readings", _READINGS, read, clash="replace")
         self.write(items)
@@ -285,6 +306,7 @@ class Exchange:
 
     Args:
         audio_path, answer_path: files with the question's and the answer's sound, or None.
+        turns: the answers before this one, of a question of several rounds, each with the file of its sound.
     """
 
     question: QuestionRecord
@@ -292,6 +314,7 @@ class Exchange:
     reading: Reading | None
     audio_path: Path | None
     answer_path: Path | None
+    turns: tuple[tuple[AnswerRecord, Path | None], ...] = ()
 
 
 def has_answers(run: Run) -> bool:
@@ -330,9 +353,9 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
     for row in run.query_lazily(
         "SELECT a.number, p.id, q.fields, q.expected, q.subsets, p.language, q.prompt, p.audio, q.audio, p.duration_s, "
         "p.sample_rate_hz, p.channels, p.speaker, a.status, a.reason, a.text, a.audio, a.usage, a.latency_s, a.first_s, a.finish, "
-        "a.cut_s, a.attempts, a.cached, a.notes, a.served, r.number, r.transcript, r.parsed, r.reason, q.draw_of, q.draw FROM answers a "
+        "a.cut_s, a.attempts, a.cached, a.notes, a.served, r.number, r.transcript, r.parsed, r.reason, q.draw_of, q.draw, r.turns, t.answers FROM answers a "
         "JOIN questions q ON q.number = a.number JOIN samples p ON p.number = a.number "
-        f"LEFT JOIN readings r ON r.number = a.number {chosen} ORDER BY a.number"
+        f"LEFT JOIN readings r ON r.number = a.number LEFT JOIN turns t ON t.id = p.id {chosen} ORDER BY a.number"
     ):
         cell = partial(run.json, where=f"the record of question {row[0]}")
         asked = QuestionRecord(row[0], row[1], cell(row[2]), tuple(cell(row[3])), cell(row[4]), *row[5:13], *row[30:32])
@@ -340,8 +363,16 @@ def exchanges(run: Run, numbers: Sequence[int] | None = None) -> Iterator[Exchan
         served = cell(who) if who is not None else {}
         cells = (*row[13:17], cell(usage), *row[18:23], bool(cached), tuple(cell(notes)), served)
         answer = AnswerRecord(*cells)
-        reading = Reading(*row[27:30]) if row[26] is not None else None
-        yield Exchange(asked, answer, reading, _sound(run, asked), run.kept(answer.audio) if answer.audio else None)
+        turns = tuple(cell(row[32])) if row[32] is not None else ()
+        reading = Reading(row[27], row[28], row[29], turns) if row[26] is not None else None
+        said = _turns(cell(row[33])) if row[33] is not None else []
+        before = tuple((one, run.kept(one.audio) if one.audio else None) for one in said)
+        kept = run.kept(answer.audio) if answer.audio else None
+        yield Exchange(asked, answer, reading, _sound(run, asked), kept, before)
+
+
+def _turns(held: Sequence[Mapping[str, Any]]) -> list[AnswerRecord]:
+    return [AnswerRecord(**{**one, "notes": tuple(one["notes"])}) for one in held]
 
 
 def _sound(run: Run, question: QuestionRecord) -> Path | None:

@@ -110,7 +110,7 @@ def rescue(folder: Path, out: Path) -> Survey:
     with closing(kind(out, found.meta["fingerprint"])) as writer:
         for table in ("systems", "metrics", "samples", *(ANSWERING if found.answers is not None else ())):
             _copy(found, writer, table)
-        for table in ("items", "scores", *(("readings",) if "readings" in found.parts else ())):
+        for table in ("items", "scores", *(name for name in ("readings", "turns") if name in found.parts)):
             _copy(found, writer, table)
         writer.set_meta(
             **{key: value for key, value in found.meta.items() if key not in _NOT_KEPT},

@@ -74,7 +74,8 @@ CREATE TABLE answers (
     first_s REAL, finish TEXT, cut_s REAL NOT NULL, attempts INTEGER NOT NULL, cached INTEGER NOT NULL, notes TEXT,
     served TEXT, sound_s REAL, checksum INTEGER);
 CREATE TABLE readings (
-    number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, checksum INTEGER);
+    number INTEGER PRIMARY KEY, transcript TEXT, parsed TEXT, reason TEXT, turns TEXT, checksum INTEGER);
+CREATE TABLE turns (id TEXT PRIMARY KEY, answers TEXT NOT NULL, checksum INTEGER);
 """
 """The SQL statements that make the further tables of a record of answers."""
 _FORMS: dict[str, Callable[[Any], Any]] = {"INTEGER": int, "TEXT": str}

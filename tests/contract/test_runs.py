@@ -44,7 +44,7 @@ class Perfect(Model):
         audio = Clip(self.sound).read() if self.sound and request.wants == "audio" else None
         if request.wants == "audio" and audio is None:
             audio = Audio([0.1, -0.1] * 800, 16000)
-        return Response(text=self.known[request.id], audio=audio, usage={"output_tokens": 3})
+        return Response(text=self.known[request.id.partition(" (round ")[0]], audio=audio, usage={"output_tokens": 3})
 
     def log_likelihood(self, request):
         return -1.5 if request.id.endswith("/preferred") else -2.0
@@ -201,6 +201,24 @@ def test_spoken_answers_are_transcribed_and_read(place, tmp_path, monkeypatch, e
     assert len(heard) == sum(q.problem is None for q in questions) and all(heard)
     assert {s.value for s in made.scores("perfect", "accuracy[contains]") if s.status == "ok"} == {0.0}
     assert "transcript[pocketsphinx]" not in made.metrics
+
+
+def test_a_conversation_in_rounds_is_judged_as_a_whole(place, tmp_path, monkeypatch, embedded_clip):
+    overrides = {"postprocess": "transcript[pocketsphinx]", "metrics": "rating[uro-rounds],dnsmos_ovrl"}
+    made, questions, _ = run(
+        "uro-bench-mtbencheval-en", place, tmp_path, monkeypatch, overrides=overrides, sound=embedded_clip.audio
+    )
+    asked = [q for q in questions if q.problem is None]
+    found = {e.question.id: e for e in exchanges(made) if e.answer.status == "ok"}
+    assert {len(q.fields["audio"]) for q in asked} == {2, 3, 4, 5} and list(found) == [q.id for q in asked]
+    for q in asked:
+        read, rounds = found[q.id].reading, len(q.fields["audio"])
+        assert len(found[q.id].turns) == len(read.turns) == rounds - 1
+        assert read.transcript and set(read.turns) == {read.transcript}, "every answer is the same recording"
+        assert found[q.id].answer.usage == {"output_tokens": 3 * rounds}
+    for name, value in (("rating[uro-rounds]", 5), ("dnsmos_ovrl", None)):
+        scores = [s.value for s in made.scores("perfect", name) if s.status == "ok"]
+        assert len(scores) == len(asked) and scores == pytest.approx([value or scores[0]] * len(scores))
 
 
 def test_the_emotion_that_is_heard_in_spoken_answers_counts(place, tmp_path, monkeypatch):

@@ -117,7 +117,7 @@ def build(name: str, folder: Path) -> Path:
         _write_story_cloze(root / str(data.config))
         return Path(folder)
     if data.layout == "listed":
-        _write_listed(root, benchmark)
+        (_write_rounds if str(data.sounds).endswith(".zip") else _write_listed)(root, benchmark)
         return Path(folder)
     if data.layout == "transcribed":
         _write_transcribed(root, benchmark)
@@ -471,6 +471,23 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
     whole = json.dumps({row.pop("id"): row for row in rows} if named else rows)
     text = whole if file.suffix == ".json" else "".join(f"{json.dumps(row)}\n" for row in rows)
     file.write_text(text, encoding="utf-8")
+
+
+def _write_rounds(root: Path, benchmark: Benchmark) -> None:
+    """An archive with a file of conversations, one a line, and a folder of sounds for each set; of two rounds, three and so on."""
+    root.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(root / str(benchmark.data.sounds), "w") as opened:
+        for one in (one for one in _all().values() if one.data.sounds == benchmark.data.sounds):
+            rows, most = [], len(one.data.columns["audio"])
+            for index in range(ROWS):
+                turns = range(min(2 + index % 4, most) if most > 3 else most)
+                wavs = [f"wav/{index}_{turn}.wav" for turn in turns]
+                texts = [{"source_text": f"Ask {turn}.", "target_text": f"Say {turn}."} for turn in turns]
+                dialogue = [{"round": t, "source_wav": wav, **text} for t, wav, text in zip(turns, wavs, texts)]
+                rows.append({"id": index, "num_round": len(dialogue), "dialogue": dialogue})
+                for turn, wav in enumerate(wavs if index != NO_SOUND else ()):
+                    opened.writestr(f"{Path(str(one.data.config)).parent.as_posix()}/{wav}", _wav(index + turn))
+            opened.writestr(str(one.data.config), "\n".join(map(json.dumps, rows)))
 
 
 def _write_transcribed(root: Path, benchmark: Benchmark) -> None:

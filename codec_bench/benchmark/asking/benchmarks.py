@@ -259,6 +259,11 @@ async def _ask_one(
         told(0, 0, 0.0)
         if (estimate := _estimate(one, model, plan, request, answered)) is not None:
             request.running.on_estimate(f"{one.name} with {model.info.name}: {estimate.words}")
+        if (in_rounds := prompt.template.rounds is not None) and request.terms.batch:
+            raise UserError(
+                f"'{one.name}' is asked in rounds, each of which needs the answer before it, so that it cannot be asked in batches",
+                hint="leave out --batch",
+            )
         answering = opened(writer=writer)
         batched = Batched(answering, told.waits, anew=request.running.retry_failed) if request.terms.batch else None
         if batched is None:
@@ -276,7 +281,8 @@ async def _ask_one(
             lambda number: keeps(number // repeats),
             answering.ask_all if batched is None else batched.ask_some,
             told,
-            Watch(model, writer, told.waits, canaries=batched is None),
+            Watch(model, writer, told.waits, canaries=batched is None and not in_rounds),
+            in_rounds=in_rounds,
         )
         timings = await asking.run(drawn, answered, request.shard)
         if timings["asked"] or not answered:

@@ -215,7 +215,8 @@ def given(request: Request, control: Control, seed: int, id: str, other: Callabl
     if messages and not messages[-1].content:
         raise UserError("without its sound there is nothing to ask")
     fields = {name: part for name, value in request.fields.items() if (part := instead(value)) is not None}
-    return replace(request, messages=tuple(turn for turn in messages if turn.content), fields=fields)
+    kept = (now for now, was in zip(messages, request.messages) if now.content or not was.content)
+    return replace(request, messages=tuple(kept), fields=fields)
 
 
 def _clips(request: Request) -> list[Clip]:

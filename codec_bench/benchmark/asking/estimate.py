@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
+from codec_bench.benchmark.asking.rounds import rounds_of
 from codec_bench.errors import AudioError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.accounts import Prices
@@ -69,6 +70,8 @@ def estimate_of(
     for request in islice(requests, READ):
         sounds.append(_seconds(request, model))
         low, high, missing = _bounds(request, model, prices, sounds[-1])
+        if rounds_of(request) > 1:  # each round sends all that was said before again
+            missing.append("the answers that stand in later rounds")
         least.append(low)
         most.append(high)
         unknown |= dict.fromkeys(missing)

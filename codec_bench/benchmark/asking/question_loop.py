@@ -18,6 +18,7 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
 from codec_bench.benchmark.asking.canaries import Watch
+from codec_bench.benchmark.asking.rounds import Conversation
 from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
@@ -32,6 +33,9 @@ WRITE_ANSWERS = 64
 WRITE_S = 1.0
 MOST_EMPTY = 8
 """If so many answers are empty at the limit of length before there is another one, the settings are wrong."""
+
+OWN_ANSWER = "(what the model answers)"
+"""What stands in a prompt that is shown where an answer of the model's own will be."""
 
 Render = Callable[[Question], Request]
 
@@ -65,6 +69,7 @@ class Asking:
         ask_all: sends requests to a model, as many at once as it takes (`codec_bench.benchmark.asking.sending`).
         progress: called with (questions finished by this call, failed, seconds of answers).
         watch: sees whether the same model answers as before; None if it cannot be another.
+        in_rounds: whether questions may have several rounds, each of which is asked once the one before it was answered.
     """
 
     def __init__(
@@ -77,11 +82,15 @@ class Asking:
         ask_all: AskSome,
         progress: Callable[[int, int, float], None],
         watch: Watch | None = None,
+        *,
+        in_rounds: bool = False,
     ) -> None:
         self._watch = watch
         self._model, self._start, self._render, self._writer = model, start, render, writer
         self._keep_question, self._ask_all, self._progress = keep_question, ask_all, progress
-        self._waiting: dict[str, tuple[int, Question]] = {}
+        self._in_rounds = in_rounds
+        self._waiting: dict[str, Conversation] = {}
+        self._next: dict[str, Request] = {}
         self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
         self._last_write = perf_counter()
         self._proven = False
@@ -110,17 +119,18 @@ class Asking:
                 self._progress(0, 0, 0.0)  # the model is ready, and its first answer may take long
                 if self._watch is not None:
                     await self._watch.look_back(questions, self._render)
+                follows = {"then": lambda request: self._next.pop(request.id, None)} if self._in_rounds else {}
                 async with aclosing(
-                    self._ask_all(self._model, chain((first,), requests), kept=self._keep_paid)
+                    self._ask_all(self._model, chain((first,), requests), kept=self._keep_paid, **follows)
                 ) as answers:
                     async for request, response in answers:
-                        number, question = self._waiting.pop(request.id)
+                        asked = self._waiting.pop(request.id)
                         if response is None:
                             continue
-                        self._take(number, question, request, response)
+                        self._answer(asked, request, response)
                         self._check_room(request)
                         if self._watch is not None:
-                            await self._watch.note(question, request, response)
+                            await self._watch.note(asked.question, request, response)
         except UserError:
             # Nothing was answered, so that what was refused was refused for a reason that the questions have no part in.
             if not self._proven:
@@ -146,35 +156,67 @@ class Asking:
                 self._take(number, question, None, Response.failed(question.problem))
                 continue
             try:
-                request = self._render(question)
+                whole = self._render(question)
             except TooLong as error:
                 self._take(number, question, None, Response.refused(error.message, finish=TOO_LONG))
                 continue
             except UserError as error:
                 self._take(number, question, None, Response.failed(error.message))
                 continue
-            self._waiting[request.id] = (number, question)
-            yield request
+            said = self._writer.turns(question.id) if self._in_rounds else []
+            yield self._asked(Conversation(number, question, whole, self._writer.folder, said))
 
-    def _take(self, number: int, question: Question, request: Request | None, response: Response) -> None:
+    def _asked(self, conversation: Conversation) -> Request:
+        request = conversation.request()
+        self._waiting[request.id] = conversation
+        return request
+
+    def _answer(self, asked: Conversation, request: Request, response: Response) -> None:
+        """Takes an answer: the last one of a question, or one that another round follows."""
+        if asked.is_last or response.status != "ok":
+            self._take(asked.number, asked.question, request, response, asked)
+            return
+        answer = self._record(asked.number, request, response, len(asked.said) + 1)
+        if answer.status != "ok":
+            self._take(asked.number, asked.question, request, response, asked)
+            return
+        asked.said.append(answer)
+        self._writer.write_turns(asked.question.id, asked.said)
+        self._next[request.id] = self._asked(asked)
+
+    def _record(
+        self, number: int, request: Request | None, response: Response, turn: int | None = None
+    ) -> AnswerRecord:
         audio, reason = None, response.reason
         status = response.status
         if status == "ok" and response.audio is not None:
-            audio, reason = self._keep(number, response.audio)
+            audio, reason = self._keep(number, response.audio, turn)
             status = "ok" if reason is None else "failed"
         elif status == "ok" and request is not None and request.wants == "audio":
             status, reason = "failed", "the model gave no audio, and the benchmark needs it"
         elif status == "ok" and response.text is None:
             status, reason = "failed", "the model gave neither text nor audio"
-        answer = AnswerRecord(
+        return AnswerRecord(
             status=status, reason=reason, text=response.text, audio=audio, usage=dict(response.usage),
             latency_s=response.latency_s, first_s=response.first_s, finish=response.finish, cut_s=response.cut_s,
             attempts=response.attempts, cached=response.cached, notes=response.notes,
             served=response.served, sound_s=response.sound_s,
         )  # fmt: skip
-        empty = status == "ok" and audio is None and not (response.text or "").strip() and response.finish == "length"
+
+    def _take(
+        self,
+        number: int,
+        question: Question,
+        request: Request | None,
+        response: Response,
+        asked: Conversation | None = None,
+    ) -> None:
+        answer = self._record(number, request, response)
+        answer = answer if asked is None else asked.ended(answer)
+        ok = answer.status == "ok"
+        empty = ok and answer.audio is None and not (answer.text or "").strip() and answer.finish == "length"
         self._empty += empty
-        self._proven = self._proven or (status == "ok" and not empty)
+        self._proven = self._proven or (ok and not empty)
         self._ready.append((self._question(number, question, request), answer))
         self.counts.add(answer, response.audio.duration_s if response.audio is not None else 0.0)
         self._write(force=False)
@@ -207,9 +249,9 @@ class Asking:
             speaker=question.speaker, draw_of=question.draw_of, draw=question.draw if question.draw_of else None,
         )  # fmt: skip
 
-    def _keep(self, number: int, audio: Audio) -> tuple[str | None, str | None]:
+    def _keep(self, number: int, audio: Audio, turn: int | None = None) -> tuple[str | None, str | None]:
         """Writes the sound of an answer. Returns (its path in the run folder, None), or (None, why there is none)."""
-        name = self._writer.sound_name("answers", number)
+        name = self._writer.sound_name("answers", number, turn)
         target = self._writer.folder / name
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -276,7 +318,7 @@ def _is_sound(value: Any) -> bool:
 
 def shown(request: Request) -> str:
     """What the model was given, as text: one paragraph a turn or named input, with `<audio>` in place of a sound."""
-    turns = [f"{m.role}: {' '.join(map(_shown_part, m.content))}" for m in request.messages]
+    turns = [f"{m.role}: {' '.join(map(_shown_part, m.content)) or OWN_ANSWER}" for m in request.messages]
     turns += [f"{name}: {_shown_part(value)}" for name, value in request.fields.items()]
     return "\n\n".join(turns)
 

@@ -39,6 +39,8 @@ AskAll = Callable[..., AsyncGenerator[Pair, None]]
 AskSome = Callable[..., AsyncGenerator[tuple[Request, Response | None], None]]
 """As `AskAll`, but a request that is answered later is yielded with None."""
 
+Taken = asyncio.Future[Request | None]
+
 # How many requests are looked up in the cache at once, and for how many seconds at most they are gathered.
 BATCH = 256
 AHEAD = 512
@@ -55,6 +57,7 @@ async def ask_all(
     alias: Mapping[str, Any] | None = None,
     spending: Spending | None = None,
     kept: Callable[[], None] | None = None,
+    then: Callable[[Request], Request | None] | None = None,
 ) -> AsyncGenerator[Pair, None]:
     """Yields every request with its response, in the order in which they are finished.
 
@@ -68,6 +71,7 @@ async def ask_all(
         spending: what is spent; once it says so, nothing more is sent, and what is in flight is still yielded.
         kept: called once what a model that charges has answered is yielded, and before it is asked for more in the same places; it
             writes what was yielded. Answers that come in the same turn of the event loop are written together.
+        then: gives the request that is asked in the same place after one that was yielded and written, or None for none.
 
     Iterate within `contextlib.aclosing`: leaving early then cancels what is in flight, and no job is left behind.
 
@@ -76,7 +80,7 @@ async def ask_all(
     """
     room = asyncio.Semaphore(max(AHEAD, 2 * model.concurrency))
     lookup = Lookup(cache, model, identity, alias) if cache is not None else None
-    flight = _Flight(model, lookup, spending)
+    flight = _Flight(model, lookup, spending, then is not None)
     running = asyncio.create_task(flight.run(_batches(requests, room, BATCH if lookup is not None else 1)))
     try:
         while (items := await flight.some())[0] is not None:
@@ -86,10 +90,13 @@ async def ask_all(
                 if isinstance(item, BaseException):
                     raise item
                 yield item[0]
-                room.release()
             if kept is not None:
                 kept()
-            flight.go_on(items)
+            for (request, _), taken in (item for item in items if isinstance(item, tuple)):
+                following = None if then is None else then(request)
+                if following is None:
+                    room.release()
+                taken.set_result(following)
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -139,16 +146,18 @@ class _Flight:
         model: it is asked by `model.concurrency` jobs at once.
         lookup: the cache, or None.
         spending: what is spent, or None.
+        in_rounds: whether a request may be followed by another in the same place. Every answer is then waited for, and is looked up
+            in its place.
 
     Attributes:
-        finished: answered requests, each with what is set once the caller has taken it; then the error that ended the
-            flight, if any; then None.
+        finished: answered requests, each with what is set once the caller has taken it, to the request that follows or None; then the
+            error that ended the flight, if any; then None.
     """
 
-    def __init__(self, model: Model, lookup: Lookup | None, spending: Spending | None) -> None:
-        self._model, self._lookup, self._spending = model, lookup, spending
+    def __init__(self, model: Model, lookup: Lookup | None, spending: Spending | None, in_rounds: bool) -> None:
+        self._model, self._lookup, self._spending, self._in_rounds = model, lookup, spending, in_rounds
         self._waiting: asyncio.Queue[tuple[str | None, Request] | None] = asyncio.Queue()
-        self.finished: asyncio.Queue[tuple[Pair, asyncio.Event] | BaseException | None] = asyncio.Queue()
+        self.finished: asyncio.Queue[tuple[Pair, Taken] | BaseException | None] = asyncio.Queue()
 
     async def run(self, batches: AsyncGenerator[list[Request], None]) -> None:
         """Asks everything; an error is put into `finished` and not raised."""
@@ -165,7 +174,7 @@ class _Flight:
         finally:
             self.finished.put_nowait(None)
 
-    async def some(self) -> list[tuple[Pair, asyncio.Event] | BaseException | None]:
+    async def some(self) -> list[tuple[Pair, Taken] | BaseException | None]:
         """What has finished: all of it for a model that charges, else the next."""
         items = [await self.finished.get()]
         if self._model.charges and items[0] is not None:
@@ -174,19 +183,14 @@ class _Flight:
                 items.append(self.finished.get_nowait())
         return items
 
-    def go_on(self, items: Iterable[tuple[Pair, asyncio.Event] | BaseException | None]) -> None:
-        """Lets the jobs go on whose answers are taken."""
-        for item in items:
-            if isinstance(item, tuple):
-                item[1].set()
-
     async def _feed(self, batches: AsyncGenerator[list[Request], None]) -> None:
         async with aclosing(batches):
             async for batch in batches:
-                found = await self._lookup.find(batch) if self._lookup is not None else [(None, None)] * len(batch)
+                ahead = self._lookup is not None and not self._in_rounds
+                found = await self._lookup.find(batch) if ahead and self._lookup else [(None, None)] * len(batch)
                 for request, (key, response) in zip(batch, found):
                     if response is not None:
-                        self.finished.put_nowait(((request, checked(response)), asyncio.Event()))
+                        self._finish(request, checked(response))
                     else:
                         self._waiting.put_nowait((key, request))
         for _ in range(self._model.concurrency):
@@ -204,20 +208,36 @@ class _Flight:
             # The reader takes the answer, and what waits for the place goes before the next item.
             await asyncio.sleep(0)
 
+    def _finish(self, request: Request, response: Response) -> Taken:
+        taken: Taken = asyncio.get_running_loop().create_future()
+        self.finished.put_nowait(((request, response), taken))
+        return taken
+
     async def _answer(self, key: str | None, request: Request) -> bool:
-        """Asks one request and waits until its answer is taken; whether more may be sent."""
+        """Asks one request, and those that follow it, and waits until the answers are taken; whether more may be sent."""
+        following: Request | None = request
+        while following is not None:
+            request, response = following, None
+            if self._in_rounds and self._lookup is not None:
+                ((key, stored),) = await self._lookup.find([request])
+                response = None if stored is None else checked(stored)
+            if response is None and (response := await self._new(key, request)) is None:
+                return False
+            taken = self._finish(request, response)
+            # The caller has written the answer before another is asked for in its place.
+            following = await taken if self._model.charges or self._in_rounds else None
+        return True
+
+    async def _new(self, key: str | None, request: Request) -> Response | None:
+        """The model's answer to one request; None if nothing more may be sent."""
         if self._spending is not None and not await self._spending.begin():
-            return False
+            return None
         response = await asked(self._model, request)
         if self._spending is not None:
             self._spending.end(response)
         if self._lookup is not None and key is not None and response.status == "ok":
             await self._lookup.put(key, request, response)
-        taken = asyncio.Event()
-        self.finished.put_nowait(((request, response), taken))
-        if self._model.charges:
-            await taken.wait()  # the caller has written the answer before another is asked for in its place
-        return True
+        return response
 
 
 async def asked(model: Model, request: Request) -> Response:
@@ -347,7 +367,12 @@ class Answering:
         return None if self._cache is None else Lookup(self._cache, self.model, self._identity, self._alias)
 
     async def ask_all(
-        self, model: Model, requests: Iterable[Request], *, kept: Callable[[], None] | None = None
+        self,
+        model: Model,
+        requests: Iterable[Request],
+        *,
+        kept: Callable[[], None] | None = None,
+        then: Callable[[Request], Request | None] | None = None,
     ) -> AsyncGenerator[Pair, None]:
         """As the function `ask_all`, with the answers that are kept for this model.
 
@@ -356,8 +381,8 @@ class Answering:
         """
         spending = self.spending
         pairs = ask_all(
-            model, requests, cache=self._cache, identity=self._identity, alias=self._alias, spending=spending, kept=kept
-        )
+            model, requests, cache=self._cache, identity=self._identity, alias=self._alias, spending=spending, kept=kept, then=then
+        )  # fmt: skip
         async with aclosing(pairs):
             async for pair in pairs:
                 yield pair

@@ -13,8 +13,9 @@
 fifth field: for voice conversion the recording of the text by another speaker. Paths of sounds begin at the list's folder.
 
 `listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds. A file with objects by
-their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`, and
-one whose name ends in `.jsonl` (SongFormBench) has an object a line. A sound may be named without its suffix.
+their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`, and one whose name ends in `.jsonl` (SongFormBench) has an
+object a line; it may lie in the archive of the sounds (URO-Bench's conversations). A sound may be named without its suffix, and a name `a.0.b` is
+that which the first entry of the list `a` has as `b`.
 
 `tagged` has a table between tabs with one sound a row. Its tags stand from the last column, `TAGS`, on as `KIND---TAG` (MTG-Jamendo), or each
 has a column of 0 and 1 between the first, an id, and the last, the sound (MagnaTagATune). Rows have them in the column `TAGS`, between
@@ -38,6 +39,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.definition.base import cell_of
+from codec_bench.data.archives import is_archive
 from codec_bench.data.hub import PREFIX, Place, find_place, folder_place
 from codec_bench.data.rows import random_part
 from codec_bench.data.streamed import ProblemRow
@@ -179,7 +182,8 @@ def open_listed(
     columns = dict.fromkeys(name for _, row in rows for name in row)
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
-        named = {} if isinstance(row, ProblemRow) else {name: row[name] for name in sounds if row.get(name)}
+        held = {} if isinstance(row, ProblemRow) else {name: cell_of(row, name) for name in sounds}
+        named = {name: path for name, path in held.items() if path}
         found = {name: _sound(place, str(path), listed) for name, path in named.items()}
         return {**row, **_clips(found)} if found else row
 
@@ -328,10 +332,11 @@ def _sound(place: Place, named: str, listed: str) -> str:
 
 def _records(place: Place, listed: str) -> list[Any]:
     """The entries of a JSON file that holds a list, or objects by their ids; or of one with an entry a line (`.jsonl`)."""
+    archived = place.sounds is not None and is_archive(place.sounds) and not place.has(listed)
     try:
-        text = Path(place.local(listed)).read_text(encoding="utf-8-sig")
-        lines = listed.endswith(".jsonl")
-        records = [json.loads(line) for line in text.splitlines() if line.strip()] if lines else json.loads(text)
+        text = Path(place.sound(listed, "") if archived else place.local(listed)).read_text(encoding="utf-8-sig")
+        by_line = listed.endswith(".jsonl")
+        records = [json.loads(line) for line in text.split("\n") if line.strip()] if by_line else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(f"'{listed}' of '{place.name}' cannot be read: {error}") from error
     if isinstance(records, dict) and records and all(isinstance(one, dict) for one in records.values()):

@@ -12,15 +12,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from typing import Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.finding import fit_lines
-from codec_bench.benchmark.definition.schema import Part, PromptSpec, Template
+from codec_bench.benchmark.definition.schema import Part, PromptSpec, Template, Turn
 from codec_bench.config import load_yaml_with_lines
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.models.base import ModelInfo
@@ -155,6 +156,7 @@ class Prompt:
     def identity(self) -> dict[str, Any]:
         """Everything of the prompt that changes an answer, as JSON values."""
         held = {"name": self.name, self.reads: self.template.model_dump(exclude_none=True)[self.reads]}
+        held |= {"rounds": self.template.rounds} if self.template.rounds is not None else {}
         return {**held, "wording": self.wording} if self.wordings else held
 
     @property
@@ -174,7 +176,7 @@ class Prompt:
         return frozenset(names)
 
     def render(self, question: Question) -> Request:
-        """The request for one question.
+        """The request for one question. An assistant's turn without content stands for what the model itself answers there.
 
         Raises:
             UserError: the question lacks a column, or a rendered text is longer than `LIMIT`.
@@ -187,20 +189,27 @@ class Prompt:
                 if _present(part, question)
             }
             return Request(question.id, (), filled, self.wants, dict(self.parameters or {}))
-        turns = [
-            Message(
-                turn.role,
-                tuple(
-                    filled
-                    for part in turn.content
-                    if _present(part, question)
-                    for filled in self._fill(part, question, values)
-                ),
-            )
-            for turn in self.template.messages or ()
-        ]
-        messages = tuple(turn for turn in turns if turn.content)  # a conversation may be shorter than the prompt
-        return Request(question.id, messages, {}, self.wants, dict(self.parameters or {}))
+        *above, last = self.template.messages or []
+        turns = [self._turn(turn, question, values) for turn in above]
+        messages = [turn for turn in turns if turn.content]  # a conversation may be shorter than the prompt
+        for at, one in enumerate(self._rounds(question)):
+            messages += [Message("assistant", ())] if at else []
+            messages += [turn] if (turn := self._turn(last, one, values)).content else []
+        return Request(question.id, tuple(messages), {}, self.wants, dict(self.parameters or {}))
+
+    def _rounds(self, question: Question) -> Iterator[Question]:
+        """The question with the sound of each round alone; as it is if it is asked once."""
+        name = self.template.rounds
+        held = question.fields.get(name) if name is not None else None
+        if name is None or not isinstance(held, list):
+            yield question
+            return
+        for sound in held:
+            yield replace(question, fields={**question.fields, name: sound}, audio=sound)
+
+    def _turn(self, turn: Turn, question: Question, values: Mapping[str, Any]) -> Message:
+        filled = (self._fill(part, question, values) for part in turn.content if _present(part, question))
+        return Message(turn.role, tuple(chain.from_iterable(filled)))
 
     def parts(self, *, last: bool = False) -> Iterator[Part]:
         """The texts and sounds that it consists of, or those of its last turn; fields are one turn."""

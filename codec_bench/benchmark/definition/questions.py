@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.definition.base import Question
+from codec_bench.benchmark.definition.base import Question, cell_of
 from codec_bench.benchmark.definition.joined import Joined, joined
 from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.data.cells import SOUND_TYPE
@@ -200,7 +200,7 @@ class QuestionStream:
 
     def _has(self, row: Mapping[str, Any], name: str, texts: str | list[str]) -> bool:
         column = self._data.columns.get(name, name)
-        value = _cell(row, column) if isinstance(column, str) else None
+        value = cell_of(row, column) if isinstance(column, str) else None
         return value is not None and _text(value) in _listed(texts)
 
     def _check_columns(self, opened: Opened) -> None:
@@ -366,22 +366,11 @@ def text_columns(data: Data, table: Table) -> list[str]:
 
 def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
     if isinstance(column, str):
-        value = _cell(row, column)
+        value = cell_of(row, column)
         if our in SOUNDS and isinstance(value, list) and len(value) == 1:
             return value[0]
         return _unwritten(value) if our in _LISTS else value
-    return [value for part in column if not _blank(value := _cell(row, part))]
-
-
-def _cell(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column; `a.b` is the value `b`, or of a list the entry `b`, in the column `a`, if no column is called so."""
-    if column in row or "." not in column:
-        return row.get(column)
-    name, _, rest = column.partition(".")
-    inner = row.get(name)
-    if isinstance(inner, list):
-        inner = {str(at): value for at, value in enumerate(inner)}
-    return _cell(inner, rest) if isinstance(inner, Mapping) else None
+    return [value for part in column if not _blank(value := cell_of(row, part))]
 
 
 def _has_column(columns: Sequence[str], column: str) -> bool:

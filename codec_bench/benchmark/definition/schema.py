@@ -81,11 +81,14 @@ class Template(Strict):
         messages: the conversation, for models that read messages.
         fields: the named inputs, for models that read fields.
         answer: post-processing steps that undo the format the messages ask for; they come before the benchmark's own.
+        rounds: a column that holds several sounds, if the last message is put once for each of them; between two of them stands what the
+            model itself answered to the one before. Null asks once.
     """
 
     messages: list[Turn] | None = None
     fields: dict[str, AnyPart] | None = None
     answer: Names = []
+    rounds: str | None = None
 
     @model_validator(mode="after")
     def _some(self) -> Template:
@@ -97,6 +100,9 @@ class Template(Strict):
             raise ValueError("several parts have wordings; expected one at most")
         if any(part.wordings is not None for part in (self.fields or {}).values()):
             raise ValueError("a field has wordings; only a message may have them")
+        last = self.messages[-1].content if self.messages else []
+        if self.rounds is not None and all(part.audio != self.rounds for part in last):
+            raise ValueError(f"'rounds' is '{self.rounds}', and the last message gives no sound of that name")
         return self
 
     @property

@@ -49,8 +49,9 @@ class Rubric(BaseModel):
         version: version of the file format.
         summary: what the rubric measures, in one sentence.
         system, prompt: Jinja templates. They may read `question`, `answer` and `reference`, `whole_answer` (before post-processing),
-            the data's columns, and `first` and `second` if two answers are compared. Texts from outside are put between marks that differ from item to
-            item.
+            the data's columns, `first` and `second` if two answers are compared, and of a question of several rounds `rounds`, each with its
+            `question`, `answer` and `suggestion` from the columns `questions` and `suggestions`. Texts from outside are put between marks that differ
+            from item to item.
         compares: whether the judge rates the reference beside the answer; its verdict is then a pair.
         swap: whether the judge is asked a second time with the two answers in the other order; the mean counts. `drawn` asks once, in an
             order that the number of the row draws, as EmergentTTS-Eval's program does.
@@ -425,6 +426,8 @@ class JudgeMetric:
             values["criteria"] = _fenced("criteria", json.dumps(held, ensure_ascii=False, indent=1), mark)
         if criterion is not None:
             values["criterion"] = _fenced("criterion", criterion, mark)
+        if isinstance(answer.fields.get("questions"), list):
+            values["rounds"] = _rounds(answer, mark)
         options = "\n".join(f"{letter}. {text}" for letter, text in choices_of(answer.fields).items())
         values["options"] = _fenced("options", options, mark)
         first, second = ("answer", "reference") if swapped else ("reference", "answer")
@@ -465,6 +468,24 @@ def _criteria(held: Any) -> list[str]:
     """The criteria of a question, without blank ones."""
     listed = held if isinstance(held, (list, tuple)) else [held]
     return [str(one).strip() for one in listed if one is not None and str(one).strip()]
+
+
+def _rounds(answer: Answer, mark: str) -> list[dict[str, str]]:
+    """What was asked, answered and suggested in each round.
+
+    Raises:
+        UserError: the data have not one question and one suggestion for each answer.
+    """
+    columns = {
+        "question": answer.fields.get("questions") or (), "answer": (*answer.turns, answer.text),
+        "suggestion": answer.fields.get("suggestions") or (),
+    }  # fmt: skip
+    if len({len(texts) for texts in columns.values()}) > 1:
+        counts = ", ".join(f"{len(texts)} {name}s" for name, texts in columns.items())
+        raise UserError(f"'{answer.id}' has {counts}; expected as many of each as it has rounds")
+    return [
+        {name: _fenced(name, str(text), mark) for name, text in zip(columns, texts)} for texts in zip(*columns.values())
+    ]
 
 
 def _fenced(what: str, text: str, mark: str) -> str:

@@ -10,10 +10,12 @@ Conventions
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
@@ -34,7 +36,7 @@ from codec_bench.store.rows import NO_ANSWER, SOUND, ItemRecord
 from codec_bench.text.collapse import ways_of
 from codec_bench.types import SPOKEN, Sample, Score, Status
 
-TRANSCRIPT = "transcript"
+TRANSCRIPT, TURNS = "transcript", "turns"
 SCORING = "scoring"
 REASON_CHARACTERS = 300
 CHUNK = 1000
@@ -133,16 +135,18 @@ def _read(exchange: Exchange, chain: Chain, heard: Score | None) -> Reading:
     if exchange.answer.status != "ok":
         return Reading(None, None, exchange.answer.reason)
     text, transcript = exchange.answer.text, None
+    turns = tuple(said.text or "" for said, _ in exchange.turns)
     if chain.recogniser is not None:
         if heard is None or heard.status != "ok":
             return Reading(None, None, (heard.reason if heard else None) or "there is no sound to transcribe")
-        text = transcript = heard.detail["transcript"]
+        text = transcript = heard.detail[TRANSCRIPT]
+        turns = tuple(heard.detail.get(TURNS, ()))
     if text is None:
-        return Reading(None, None, "the model gave no text")
+        return Reading(None, None, "the model gave no text", turns)
     parsed = chain(text, exchange.question.fields)
     if isinstance(parsed, Unparsed):
-        return Reading(transcript, None, parsed.reason[:REASON_CHARACTERS])
-    return Reading(transcript, parsed.text)
+        return Reading(transcript, None, parsed.reason[:REASON_CHARACTERS], turns)
+    return Reading(transcript, parsed.text, None, turns)
 
 
 def text_of(exchange: Exchange) -> str | None:
@@ -156,7 +160,7 @@ def answer_of(exchange: Exchange, reading: Reading, *, empty_references: bool = 
     question = exchange.question
     expected = tuple(text for text in question.expected if empty_references or text.strip())
     return Answer(
-        question.id, reading.parsed or "", expected, question.fields, question.language, exchange.answer.text or ""
+        question.id, reading.parsed or "", expected, question.fields, question.language, exchange.answer.text or "", turns=reading.turns
     )  # fmt: skip
 
 
@@ -292,11 +296,13 @@ class _HeardAnswers:
     Args:
         run, writer: the record, for reading and for writing.
         scorer: scores the answers by the other metrics.
-        numbers: the questions' numbers, in the order in which the engine was given the answers.
+        numbers: the questions' numbers, in the order in which the engine was given the answers; a question of several rounds has
+            several, and is scored once all of them were heard.
     """
 
     def __init__(self, run: Run, writer: AnswerWriter, scorer: AnswerScorer, numbers: Sequence[int]) -> None:
         self._run, self._writer, self._scorer, self._numbers = run, writer, scorer, numbers
+        self._rounds, self._parts = Counter(numbers), defaultdict[int, dict[int, ItemRecord]](dict)
         self.folder = writer.folder
 
     def write(self, records: Sequence[tuple[int, ItemRecord]]) -> None:
@@ -304,7 +310,12 @@ class _HeardAnswers:
         heard: dict[int, Mapping[str, Score]] = {}
         about: dict[int, ItemRecord] = {}
         for index, record in records:
-            heard[self._numbers[index]], about[self._numbers[index]] = record.scores, record
+            number = self._numbers[index]
+            self._parts[number][index] = record
+            if len(self._parts[number]) == self._rounds[number]:
+                parts = [part for _, part in sorted(self._parts.pop(number).items())]
+                about[number] = _over_rounds(parts)
+                heard[number] = about[number].scores
         items, readings = self._scorer.score(list(exchanges(self._run, list(heard))), heard)
         whole = [(n, replace(item, notes=[*item.notes, *about[n].notes])) for n, item in items]
         self._writer.write_marked(whole, readings)
@@ -342,11 +353,10 @@ def score_all(
     for start in range(0, len(todo), CHUNK):
         plain = []
         for exchange in exchanges(run, todo[start : start + CHUNK]):
-            sample = _spoken_sample(exchange) if hears else None
-            if sample is None:
+            samples = _spoken_samples(exchange) if hears else []
+            spoken += [(exchange.question.number, sample) for sample in samples]
+            if not samples:
                 plain.append(exchange)
-            else:
-                spoken.append((exchange.question.number, sample))
         items, readings = scorer.score(plain, {})
         writer.write_marked(items, readings)
         done += len(plain)
@@ -366,19 +376,35 @@ def score_all(
         )  # fmt: skip
 
 
-def _spoken_sample(exchange: Exchange) -> Sample | None:
-    """A spoken answer as a sample for the engine, or None if the answer has no sound."""
-    if exchange.answer.status != "ok" or exchange.answer_path is None:
-        return None
+def _over_rounds(parts: Sequence[ItemRecord]) -> ItemRecord:
+    """What was heard in all answers to one question: the mean of their scores, and the transcript of each."""
+    if len(parts) == 1:
+        return parts[0]
+    scores = {}
+    for name, last in parts[-1].scores.items():
+        every = [part.scores[name] for part in parts]
+        lacking = next((score for score in every if score.status != "ok"), None)
+        value = fmean(score.value for score in every if score.value is not None) if lacking is None else None
+        turns = {TURNS: [score.detail.get(TRANSCRIPT) for score in every[:-1]]} if TRANSCRIPT in last.detail else {}
+        scores[name] = lacking or Score(value, "ok", None, last.protocol, detail={**last.detail, **turns})
+    return replace(parts[-1], scores=scores, notes=list(dict.fromkeys(note for part in parts for note in part.notes)))
+
+
+def _spoken_samples(exchange: Exchange) -> list[Sample]:
+    """A spoken answer as a sample for the engine, after those to the rounds before it; none if one of them has no sound."""
+    paths = [*(path for _, path in exchange.turns), exchange.answer_path]
+    if exchange.answer.status != "ok" or None in paths:
+        return []
     question = exchange.question
-    return Sample(
+    last = Sample(
         id=question.id,
         audio=str(exchange.audio_path) if exchange.audio_path is not None else None,
         text=text_of(exchange),
         language=question.language,
-        estimate=str(exchange.answer_path),
         extra={SPOKEN: spoken} if (spoken := question.fields.get(SPOKEN)) else {},
     )
+    ids = [*(f"{question.id} (round {at})" for at in range(1, len(paths))), question.id]
+    return [replace(last, id=id, estimate=str(path)) for id, path in zip(ids, paths)]
 
 
 def score_sets(run: Run, writer: AnswerWriter, scheme: Scheme) -> None:
@@ -403,7 +429,7 @@ def _reading_again(exchange: Exchange, scheme: Scheme, metric: str) -> Reading:
         return kept
     heard = None
     if kept.transcript is not None:
-        heard = Score.ok(0.0, TRANSCRIPT, detail={"transcript": kept.transcript})
+        heard = Score.ok(0.0, TRANSCRIPT, detail={TRANSCRIPT: kept.transcript, TURNS: kept.turns})
     return _read(exchange, chain, heard)
 
 

@@ -40,6 +40,8 @@ FIELDS = {
     "style": "in verse",
     "requirement": "French",
     "alike": "They name the same place.",
+    "questions": ["What was asked?"],
+    "suggestions": ["Paris"],
     "criteria": [{"name": "It names Paris.", "scoring_point": "A point for Paris.", "choices": [0, 1]}],
 }
 

@@ -1,0 +1,90 @@
+"""Questions of several rounds: what the model answers to one round stands before the next, which is asked only then.
+
+Conventions
+    The request of such a question has an assistant's turn without content in each place of an answer (`Prompt.render`). What is sent
+    is that conversation up to the first of them, then up to the second with the first filled, and so on.
+    A turn is filled with what the model said in words, as URO-Bench's programs do, or with its sound if it gave no words.
+    The record holds every answer. The last one stands for the question; what it cost, and how long it took, is that of all rounds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.definition.base import Question
+from codec_bench.store.answers import AnswerRecord
+from codec_bench.types import Message, Request
+
+
+@dataclass(slots=True)
+class Conversation:
+    """A question on its way through its rounds; most questions have one.
+
+    Args:
+        number, question: the question. whole: its request, with empty turns. folder: of the run, in which sounds lie.
+        said: the answers to the first rounds, as the record holds them.
+    """
+
+    number: int
+    question: Question
+    whole: Request
+    folder: Path
+    said: list[AnswerRecord] = field(default_factory=list)
+
+    @property
+    def rounds(self) -> int:
+        """How many answers the question takes."""
+        return rounds_of(self.whole)
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the next answer is the last one."""
+        return len(self.said) + 1 >= self.rounds
+
+    def request(self) -> Request:
+        """What is asked now. The last round has the id of the question."""
+        filled, left = list[Message](), list(self.said)
+        for turn in self.whole.messages:
+            if turn.content:
+                filled.append(turn)
+            elif left:
+                filled.append(Message("assistant", (_content(left.pop(0), self.folder),)))
+            else:
+                break
+        id = self.whole.id if self.is_last else f"{self.whole.id} (round {len(self.said) + 1})"
+        return replace(self.whole, id=id, messages=tuple(filled))
+
+    def ended(self, answer: AnswerRecord) -> AnswerRecord:
+        """What the record holds as the answer to the question, once `answer` has ended its conversation."""
+        if self.rounds == 1:
+            return answer
+        every, used = [*self.said, answer], Counter[str]()
+        for one in every:
+            used.update(one.usage)
+        reason = answer.reason
+        if answer.status != "ok":
+            reason = f"round {len(every)} of {self.rounds}: {reason}"
+        return replace(
+            answer, reason=reason, usage=dict(used), latency_s=_total([one.latency_s for one in every]),
+            cut_s=sum(one.cut_s for one in every), attempts=sum(one.attempts for one in every),
+            cached=all(one.cached for one in every), notes=tuple(dict.fromkeys(note for one in every for note in one.notes)),
+            sound_s=_total([one.sound_s for one in every]),
+        )  # fmt: skip
+
+
+def rounds_of(request: Request) -> int:
+    """How many answers a request takes, of which all but the last stand in it as empty turns."""
+    return 1 + sum(not turn.content for turn in request.messages)
+
+
+def _content(answer: AnswerRecord, folder: Path) -> str | Clip:
+    return Clip(str(folder / answer.audio)) if answer.text is None and answer.audio is not None else answer.text or ""
+
+
+def _total(of: Sequence[float | None]) -> float | None:
+    known = [one for one in of if one is not None]
+    return sum(known) if known else None

@@ -1,0 +1,162 @@
+"""A question of several rounds: the model's own answers are turns, and no answer is asked for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from contextlib import closing
+from zlib import crc32
+
+import numpy as np
+import pytest
+from asked_models import Told
+
+from codec_bench.audio.clip import Clip
+from codec_bench.benchmark.asking.question_loop import Asking, shown
+from codec_bench.benchmark.asking.rounds import rounds_of
+from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.definition.base import Question
+from codec_bench.benchmark.definition.prompt import Prompt
+from codec_bench.benchmark.definition.schema import Template
+from codec_bench.errors import UserError
+from codec_bench.models.cache import ResponseCache
+from codec_bench.report.opened import open_run
+from codec_bench.store.answers import AnswerWriter, exchanges
+from codec_bench.store.record import DATABASE
+from codec_bench.types import Audio, Response
+
+FACTS = {"protocol": "m/1", "kind": "answer", "unit": "", "higher_is_better": True, "aggregate": "mean"}
+SPEECH = Audio(0.1 * np.sin(np.arange(1600) / 9, dtype=np.float32), 16000)
+TEMPLATE = Template.model_validate(
+    {"rounds": "audio", "messages": [{"role": "system", "content": ["Be brief."]}, {"content": [{"audio": "audio"}]}]}
+)
+
+
+def question(id, rounds):
+    clips = [
+        Clip(Audio(np.full(160, crc32(f"{id}/{at}".encode()) / 2**33), 16000), f"{id}/{at}") for at in range(rounds)
+    ]
+    return Question(id, {"audio": clips}, audio=clips[0])
+
+
+def ask(folder, model, questions, *, wants="text", cache=None, again=False):
+    """Runs the phase on a folder; what was asked before is in its record."""
+    prompt = Prompt("inline", TEMPLATE, "messages", wants)
+
+    def every(*given, **named):
+        return ask_all(*given, cache=cache, identity={"m": 1}, **named)
+
+    with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
+        writer.begin({"told": {}}, {"m": FACTS}, ())
+        if again:
+            writer.forget_failed_answers()
+        keep, tell = (lambda n: False), (lambda *now: None)
+        phase = Asking(model, model.start, prompt.render, writer, keep, every, tell, in_rounds=True)
+        asyncio.run(phase.run(questions, writer.answered()))
+
+
+def held(folder):
+    with closing(open_run(folder)) as run:
+        return {e.question.id: e for e in exchanges(run)}
+
+
+def heard(request):
+    """The turns that a model is given, with the names of sounds."""
+    return [part.name if isinstance(part, Clip) else part for turn in request.messages for part in turn.content]
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_each_round_is_asked_with_the_answers_before_it(tmp_path, concurrency):
+    given = []
+    model = Told(lambda r: given.append(heard(r)) or f"to {heard(r)[-1]}", concurrency)
+    ask(tmp_path, model, [question("a", 3), question("b", 1), question("c", 2)])
+    assert sorted(given) == sorted([
+        ["Be brief.", "a/0"], ["Be brief.", "a/0", "to a/0", "a/1"],
+        ["Be brief.", "a/0", "to a/0", "a/1", "to a/1", "a/2"],
+        ["Be brief.", "b/0"], ["Be brief.", "c/0"], ["Be brief.", "c/0", "to c/0", "c/1"],
+    ])  # fmt: skip
+    assert sorted(model.asked) == ["a", "a (round 1)", "a (round 2)", "b", "c", "c (round 1)"]
+    found = held(tmp_path)
+    assert list(found) == ["a", "b", "c"]
+    assert [said.text for said, _ in found["a"].turns] == ["to a/0", "to a/1"] and found["a"].answer.text == "to a/2"
+    assert found["b"].turns == () and found["b"].answer.text == "to b/0"
+    assert "assistant: to a/0" in found["a"].question.prompt
+
+
+def test_a_prompt_shows_where_the_model_will_answer():
+    request = Prompt("inline", TEMPLATE, "messages").render(question("a", 2))
+    assert rounds_of(request) == 2 and "assistant: (what the model answers)" in shown(request)
+    with pytest.raises(ValueError, match="'rounds' is 'sounds'"):
+        Template.model_validate({"rounds": "sounds", "messages": [{"content": [{"audio": "audio"}]}]})
+
+
+def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bought_again(tmp_path):
+    seen, bought = [], []
+
+    def say(request):
+        with closing(sqlite3.connect(tmp_path / DATABASE)) as db:  # as a command that is killed now would leave it
+            seen.append(db.execute("SELECT COUNT(*) FROM turns, json_each(turns.answers)").fetchone()[0])
+        if len(bought) == 2:
+            return UserError("the power is off")
+        bought.append(request.id)
+        return Response(text=f"to {heard(request)[-1]}", usage={"cost_usd": 0.5}, latency_s=1.0)
+
+    model = Told(say)
+    model.charges = True
+    with pytest.raises(UserError, match="power"):
+        ask(tmp_path, model, [question("a", 3)])
+    assert seen == [0, 1, 2] and held(tmp_path) == {}
+    bought.append("power is back")
+    ask(tmp_path, model, [question("a", 3)])
+    assert bought == ["a (round 1)", "a (round 2)", "power is back", "a"]
+    (one,) = held(tmp_path).values()
+    assert [said.text for said, _ in one.turns] == ["to a/0", "to a/1"] and one.answer.text == "to a/2"
+    assert one.answer.usage == {"cost_usd": 1.5} and one.answer.latency_s == 3.0 and one.answer.attempts == 3
+
+
+def test_a_round_that_fails_ends_its_conversation_and_is_asked_again_alone(tmp_path):
+    broken = {"a (round 2)"}
+    model = Told(lambda r: Response.failed("the line was down") if r.id in broken else f"to {heard(r)[-1]}")
+    ask(tmp_path, model, [question("a", 3), question("b", 2)])
+    found = held(tmp_path)
+    assert (found["a"].answer.status, found["a"].answer.reason) == ("failed", "round 2 of 3: the line was down")
+    assert [said.text for said, _ in found["a"].turns] == ["to a/0"] and found["b"].answer.status == "ok"
+    broken.clear()
+    ask(tmp_path, model, [question("a", 3), question("b", 2)], again=True)
+    assert model.asked == ["a (round 1)", "a (round 2)", "b (round 1)", "b", "a (round 2)", "a"]
+    assert held(tmp_path)["a"].answer.text == "to a/2"
+
+
+@pytest.mark.parametrize("words", [None, "in words"])
+def test_a_spoken_answer_is_a_turn_in_its_words_or_as_its_sound(tmp_path, words):
+    given = []
+
+    def say(request):
+        given.append([part for turn in request.messages if turn.role == "assistant" for part in turn.content])
+        return Response(text=words, audio=SPEECH)
+
+    ask(tmp_path, Told(say), [question("a", 2)], wants="audio")
+    (own,) = given[1]
+    assert own == words if words else own.read().samples == pytest.approx(SPEECH.samples, abs=1e-4)
+    (one,) = held(tmp_path).values()
+    ((said, path),) = one.turns
+    assert path.is_file() and one.answer_path.is_file() and path != one.answer_path and said.text == words
+
+
+def test_a_round_without_the_sound_that_is_needed_fails(tmp_path):
+    ask(tmp_path, Told(lambda r: "in words"), [question("a", 2)], wants="audio")
+    (one,) = held(tmp_path).values()
+    assert one.answer.reason == "round 1 of 2: the model gave no audio, and the benchmark needs it"
+
+
+def test_kept_answers_stand_for_the_rounds_that_were_asked_in_another_run(tmp_path):
+    questions = [question(f"q{n}", 1 + n % 3) for n in range(12)]
+    first, second = (Told(lambda r: f"to {heard(r)[-1]}", 4) for _ in range(2))
+    with closing(ResponseCache(tmp_path / "cache")) as cache:
+        ask(tmp_path / "one", first, questions, cache=cache)
+        ask(tmp_path / "two", second, questions, cache=cache)
+    assert len(first.asked) == 24 and second.asked == []
+    assert [e.answer.text for e in held(tmp_path / "two").values()] == [
+        e.answer.text for e in held(tmp_path / "one").values()
+    ]
+    assert all(e.answer.cached for e in held(tmp_path / "two").values())

@@ -1,0 +1,49 @@
+"""A conversation is judged as a whole: what the judge is given of each round, and the rating, as in URO-Bench's program."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from codec_bench.benchmark.judge.metric import load_judge_metric
+from codec_bench.benchmark.metrics.base import Answer
+from codec_bench.errors import UserError
+from codec_bench.types import Response
+
+FILE = "uro_rounds"
+CASES = json.loads((Path(__file__).parents[2] / "golden" / "text" / f"{FILE}.json").read_text("utf-8"))["cases"]
+RUBRICS = {"multi": "uro-rounds", "sa": "uro-speaker"}
+
+
+def conversation(rounds):
+    asked, said, suggested = (list(texts) for texts in zip(*rounds))
+    return Answer("q1", said[-1], (), {"questions": asked, "suggestions": suggested}, "en", turns=tuple(said[:-1]))
+
+
+def test_a_hundred_conversations_are_given_and_rated_as_in_uro_benchs_program():
+    found = {"multi": [], "sa": []}
+    for case in (case["input"] | case["expected"] for case in CASES):
+        metric = load_judge_metric(f"rating[{RUBRICS[case['mode']]}]", "judge")
+        given = conversation(case["rounds"])
+        requests = metric.requests(given, None, 0)
+        for request in requests:
+            fenced = re.findall(r"<(\w+) (\w+)>\n(.*?)\n</\1 \2>", request.messages[-1].content[0], re.DOTALL)
+            assert [text for _, _, text in fenced] == [text for one in case["rounds"] for text in one]
+        replies = {request.id: Response(text=reply) for request, reply in zip(requests, case["replies"], strict=True)}
+        score = metric.score(given, len(requests), replies)
+        assert score.value == pytest.approx(case["rating"], abs=1e-12)
+        found[case["mode"]].append((score.value, case["final"]))
+    for scores in found.values():
+        assert 20 * fmean(value for value, _ in scores) == pytest.approx(scores[0][1], abs=1e-9)
+    assert len(CASES) == 102
+
+
+def test_a_conversation_with_another_number_of_questions_than_answers_cannot_be_judged():
+    metric = load_judge_metric("rating[uro-rounds]", "judge")
+    given = conversation([("a", "b", "c"), ("d", "e", "f")])
+    with pytest.raises(UserError, match="2 questions, 1 answers, 2 suggestions"):
+        metric.requests(Answer("q1", "e", (), given.fields, "en"), None, 0)
