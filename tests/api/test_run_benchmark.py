@@ -7,17 +7,18 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 import soundfile
 import yaml
+from command_line import COMMAND
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.metrics.accuracy import DOUBLED
 from codec_bench.benchmark.run_request import run_folder
+from codec_bench.engine import pool
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.report.opened import open_run
 from codec_bench.stats.answers import answers_of
@@ -569,15 +570,14 @@ def test_bad_input_is_told(tmp_path, define, ask):
         ask(define(), own={"colour": "red"})
 
 
-COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
-
-
 @pytest.fixture
 def command(tmp_path):
     """Runs `codec-bench ARGS` in the temporary folder: (exit code, stdout, stderr)."""
 
     def run(*args):
-        done = subprocess.run([*COMMAND, *map(str, args)], capture_output=True, text=True, cwd=tmp_path, timeout=120)
+        done = pool.subprocess.run(
+            [*COMMAND, *map(str, args)], capture_output=True, text=True, cwd=tmp_path, timeout=120
+        )
         assert "Traceback" not in done.stderr, done.stderr
         return done.returncode, done.stdout, done.stderr
 

@@ -7,13 +7,14 @@ import os
 import shlex
 import shutil
 import subprocess
-import sys
 from collections import Counter
 
 import pytest
+from command_line import COMMAND
 
 from codec_bench.config import read_config
 from codec_bench.data import open_source
+from codec_bench.engine import pool
 from codec_bench.report.opened import open_run
 from codec_bench.stats.spread import EQUAL
 
@@ -45,10 +46,7 @@ def demo(utterances, tmp_path_factory):
         **os.environ, "PYTHONPATH": str(folder), "CODEC_BENCH_TEST_SOCKETS": str(folder / "sockets"), "CODEC_BENCH_CACHE": str(folder / "cache"),
     }  # fmt: skip
     command = [
-        sys.executable,
-        "-P",
-        "-c",
-        "from codec_bench.cli import main; main()",
+        *COMMAND,
         "demo",
         "--out",
         str(folder / "run"),
@@ -107,12 +105,10 @@ def test_it_ends_with_what_to_try_next_and_that_works(demo, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from codec_bench.codecs.classical.g722 import G722\n\n\nclass MyCodec(G722):\n    pass\n", "utf-8"
     )
-    short = {"eval": [], "profile": ["--metrics", "si_sdr", "--limit", "2", "--clip-s", "1"]}
+    short = {"eval": [], "profile": ["--metrics", "si_sdr", "--limit", "2", "--clip-s", "1", "--lm-steps", "0"]}
     for _, name, *arguments in commands:
-        code = "from codec_bench.cli import main; main()"
-        ran = subprocess.run(
-            [sys.executable, "-P", "-c", code, name, *arguments, *short[name], "--out", name],
-            cwd=tmp_path, capture_output=True, text=True, timeout=1800,
+        ran = pool.subprocess.run(
+            [*COMMAND, name, *arguments, *short[name], "--out", name], cwd=tmp_path, capture_output=True, text=True, timeout=1800,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
         assert (tmp_path / name / {"eval": "report.html", "profile": "profile.html"}[name]).is_file()

@@ -9,7 +9,6 @@ import itertools
 import json
 import signal
 import subprocess
-import sys
 import threading
 from collections import defaultdict
 from contextlib import closing
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+from command_line import COMMAND
 from local_http import Connection, LocalServer
 
 from codec_bench.benchmark import load_benchmark, suite
@@ -30,7 +30,6 @@ pytest.importorskip("aiohttp", reason="models behind an address need aiohttp")
 GOLDEN = Path(__file__).parents[1] / "golden"
 SUITES = ("ultraeval-understanding", "voicebench", "spoken-qa-text")
 WRONG_ROW = 1  # of every split, the row that the server answers wrongly
-COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 
 
 def _golden(name):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import COMMAND
 from project_copy import copied, sums
 
 CHANGELOG = {"CHANGELOG.md": (("### Added\n", "### Added\n- One more option.\n"),)}
@@ -55,7 +56,7 @@ def grown(request, tmp_path_factory):
     return request.param, python, {file for file in after if after[file] != before.get(file)}, copy.parent
 
 
-CLI = "from codec_bench.cli import main; main()"
+CLI = COMMAND[-1]
 RUN = ("eval", "--codec", "g711-ulaw", "--data", "embedded", "--metrics", "si_sdr", "--limit", "1", "--no-cache")
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+from command_line import COMMAND
 from project_copy import copied, sums
 
 CHANGELOG = {"CHANGELOG.md": (("### Added\n", "### Added\n- One more column.\n"),)}
@@ -33,7 +34,7 @@ RESULTS = CHANGELOG | {
     ),
     "tests/report/test_paper.py": (('["system", "n", ', '["system", "x_real_time", "n", '),),
 }
-CLI = "from codec_bench.cli import main; main()"
+CLI = COMMAND[-1]
 RUN = (
     "eval",
     "--codec",

@@ -7,16 +7,15 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from command_line import COMMAND
 
 from codec_bench.report.opened import open_run
 from codec_bench.store.record import Run
 
-COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 ASKED = [
     "--codec",
     "unprocessed,opus-12k,g711-ulaw",
@@ -96,7 +95,7 @@ def test_killed_several_times_a_run_ends_with_the_same_numbers(tmp_path, undistu
     seen, grew = 0, 0
     for attempt in range(kills):
         # Alternately the whole run and one of its workers is killed, at a moment nobody chose.
-        process = start(folder)
+        process = start(folder, "--workers", "2")
         begun = time.monotonic()
         pause = rng.uniform(0.0, min(0.8, takes_s / 5))  # on a fast machine too, there is something left to do
         while process.poll() is None and finished(folder) <= seen and time.monotonic() - begun < 300:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from forked import COMMAND
 
-# One worker of one thread, as on a machine of one core. A second worker takes longer to start than a few clips take.
-ONE_CORE = "import os; os.sched_getaffinity = lambda _: {0}; "
-COMMAND = [sys.executable, "-P", "-c", f"{ONE_CORE}from codec_bench.cli import main; main()"]
+from codec_bench.engine import pool
 
 
 @pytest.fixture
@@ -17,7 +13,7 @@ def cli(tmp_path):
     """Runs `codec-bench ARGS` in a temporary folder and returns (exit code, stdout, stderr)."""
 
     def run(*args, timeout=1800):
-        done = subprocess.run(
+        done = pool.subprocess.run(
             [*COMMAND, *map(str, args)], capture_output=True, text=True, cwd=tmp_path, timeout=timeout
         )
         assert "Traceback" not in done.stderr, done.stderr

@@ -4,8 +4,10 @@
 
 The server has imported libraries and has called none of them, so no thread of theirs runs in it and no device was asked for. A worker
 gets the environment, the folder and the outputs that it is started with. What libraries read while they are imported must be as it
-was in the server: in another environment, a worker is started as the product starts it, and so is every other program. Commands
-that tests run in a process of their own start their workers as the product does, too.
+was in the server: in another environment, a worker is started as the product starts it, and so is every other program.
+
+`pool.subprocess.run([*COMMAND, "eval", ...])` forks a command in the same way, and before it begins, a server of its own, which forks
+its workers. Commands that tests start in other ways, to stop or kill them, start their workers as the product does.
 """
 
 from __future__ import annotations
@@ -18,16 +20,21 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import traceback
 from contextlib import closing, suppress
+from tempfile import TemporaryFile
 from threading import Lock
 from typing import Any
 
+# One worker of one thread, as on a machine of one core. A second worker takes longer to start than a few clips take.
+ONE_CORE = "import os; os.sched_getaffinity = lambda _: {0}; "
+COMMAND = [sys.executable, "-P", "-c", f"{ONE_CORE}from codec_bench.cli import main; main()"]
 WORKER = [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
 IMPORTED = (
     "codec_bench.engine.worker", "codec_bench.codecs.collected", "codec_bench.features", "codec_bench.kernels.stoi.cpu",
-    "codec_bench.metrics.base", "codec_bench.weights", "numba.core.typing.cffi_utils", "scipy.signal", "torch", "av", "onnx",
-    "soundfile", "soxr",
+    "codec_bench.metrics.base", "codec_bench.weights", "codec_bench.cli.evaluate", "numba.core.typing.cffi_utils", "scipy.signal", "torch",
+    "av", "onnx", "soundfile", "soxr",
 )  # fmt: skip
 READ_AT_IMPORT = (
     "CUDA_", "GOMP_", "KMP_", "LD_", "MKL_", "NPY_", "NUMBA_", "NUMPY_", "OMP_", "OPENBLAS_", "PYTHON", "PYTORCH_", "TORCH_",
@@ -43,14 +50,15 @@ class Started:
 
     Args:
         environment: of the server.
+        connection: to the server, where there is one already.
     """
 
     DEVNULL = subprocess.DEVNULL
 
-    def __init__(self, environment: dict[str, str]) -> None:
+    def __init__(self, environment: dict[str, str], connection: socket.socket | None = None) -> None:
         self._environment = environment
         self._lock = Lock()  # several threads may ask
-        self._socket: socket.socket | None = None
+        self._socket = connection
         self.server: subprocess.Popen[bytes] | None = None
 
     def Popen(
@@ -65,6 +73,28 @@ class Started:
             question = {"environment": env, "folder": os.getcwd(), "arguments": arguments}
             numbers = [file if isinstance(file, int) else file.fileno() for file in files]
             return Forked(self, self.ask(question, (*pass_fds, *numbers)))
+
+    def run(
+        self, command: list[str], *, cwd: Any, timeout: float, capture_output: bool, text: bool
+    ) -> subprocess.CompletedProcess[str]:
+        """What a command of the server printed, or what `subprocess` runs."""
+        from codec_bench.engine.pool import thread_variables
+
+        in_server = _at_import({**os.environ, **thread_variables(1)}) == _at_import(self._environment)
+        if command[: len(COMMAND)] != COMMAND or not in_server:
+            return subprocess.run(command, cwd=cwd, timeout=timeout, capture_output=capture_output, text=text)
+        arguments = command[len(COMMAND) :]
+        question = {"command": True, "environment": dict(os.environ), "folder": str(cwd), "arguments": arguments}
+        with TemporaryFile("w+", encoding="utf-8") as out, TemporaryFile("w+", encoding="utf-8") as err:
+            process = Forked(self, self.ask(question, (out.fileno(), err.fileno())))
+            until = time.monotonic() + timeout
+            while (code := process.poll()) is None:
+                if time.monotonic() > until:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    raise subprocess.TimeoutExpired(command, timeout)
+                time.sleep(0.01)
+            out.seek(0), err.seek(0)
+            return subprocess.CompletedProcess(command, code, out.read(), err.read())
 
     def ask(self, question: dict[str, Any], files: tuple[int, ...] = ()) -> Any:
         """The server's answer."""
@@ -114,14 +144,18 @@ def _serving(environment: dict[str, str]) -> tuple[socket.socket, subprocess.Pop
         )
 
 
-def serve(asked: socket.socket) -> None:
-    """Forks workers and says how they ended, until nobody is left to ask."""
+def prepare() -> None:
+    """Imports what workers and commands need."""
     for name in IMPORTED:
         importlib.import_module(name)
     # A forked process has none of the other threads, and what waits for them waits for ever. ONNX Runtime starts one when imported.
     assert len(os.listdir("/proc/self/task")) == 1
     gc.collect()
     gc.freeze()  # a search for garbage would write to the memory that the workers share
+
+
+def serve(asked: socket.socket) -> None:
+    """Forks workers and commands and says how they ended, until nobody is left to ask. A command returns from here, too."""
     while True:
         message, files, _, _ = socket.recv_fds(asked, _LONGEST, 3)
         if not message:
@@ -134,12 +168,47 @@ def serve(asked: socket.socket) -> None:
             answer = os.fork()
             if answer == 0:
                 asked.close()
-                work(question, *files)
+                return command(question, *files) if "command" in question else work(question, *files)
             with suppress(OSError):  # the worker did so itself: whoever asked may end its group from now on
                 os.setpgid(answer, answer)
         for file in files:
             os.close(file)
         asked.send(json.dumps(answer).encode())
+
+
+def become(question: dict[str, Any], out: int, err: int) -> None:
+    """Takes the environment, the folder and the outputs of the process that was asked for."""
+    os.setpgid(0, 0)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(question["environment"])
+    os.chdir(question["folder"])
+    for file, number in ((out, 1), (err, 2)):
+        os.dup2(file, number)
+        os.close(file)
+
+
+def command(question: dict[str, Any], out: int, err: int) -> None:
+    """Is the command. It ends as a program does, after the server of its workers, which is forked while it has no other thread."""
+    from codec_bench.cli import main
+    from codec_bench.engine import pool
+
+    of_server = dict(os.environ)
+    become(question, out, err)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server = os.fork()
+    if server == 0:
+        ours.close()
+        return serve(theirs)
+    theirs.close()
+    os.sched_getaffinity = lambda _: {0}
+    sys.argv = ["-c", *question["arguments"]]
+    try:
+        with closing(ours):
+            pool.subprocess = Started(of_server, ours)
+            main()
+    finally:
+        os.waitpid(server, 0)
 
 
 def work(question: dict[str, Any], pipe: int, out: int, err: int) -> None:
@@ -148,14 +217,7 @@ def work(question: dict[str, Any], pipe: int, out: int, err: int) -> None:
 
     code = 1
     try:
-        os.setpgid(0, 0)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        os.environ.clear()
-        os.environ.update(question["environment"])
-        os.chdir(question["folder"])
-        for file, number in ((out, 1), (err, 2)):
-            os.dup2(file, number)
-            os.close(file)
+        become(question, out, err)
         sys.argv = ["worker", str(pipe), *question["arguments"]]
         worker.main()
         code = 0
@@ -170,4 +232,5 @@ def work(question: dict[str, Any], pipe: int, out: int, err: int) -> None:
 
 
 if __name__ == "__main__":
+    prepare()
     serve(socket.socket(fileno=int(sys.argv[1])))

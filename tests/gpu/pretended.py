@@ -28,8 +28,8 @@ import torch
 from pretended_launches import Kernel, kernels_of
 from pretended_memory import Block, Memory, Stream, fill_of, poisoned
 from pretended_seen import Seen, line
+from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
 
 HERE, THERE = torch.device("cpu"), torch.device("cuda:0")
 # What a device can only answer when all earlier work is done, since the shape of the result depends on the values.
@@ -156,7 +156,7 @@ class _Device(TorchDispatchMode):
     def run(self, function: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         """One operation of torch, wherever its tensors are."""
         name, overload = function._schema.name.split("::")[1], function._overloadname
-        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        tensors = list(_tensors((args, kwargs)))
         there = [tensor for tensor in tensors if isinstance(tensor, There)]
         if kwargs.get("pin_memory"):
             return self.memory.pin(function(*args, **{**kwargs, "pin_memory": False}))
@@ -186,12 +186,12 @@ class _Device(TorchDispatchMode):
         if name == "histc":  # a CPU counts no integers
             args = (args[0].kept.float(), *args[1:])
         given = {key: HERE if key == "device" else value for key, value in kwargs.items()}
-        here, named = tree_map(_kept, (args, given))
+        here, named = _mapped(_kept, (args, given))
         made = function(*here, **named)
         if name in _EMPTY:
             poisoned(made)
         known = {id(tensor.kept): tensor for tensor in there}  # what is written in place is given back as it was
-        return tree_map(lambda leaf: known[id(leaf)] if id(leaf) in known else _wrapped(leaf), made)
+        return _mapped(lambda leaf: known[id(leaf)] if id(leaf) in known else _wrapped(leaf), made)
 
     def use(self, name: str, there: list[There]) -> None:
         """Notes that the current stream uses tensors, and refuses what it may not use yet."""
@@ -217,7 +217,7 @@ class _Device(TorchDispatchMode):
             if not free or not self.memory.is_pinned(source):
                 self._waits("upload")
         # A copy between places is always a copy, which the CPU alone would not make for an equal type.
-        call, given = (function, tree_map(_kept, args)) if onto else (_copy, (function, _kept(source)))
+        call, given = (function, _mapped(_kept, args)) if onto else (_copy, (function, _kept(source)))
         made = call(*given, **options)
         if onto:
             return args[0]
@@ -277,6 +277,25 @@ def _wrapped(leaf: Any) -> Any:
     return There(leaf) if isinstance(leaf, torch.Tensor) and not isinstance(leaf, There) else leaf
 
 
+def _tensors(tree: Any) -> Iterator[torch.Tensor]:
+    """All tensors in what an operation is given."""
+    if isinstance(tree, torch.Tensor):
+        yield tree
+    elif isinstance(tree, (tuple, list, dict)):
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _tensors(part)
+
+
+def _mapped(change: Callable[[Any], Any], tree: Any) -> Any:
+    """As torch's `tree_map`, which takes ten times as long for what almost every operation is given."""
+    kind = type(tree)
+    if kind is tuple or kind is list:
+        return kind([_mapped(change, part) for part in tree])
+    if kind is dict:
+        return {key: _mapped(change, part) for key, part in tree.items()}
+    return _pytree.tree_map(change, tree) if isinstance(tree, (tuple, list, dict)) else change(tree)
+
+
 def _as_tuple(index: Any) -> tuple[Any, ...]:
     return index if isinstance(index, tuple) else (index,)
 
@@ -293,7 +312,7 @@ def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
     """A function of torch that is not decomposed, such as a whole LSTM: all its tensors are in one place."""
 
     def whole(*args: Any, **kwargs: Any) -> Any:
-        tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+        tensors = list(_tensors((args, kwargs)))
         there = [tensor for tensor in tensors if isinstance(tensor, There)]
         if not there:
             return call(*args, **kwargs)
@@ -303,9 +322,9 @@ def _unwrapping(call: Callable[..., Any]) -> Callable[..., Any]:
             raise Mixed(f"{call.__name__} of tensors in both places {line()}")
         _now().seen.launches += 1
         _now().seen.multiplied(by_cudnn=True)
-        here, named = tree_map(_kept, (args, kwargs))
+        here, named = _mapped(_kept, (args, kwargs))
         made = call(*here, **named)
-        return tree_map(lambda leaf: _wrapped(leaf) if leaf.is_floating_point() else leaf, made)
+        return _mapped(lambda leaf: _wrapped(leaf) if leaf.is_floating_point() else leaf, made)
 
     return whole
 
@@ -314,7 +333,7 @@ def _noted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     """A function of torch whose shapes are noted before it is decomposed."""
 
     def noted(*args: Any, **kwargs: Any) -> Any:
-        _now().seen.computes(name, [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, There)])
+        _now().seen.computes(name, [leaf for leaf in _tensors((args, kwargs)) if isinstance(leaf, There)])
         return call(*args, **kwargs)
 
     return noted
@@ -329,7 +348,7 @@ def _as_kernel(name: str, real: Callable[..., Any], plain: Callable[..., Any]) -
         found = real(*args, **kwargs)
         if found.is_meta or device.launches.whole:
             return found
-        here, named = tree_map(_kept, (args, kwargs))
+        here, named = _mapped(_kept, (args, kwargs))
         values = There(plain(*here, **named))
         assert (values.shape, values.dtype) == (found.shape, found.dtype), (
             f"{name} gives {found.shape}, in torch {values.shape}"
@@ -342,7 +361,7 @@ def _as_kernel(name: str, real: Callable[..., Any], plain: Callable[..., Any]) -
 def launching(kernel: Any, *, half: bool = False) -> Kernel:
     """A Triton kernel whose launches on the pretended device are checked; `half` if it takes half precision."""
     known = (torch.float32, torch.int64, *((torch.float16, torch.bfloat16) if half else ()))
-    return Kernel(kernel, partial(tree_map, partial(_given, known)), _now().launches)
+    return Kernel(kernel, partial(_mapped, partial(_given, known)), _now().launches)
 
 
 def _given(known: tuple[torch.dtype, ...], leaf: Any) -> Any:
@@ -376,7 +395,7 @@ def _sent(make: Callable[..., Any]) -> Callable[..., Any]:
             return make(*args, **kwargs, **({} if device is None else {"device": device}))
         if isinstance(args[0], torch.Tensor):
             return args[0].to(device, kwargs.get("dtype"))
-        numbers = tree_map(lambda leaf: leaf.item() if isinstance(leaf, There) else leaf, args)
+        numbers = _mapped(lambda leaf: leaf.item() if isinstance(leaf, There) else leaf, args)
         return make(*numbers, **kwargs).to(device)
 
     return made

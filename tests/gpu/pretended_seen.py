@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +57,19 @@ class Seen:
         self.launches = 0
 
 
+@cache
+def _in_project(name: str) -> Path | None:
+    """Where in the project a file is; None for those of libraries and of the pretended device."""
+    file = Path(name)
+    own = file.is_relative_to(_ROOT) and not file.name.startswith("pretended") and "site-packages" not in file.parts
+    return file.relative_to(_ROOT) if own else None
+
+
 def line() -> str:
     """The innermost line of the project that led here."""
     frame = sys._getframe(1)
     while frame is not None:
-        file = Path(frame.f_code.co_filename)
-        if file.is_relative_to(_ROOT) and not file.name.startswith("pretended") and "site-packages" not in file.parts:
-            return f"{file.relative_to(_ROOT)}:{frame.f_lineno}"
+        if (file := _in_project(frame.f_code.co_filename)) is not None:
+            return f"{file}:{frame.f_lineno}"
         frame = frame.f_back
     return "outside the project"

@@ -48,6 +48,9 @@ SMALL = {
     "stream_s": 0.5,
     "robust_clips": 1,
     "robust_s": 1.0,
+    "loss_clips": 1,
+    "loss_s": 1.0,
+    "bit_errors": 2,
     "players": 2,
     "lm_steps": 0,
 }
