@@ -32,7 +32,12 @@ def sameness(samples: Sequence[Sample]) -> str | None:
         return f"{len(own)} of {len(pairs)} estimates are the files of their own references, such as that of '{own[0]}'"
     count = min(LOOKED_AT, len(pairs))
     chosen = [pairs[round(k * (len(pairs) - 1) / max(1, count - 1))] for k in range(count)]
-    equal = [same for _, audio, estimate in chosen if (same := equal_sound(audio, estimate)) is not None]
+    equal: list[bool] = []
+    for _, audio, estimate in chosen:
+        if (same := equal_sound(audio, estimate)) is not None:
+            equal.append(same)
+        if (len(equal) - sum(equal)) * 2 >= count:
+            return None  # whatever the others are
     if sum(equal) * 2 <= len(equal):
         return None
     return f"{sum(equal)} of the {len(equal)} estimates that were looked at equal their references sample by sample"

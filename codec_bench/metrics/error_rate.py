@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from codec_bench.errors import UserError
-from codec_bench.features.recognisers.ctc import PHONES
 from codec_bench.metrics.base import Inputs, Metric
 from codec_bench.registry import Spec
 from codec_bench.text.language import base_language
@@ -377,6 +376,8 @@ class Per(Dwer):
         self.name = "per" + (f"[{variant}]" if variant else "")
 
     def _recognisers(self, variant: str | None) -> tuple[dict[str, str], str | None]:
+        from codec_bench.features.recognisers.ctc import PHONES  # imports all that reads checkpoints
+
         known = list(PHONES)
         if variant is not None and Spec.parse(variant).name not in known:
             raise UserError(f"per has no recogniser of phones '{variant}'", hint=f"use per, or per[{known[0]}]")

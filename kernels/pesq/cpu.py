@@ -14,6 +14,7 @@ import numpy as np
 from scipy import fft
 
 from . import delays, ref
+from .biquad import filtered
 from .delays import SPREAD, Aligned
 from .tables import ALIGNMENT_FILTER, BINS, DENSITY_CORRECTION, THRESHOLD, WIDE_BAND_FILTER, WIDTH_BARK
 
@@ -32,22 +33,9 @@ _LEAST_RATIO = 3.0 ** (1.0 / 1.2)
 _soften = _jit(delays.soften)
 
 
-@_jit
-def _filtered(signal: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    b0, b1, b2, a1, a2 = coefficients
-    out = np.empty_like(signal)
-    before = earlier = np.float32(0.0)
-    for at in range(signal.size):
-        state = signal[at] - a1 * before - a2 * earlier
-        out[at] = b0 * state + b1 * before + b2 * earlier
-        earlier = before
-        before = state
-    return out
-
-
 def high_pass(signal: np.ndarray) -> np.ndarray:
     """What `ref.high_pass` gives, to the last bit."""
-    return _filtered(signal, _HIGH_PASS)
+    return filtered(signal, _HIGH_PASS)
 
 
 @_fast

@@ -26,7 +26,6 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy.signal import sosfilt
 
 from . import delays
 from .delays import MARGIN, PADDING, WINDOW, Utterance
@@ -127,6 +126,8 @@ def without_offset(signal: np.ndarray) -> np.ndarray:
 
 def aligned(signal: np.ndarray) -> np.ndarray:
     """What utterances and delays are found in: a signal with margins and padding, after the filter for alignment."""
+    from scipy.signal import sosfilt  # a second to import, and `cpu` does without
+
     return sosfilt(np.insert(ALIGNMENT_FILTER, 3, 1.0, axis=1), without_offset(signal))
 
 

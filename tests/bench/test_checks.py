@@ -405,6 +405,14 @@ def test_evaluate(bench, error):
         (passes if error == 0 else fails)(module.compare, {**found, key: value}, 0.25, plain)
     (passes if error == 0 else fails)(module.compare, found, None if error is None else 0.25 + error, plain)
     fails(module.compare, {**found, ("a", "stoi"): 0.5}, 0.25, plain)
+    fast = {(id, "pesq_wb[fast]" if metric == "pesq_wb" else metric): value for (id, metric), value in found.items()}
+    assert module.compare(fast | {("b", "pesq_wb[fast]"): 2.01}, 0.25, plain, "pesq_wb[fast]").endswith(
+        "1 of 1 above 0.005, largest 1.0e-02"
+    )
+    value = None if error is None else 2.0 + 1e3 * error
+    (passes if error == 0 else fails)(
+        module.compare, fast | {("b", "pesq_wb[fast]"): value}, 0.25, plain, "pesq_wb[fast]"
+    )
 
 
 @pytest.mark.parametrize("error", [0.0, *ERRORS, None])

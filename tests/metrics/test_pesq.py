@@ -9,10 +9,11 @@ import textwrap
 import numpy as np
 import pytest
 from pesq import PesqError, pesq
+from scipy.signal import butter, sosfilt
 
 from codec_bench.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
-from codec_bench.metrics.pesq import MAX_DURATION_S, MAX_UTTERANCES, SAFE_DURATION_S, most_utterances
+from codec_bench.metrics.pesq import MAX_DURATION_S, MAX_UTTERANCES, SAFE_DURATION_S, most_utterances, speech_band
 
 BANDS = pytest.mark.parametrize(("name", "mode", "rate_hz"), [("pesq_wb", "wb", 16_000), ("pesq_nb", "nb", 8_000)])
 
@@ -149,6 +150,27 @@ def test_audio_beyond_the_table_of_bad_intervals_is_refused(name, mode, rate_hz)
     assert signal.size > MAX_DURATION_S * rate_hz
     found = score(name, rate_hz, signal, signal)
     assert found.status == "refused" and "95 s" in found.reason
+
+
+@pytest.mark.parametrize("rate_hz", [8_000, 16_000])
+def test_the_speech_band_is_that_of_scipys_filter(rate_hz, rng):
+    noise = rng.standard_normal(rate_hz)
+    sections = butter(4, (300.0, 3000.0), "bandpass", fs=rate_hz, output="sos")
+    np.testing.assert_allclose(speech_band(noise, rate_hz), sosfilt(sections, noise), rtol=0, atol=1e-12)
+
+
+def test_scoring_does_not_import_scipys_filters():
+    """They take longer to import than a minute of speech takes to score."""
+    program = """
+        import sys
+        import numpy as np
+        from codec_bench import Audio, load_metric
+        noise = Audio(np.random.default_rng(0).uniform(-0.1, 0.1, (1, 20 * 16_000)).astype(np.float32), 16_000)
+        for name in ("pesq_wb", "pesq_wb[fast]"):
+            load_metric(name)(estimate=[noise], reference=[noise])
+        sys.exit("scipy.signal" in sys.modules)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], check=True)
 
 
 @pytest.mark.parametrize("rate_hz", [8_000, 16_000])
