@@ -1,5 +1,5 @@
 """Small models that read texts aloud, with seeded weights, in the layout of the published checkpoints: CSM, Dia, Pocket TTS,
-Gradium Phonon and Higgs Audio v2. They end by themselves now and then.
+Gradium Phonon, Higgs Audio v2 and VibeVoice. They end by themselves now and then.
 
 The templates write what those of the published checkpoints write.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tiny_audio_models import silently, write_tokenizer
+from tiny_audio_models import silently, text_config, write_tokenizer
 
 RATE_HZ = 24_000
 CSM_TEMPLATE = (
@@ -290,10 +290,59 @@ def write_higgs_audio_v2(folder: Path, *, seed: int = 5) -> None:
     _codec_named(folder, "HiggsAudioV2TokenizerModel")
 
 
+VIBE_TEMPLATE = (
+    "Read.\n{%- for part in messages[0]['content'] %}{% if part['type'] == 'audio' %} Voice input:\n Speaker {{ messages[0]['role'] }}:"
+    "<|vision_start|><|vision_pad|><|vision_end|>\n{% endif %}{%- endfor %} Text input:\n"
+    "{%- for part in messages[0]['content'] %}{% if part['type'] == 'text' %} Speaker {{ messages[0]['role'] }}: {{ part['text'] }}\n"
+    "{% endif %}{%- endfor %} Speech output:\n<|vision_start|>"
+)
+
+
+def write_vibevoice(folder: Path, *, seed: int = 6) -> None:
+    """VibeVoice: a language model, a head that takes the noise away, and two networks of waveforms with frames of 3200 samples."""
+    from transformers import (
+        AutoTokenizer,
+        VibeVoiceAcousticTokenizerFeatureExtractor,
+        VibeVoiceConfig,
+        VibeVoiceForConditionalGeneration,
+        VibeVoiceProcessor,
+    )
+
+    special = ["<|endoftext|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>"]
+    ids = _tokens(folder, special, VIBE_TEMPLATE)
+    waves = {"num_filters": 2, "depths": [1, 1, 1, 1, 1, 1, 1]}
+    config = VibeVoiceConfig(
+        text_config={"model_type": "qwen2", **text_config(len(ids) + 256), "max_position_embeddings": 512, "tie_word_embeddings": False},
+        audio_config={"model_type": "vibevoice_acoustic_tokenizer", **waves, "hidden_size": 8},
+        semantic_model_config={"model_type": "vibevoice_acoustic_tokenizer_encoder", **waves, "hidden_size": 16},
+        diffusion_head_config={"num_hidden_layers": 1, "intermediate_size": 32, "frequency_embedding_size": 8},
+        pad_token_id=ids["<|endoftext|>"], eos_token_id=ids["<|endoftext|>"], audio_bos_token_id=ids["<|vision_start|>"],
+        audio_eos_token_id=ids["<|vision_end|>"], audio_token_id=ids["<|vision_pad|>"],
+    )  # fmt: skip
+    torch.manual_seed(seed)
+    net = lively(VibeVoiceForConditionalGeneration(config), seed)
+    with torch.no_grad():  # one direction that all inputs have, and that says to go on; the end wins now and then
+        net.get_input_embeddings().weight[:, 0] = 4.0
+        net.model.multi_modal_projector.linear_2.bias[0] = 4.0
+        for token in ("<|vision_start|>", "<|vision_end|>", "<|vision_pad|>"):
+            net.lm_head.weight[ids[token]] = 0.0
+        net.lm_head.weight[ids["<|vision_pad|>"], 0] = 2.0
+        net.lm_head.weight[ids["<|endoftext|>"]] *= 3.0
+    own = net.generation_config
+    own.do_sample, own.guidance_scale, own.max_new_tokens = False, 1.3, 40_500
+    own.noise_scheduler_class = "DPMSolverMultistepScheduler"
+    own.noise_scheduler_config = {"beta_schedule": "squaredcos_cap_v2", "prediction_type": "v_prediction"}
+    _saved(net, folder)
+    extractor = VibeVoiceAcousticTokenizerFeatureExtractor()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    _saved(VibeVoiceProcessor(extractor, tokenizer, chat_template=VIBE_TEMPLATE), folder)
+
+
 WRITERS = {
     "csm": write_csm,
     "dia": write_dia,
     "gradium_phonon_tts": write_gradium_phonon_tts,
     "higgs_audio_v2": write_higgs_audio_v2,
     "pocket_tts": write_pocket_tts,
+    "vibevoice": write_vibevoice,
 }

@@ -253,7 +253,7 @@ class Asked(PiecewiseRecogniser):
             self._processor: Any = AutoProcessor.from_pretrained(str(self._folder), local_files_only=True)
             rate_hz = self._processor.feature_extractor.sampling_rate
         except Exception as error:  # a broken file raises anything from KeyError to OSError
-            reason = str(error).split("\n")[0]
+            reason = str(error).strip().split("\n")[0]
             raise WeightsError(f"the processor in '{self._folder}' cannot be read: {reason}") from error
         if rate_hz != self.rate_hz:
             raise WeightsError(f"the weights in '{self._folder}' read {rate_hz} Hz; expected {self.rate_hz} Hz")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import tiny_voices
@@ -87,6 +89,14 @@ def transformers_says(name, folder, request):
             torch.manual_seed(seed)
             codes = net.generate(**inputs, max_new_tokens=room + max(net.config.delay_pattern) + 1)
             return processor.batch_decode(codes, audio_prompt_len=begun)[0].numpy()
+        if name == "vibevoice":
+            net = transformers.VibeVoiceForConditionalGeneration.from_pretrained(folder).eval()
+            processor = transformers.AutoProcessor.from_pretrained(folder)
+            content = [{"type": "text", "text": text}, *([{"type": "audio", "path": wave}] if said else [])]
+            turns, more = [{"role": "0", "content": content}], {"return_dict": True, "return_tensors": "pt"}
+            inputs = processor.apply_chat_template(turns, tokenize=True, **more)
+            torch.manual_seed(seed)
+            return net.generate(**inputs, max_new_tokens=room)[0].numpy()
         if name == "higgs_audio_v2":
             net = transformers.HiggsAudioV2ForConditionalGeneration.from_pretrained(folder).eval()
             codec = transformers.HiggsAudioV2TokenizerModel.from_pretrained(folder / "codec").eval()
@@ -182,7 +192,8 @@ def test_what_it_does_not_take_is_refused(name, models):
     if name == "gradium_phonon_tts":
         wrong.append(({"text": "one", "prompt_audio": clip(0.4, 1)}, "voice to imitate"))
     if name != "dia":
-        mark = {"csm": "<|AUDIO|>", "higgs_audio_v2": "<|AUDIO_OUT|>"}.get(name, "<|audio_bos|>")
+        marks = {"csm": "<|AUDIO|>", "higgs_audio_v2": "<|AUDIO_OUT|>", "vibevoice": "<|vision_pad|>"}
+        mark = marks.get(name, "<|audio_bos|>")
         wrong.append(({**fields, "text": f"one {mark}"}, mark))
     answers = models(name).answer([Request(str(k), fields=f, wants="audio") for k, (f, _) in enumerate(wrong)])
     assert [answer.status for answer in answers] == ["refused"] * len(wrong)
@@ -211,6 +222,14 @@ def test_a_temperature_of_the_request_replaces_that_of_the_checkpoint(models):
     assert np.array_equal(greedy[0].audio.samples, greedy[1].audio.samples)
     drawn = [models("pocket_tts").answer([asked("pocket_tts", seed=seed, max_tokens=6)])[0] for seed in (1, 2)]
     assert not np.array_equal(drawn[0].audio.samples, drawn[1].audio.samples)
+
+
+def test_a_model_without_a_temperature_or_its_package_says_so(models, folders, monkeypatch):
+    answer = models("vibevoice").answer([asked("vibevoice", temperature=0.7)])[0]
+    assert answer.status == "refused" and "has no temperature" in answer.reason
+    monkeypatch.setitem(sys.modules, "diffusers", None)
+    with pytest.raises(UserError, match="'diffusers', which is not installed"):
+        model_in(folders("vibevoice"))
 
 
 def test_a_long_text_is_cut_into_sentences(models):

@@ -31,6 +31,7 @@ FAMILIES = {
     "qwen2_audio": "codec_bench.models.in_process.families.chat:Chat",
     "qwen3": "codec_bench.models.in_process.families.chat:Text",
     "qwen3_omni_moe": "codec_bench.models.in_process.families.omni:Qwen3Omni",
+    "vibevoice": "codec_bench.models.in_process.families.voices:VibeVoice",
     "vits": "codec_bench.models.in_process.families.speech:Vits",
     "voxtral": "codec_bench.models.in_process.families.chat:Voxtral",
     "whisper": "codec_bench.models.in_process.families.speech:Whisper",

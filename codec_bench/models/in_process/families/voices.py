@@ -1,4 +1,4 @@
-"""Models of transformers that read a text aloud: CSM, Dia, Pocket TTS, Gradium Phonon and Higgs Audio v2.
+"""Models of transformers that read a text aloud: CSM, Dia, Pocket TTS, Gradium Phonon, Higgs Audio v2 and VibeVoice.
 
 Conventions
     A request names fields: `text`, and where the model imitates voices `prompt_audio` and `prompt_text`, which is what is said
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from codec_bench.audio.clip import Clip
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.errors import MissingExtra, UserError, WeightsError, optional_package
 from codec_bench.models.in_process.families.base import Family, Row, Settings, drawing
 from codec_bench.models.in_process.families.checkpoint import As, codec_of, load_net, read_config, told_in
 from codec_bench.networks.precision import computing
@@ -59,6 +59,8 @@ class Voice(Family):
         """Loads network, processor, and the codec that the processor names."""
         self.codec = self._codec()
         self.processor = self._processor()
+        if self.codec is not None:  # only now: transformers copies it when it makes the processor
+            self.codec.to(self.loading.device)
         how = As(self.net_class, self.loading.dtype)
         self.net = load_net(how, self.loading.folder, self.loading.model_type, self.loading.device)
         self.rate_hz = int(self.processor.feature_extractor.sampling_rate)
@@ -70,7 +72,7 @@ class Voice(Family):
         if found is None:
             raise WeightsError(f"the processor in '{self.loading.folder}' names no codec, and the model needs one")
         model_type = read_config(found.folder)["model_type"]
-        return load_net(As(self.codec_name, "float32"), found.folder, model_type, self.loading.device)
+        return load_net(As(self.codec_name, "float32"), found.folder, model_type, "cpu")
 
     def _processor(self) -> Any:
         import transformers
@@ -458,3 +460,51 @@ class HiggsAudio(Voice):
         if made < 1:
             return None, bool(len(ends))
         return self.processor.batch_decode(codes)[0], bool(len(ends))
+
+
+class VibeVoice(Voice):
+    """VibeVoice, one speaker. Its tokens are always the most probable ones, and the sound of each frame is drawn from noise.
+
+    A voice needs no transcript; to what is heard in it the network adds noise, drawn too. So a temperature has no meaning.
+    """
+
+    net_class, processor_class = "VibeVoiceForConditionalGeneration", "VibeVoiceProcessor"
+
+    def load(self) -> None:
+        """Loads network and processor.
+
+        Raises:
+            UserError: diffusers, which holds the schedule of the noise, is not installed.
+        """
+        optional_package("diffusers", MissingExtra("VibeVoice's schedule of noise", "diffusers", "audio-llm"))
+        super().load()
+        self.frame_rate = self.rate_hz / self.net.config.audio_config.hop_length
+
+    def prepare(self, request: Request) -> Lines:
+        """What the network is given to read the text.
+
+        Raises:
+            UserError: as for every voice, or the request has a temperature.
+        """
+        if request.parameters.get("temperature") is not None:
+            raise UserError("the model draws its sound from noise and has no temperature, and the request has one")
+        return super().prepare(request)
+
+    def inputs(self, text: str, wave: np.ndarray | None, said: str) -> Sequence[Mapping[str, Any]]:
+        """The turn as the template writes it, with the sound of its speaker. What the voice says is not needed."""
+        content = [{"type": "text", "text": text}, *([] if wave is None else [{"type": "audio", "path": "voice"}])]
+        turn = {"role": self.loading.speaker or "0", "content": content}
+        written = self.processor.apply_chat_template([turn], tokenize=False)
+        sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
+        return [dict(self.processor(text=[written], return_tensors="pt", **sound))]
+
+    def positions(self) -> int:
+        """How many frames and tokens the network counts."""
+        return int(self.net.config.text_config.max_position_embeddings)
+
+    def speak(
+        self, inputs: Mapping[str, Any], room: int, sampling: Mapping[str, Any]
+    ) -> tuple[torch.Tensor | None, bool]:
+        """The sound of the frames, which the network itself decodes one after the other."""
+        out = self.net.generate(**inputs, return_dict_in_generate=True, max_new_tokens=room)
+        return out.audio[0], int(out.sequences[0, -1]) == self.net.config.eos_token_id
