@@ -101,6 +101,9 @@ class There(torch.Tensor):
     def tolist(self) -> Any:
         return self.cpu().tolist()
 
+    def __deepcopy__(self, _: Any) -> torch.Tensor:
+        return self.clone()
+
     def data_ptr(self) -> int:
         raise Mixed("the address of a tensor on the device was asked for")
 
@@ -440,6 +443,9 @@ def pretended() -> Iterator[Seen]:
             (torch.cuda, "is_available", lambda: True),
             (torch.cuda, "current_device", lambda: 0),
             (torch.cuda, "get_device_capability", lambda *_: (8, 0)),
+            # What is drawn on the device comes from the CPU's generator, which `fork_rng` keeps too.
+            (torch.cuda, "get_rng_state", lambda _=None: torch.get_rng_state()),
+            (torch.cuda, "set_rng_state", lambda state, _=None: None),
             (torch.cuda, "set_device", lambda _: None),
             (torch.cuda, "Stream", Stream),
             (torch.cuda, "Event", Event),
