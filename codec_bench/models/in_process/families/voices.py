@@ -290,13 +290,14 @@ class Dia(Voice):
             raise UserError("the model takes a voice with what it says, and the request has no 'prompt_text'")
         # The same speaker says both, so the mark stands once.
         words = " ".join(filter(None, (said if wave is not None else "", text)))
-        words = words if words.startswith("[S") else f"[S1] {words}"
+        words = words if words.startswith(("[S1]", "[S2]")) else f"[S1] {words}"
         most = int(self.net.config.encoder_config.max_position_embeddings)
         length = len(self.processor.tokenizer(words, add_special_tokens=False)["input_ids"])
         if length > most:
             raise UserError(f"text and transcript of the voice have {length} bytes, and the model reads {most}")
         sound = {} if wave is None else {"audio": [wave], "sampling_rate": self.rate_hz}
-        return [dict(self.processor(text=[words], **sound))]
+        # By name, as the value that it has by default would warn of a length that has no part in it.
+        return [dict(self.processor(text=[words], text_kwargs={"padding": "longest"}, **sound))]
 
     def positions(self) -> int:
         """How many frames the decoder counts, less those that end a sound: one, and as many as codebooks are delayed."""
