@@ -16,11 +16,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import torch
+from safetensors.torch import save_file
 
 from codec_bench.audio.clip import Clip
 from codec_bench.config import read_config
 from codec_bench.models import ModelConfig, load_model
+from codec_bench.models.isolated import _plain
 from codec_bench.types import Audio, Message, Request
 from codec_bench.workers.environment import Environment, read_env
 
@@ -240,9 +243,105 @@ def test_step_audio_2_is_asked_as_its_examples_do(tmp_path):
         [0.375, 0.5]
     ]  # codes 3 and 4; the others pad
     assert "no codes of speech" in got[3].reason
-    (checkpoint / "token2wav").rmdir()
-    text, speech = answers("step-audio-2-mini", options, asked[1], asked[2])
-    assert text.status == "ok" and "no folder 'token2wav'" in speech.reason
+    (mute,) = worker_code("step-audio-2").answer({"vocoder": None}, [_plain(asked[2])])
+    assert "no folder 'token2wav'" in mute["error"]
+
+
+MINICPM = {
+    "config.json": """
+        {"model_type": "minicpmo", "auto_map": {"AutoConfig": "configuration_minicpmo.MiniCPMOConfig", "AutoModel": "modeling_minicpmo.MiniCPMO"}}
+    """,
+    "configuration_minicpmo.py": """
+        from transformers import PretrainedConfig
+
+        class MiniCPMOConfig(PretrainedConfig):
+            model_type = "minicpmo"
+
+            def __init__(self, init_vision=True, init_audio=True, init_tts=True, **kwargs):
+                super().__init__(**kwargs)
+                self.init_vision, self.init_audio, self.init_tts = init_vision, init_audio, init_tts
+    """,
+    "modeling_minicpmo.py": """
+        import json
+        import numpy as np
+        import soundfile
+        import torch
+        from transformers import PreTrainedModel
+        from .configuration_minicpmo import MiniCPMOConfig
+
+        class MiniCPMO(PreTrainedModel):
+            config_class = MiniCPMOConfig
+            _supports_sdpa = True
+            vocoder = None
+
+            def __init__(self, config):
+                super().__init__(config)
+                self.weight = torch.nn.Parameter(torch.ones(2))
+                self.post_init()
+
+            def init_tts(self, streaming=False, model_dir=None, enable_float16=False, n_timesteps=10):
+                self.vocoder = streaming
+
+            @staticmethod
+            def get_sys_prompt(ref_audio=None, mode="default", language="en", ref_audio_max_ms=None):
+                assert isinstance(ref_audio, np.ndarray)
+                return {"role": "system", "content": [mode, ref_audio, language]}
+
+            def chat(self, image=None, msgs=None, vision_hidden_states=None, max_new_tokens=4096, min_new_tokens=0, do_sample=True,
+                     max_inp_length=8192, stream=False, stream_input=False, max_slice_nums=None, use_image_id=None,
+                     enable_thinking=False, use_tts_template=False, generate_audio=False, output_audio_path=None, **kwargs):
+                config = self.config
+                told = [[m["role"], [c if isinstance(c, str) else [str(c.dtype), *c.shape] for c in m["content"]]] for m in msgs]
+                if use_tts_template and generate_audio and output_audio_path and "hush" not in str(told):
+                    assert self.vocoder is False
+                    soundfile.write(output_audio_path, np.full(3, 0.5), 24000)
+                return json.dumps([told, max_new_tokens, do_sample, kwargs, enable_thinking, torch.rand(()).item(),
+                                   [config.init_vision, config.init_audio, config.init_tts, str(self.weight.dtype)]])
+    """,
+}
+
+
+def test_minicpm_o_is_asked_by_its_chat(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    checkpoint = written(tmp_path / "checkpoint", MINICPM)
+    save_file({"weight": torch.ones(2)}, f"{checkpoint}/model.safetensors", metadata={"format": "pt"})
+    soundfile.write(tmp_path / "me.wav", np.zeros((160, 2)), 16_000)
+    one, system = sound(0.5, 16_000), Message("system", ("Be brief.",))
+    asked = [
+        Request("a", messages=(system, user("What is it?", one), Message("assistant", ("A bell.",)), user("Sure?"))),
+        Request(
+            "a", messages=(user(one),), parameters={"max_tokens": 7, "temperature": 0.0, "top_p": 0.5, "stop": ["x"]}
+        ),
+        Request("b", messages=(user(one),), parameters={"temperature": 0.5, "top_p": 0.8}, wants="audio"),
+        Request("c", messages=(system, user("hush", one)), wants="audio"),
+        Request("d", fields={"text": "Hello.", "prompt_audio": one}, wants="audio"),
+    ]
+    options = {"load.checkpoint": checkpoint, "load.trust_remote_code": True}
+    got = answers("minicpm-o-4.5-speech", {**options, "load.voice": str(tmp_path / "me.wav")}, *asked)
+    assert [response.status for response in got] == ["ok", "ok", "ok", "failed", "ok"]
+    told = {place: json.loads(got[place].text) for place in (0, 1, 2, 4)}
+    heard, voice, most = ["float32", 8_000], ["float32", 160], 4096
+    assert told[0][:5] == [
+        [["system", ["Be brief."]], ["user", ["What is it?", heard]], ["assistant", ["A bell."]], ["user", ["Sure?"]]],
+        most, True, {"num_beams": 1}, False,
+    ]  # fmt: skip
+    assert told[1][:4] == [[["user", [heard]]], 7, False, {"num_beams": 1}]
+    spoken = [["system", ["audio_assistant", voice, "en"]], ["user", [heard]]]
+    assert told[2][:4] == [spoken, most, True, {"num_beams": 1, "temperature": 0.5, "top_p": 0.8}]
+    assert told[4][:4] == [
+        [["system", ["模仿音频样本的音色并生成新的内容。", heard, "请用这种声音风格来为用户提供帮助。 直接作答，不要有冗余内容"]],
+         ["user", ["请朗读以下内容。 Hello."]]],
+        512, True, {"num_beams": 1, "temperature": 0.1},
+    ]  # fmt: skip
+    assert told[0][5] == told[1][5] != told[2][5]  # each id has its seed
+    assert told[0][6] == [False, True, True, "torch.bfloat16"]
+    assert got[1].notes == ("MiniCPM-o was not told 'stop'",) and got[0].notes == ()
+    assert got[2].audio.sample_rate_hz == 24_000 and got[2].audio.samples.tolist() == [[0.5] * 3]
+    assert "made no sound" in got[3].reason
+    without = {"speaks": False, "voice": None, "language": "en"}
+    (mute,) = worker_code("minicpm-o-4.5").answer(without, [_plain(asked[2])])
+    (voiceless,) = worker_code("minicpm-o-4.5").answer({**without, "speaks": True}, [_plain(asked[2])])
+    assert "load.speaks=true" in mute["error"] and "load.voice=FILE" in voiceless["error"]
 
 
 @pytest.mark.parametrize(
