@@ -107,7 +107,6 @@ _REST = (
     "dac-decode",
     "dac-encode",
     "encodec-decode",
-    "encodec-stream",
 )
 _CODECS = ("transformers", "speechmos")
 _HALF_ON_GPU = ("--device", "cuda:0", "--precision", "float16", "--backend", "torch")

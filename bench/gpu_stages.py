@@ -253,22 +253,6 @@ def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
     return made
 
 
-def stream(device: str, reduced: bool) -> Stage:
-    """EnCodec piece by piece: 40 ms of codes and samples in every step."""
-    codec = load_codec("encodec-24khz@6", device=device, weights="random")
-    pieces = 3 if reduced else 50
-    wave = np.random.default_rng(0).normal(0, 0.1, (1, 2240 + 960 * pieces)).astype(np.float32)
-
-    def through() -> list[np.ndarray]:
-        found = []
-        with codec.streaming() as coder:
-            for first, last in [(0, 2240), *((2240 + 960 * k, 3200 + 960 * k) for k in range(pieces))]:
-                found.append(coder.decode(coder.encode(Audio(wave[:, first:last], 24_000))).samples)
-        return found
-
-    return Stage(through, None, wave.shape[1] / 24_000, pieces, weight_bytes(codec._net) * pieces)
-
-
 STAGES: dict[str, Callable[[str, bool], Stage]] = {
     **{
         f"{name}{'' if precision == 'float32' else f'-{precision}'}": scorer(*kinds, precision)
@@ -288,7 +272,6 @@ STAGES: dict[str, Callable[[str, bool], Stage]] = {
         for direction in ("decode", "encode")
     },
     "encodec-decode": codec_stage("encodec-24khz@6", "decode"),
-    "encodec-stream": stream,
 }  # fmt: skip
 
 
