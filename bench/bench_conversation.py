@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from common import ROOT, append_rows, asked, row
+from common import ROOT, append_rows, asked, row, served
 
 from codec_bench import converse
 
@@ -62,15 +62,9 @@ def held(url: str, folder: Path, sessions: int, repeat: int) -> np.ndarray:
 def main() -> None:
     """Runs the bench and appends its row."""
     options = asked(__doc__, sessions=64, repeats=3)
-    context = multiprocessing.get_context("spawn")
-    port = context.Queue()
-    server = context.Process(target=serve, args=(port,), daemon=True)
-    server.start()
-    url, load = port.get(), os.getloadavg()[0]
-    cpu = time.process_time()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, served(serve) as url:
+        load, cpu = os.getloadavg()[0], time.process_time()
         runs = [held(url, Path(folder), options.sessions, repeat) for repeat in range(options.repeats)]
-    server.terminate()
     late_ms = 1000 * np.concatenate(runs)
     cpu_us = (time.process_time() - cpu) / late_ms.size * 1e6
     p99 = float(np.median([np.quantile(1000 * run, 0.99) for run in runs]))

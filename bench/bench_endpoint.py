@@ -19,7 +19,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import numpy as np
-from common import append_rows, asked, row
+from common import append_rows, asked, row, served
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
@@ -100,14 +100,10 @@ async def ask(base_url: str, requests: list[Request]) -> tuple[float, int]:
 def main() -> None:
     """Runs the bench and appends its rows."""
     options = asked(__doc__, requests=1000, latency=0.2, repeats=3)
-    context = multiprocessing.get_context("spawn")
-    port = context.Queue()
-    server = context.Process(target=serve, args=(port, options.latency, SLOTS), daemon=True)
-    server.start()
-    url = f"http://127.0.0.1:{port.get()}/v1"
     ideal = options.requests / SLOTS * options.latency
     rows = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, served(serve, options.latency, SLOTS) as port:
+        url = f"http://127.0.0.1:{port}/v1"
         for kind, sound in (("words", False), ("5 s of sound", True)):
             requests = questions(Path(folder), options.requests, sound)
             asyncio.run(ask(url, requests[: 2 * SLOTS]))
@@ -122,7 +118,6 @@ def main() -> None:
             said = "every answer is its question's"
             rows.append(row(case, "known", seconds, n=options.requests, ratio=ratio, agreement=said, note=note))
             print(f"{kind}: {np.median(seconds):.3f} s, {ratio:.3f} of the ideal; {note}")
-    server.terminate()
     append_rows("endpoint", rows, ("aiohttp",))
 
 

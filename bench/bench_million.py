@@ -29,9 +29,8 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from common import append_rows, asked
+from common import COMMAND, append_rows, asked
 
-COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 SYSTEMS = ("g711-ulaw", "g711-alaw")
 METRICS = ("si_sdr", "stft_distance", "bitrate")
 CLIPS, CLIP_S, RATE_HZ, LINKS_IN_A_FOLDER = 300, 0.3, 8000, 1_000

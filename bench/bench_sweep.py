@@ -16,19 +16,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import append_rows, asked, ranked, worst
+from common import COMMAND, append_rows, asked, ranked, worst
 
 CODECS = ("opus-6k", "opus-12k", "opus-24k", "mp3-16k", "mp3-32k", "aac-32k", "amr-nb-12k", "g722")
 BASE = "unprocessed"
 METRICS = "sim[ge2e],dwer[pocketsphinx],dnsmos,stoi,mel_distance"
-PROGRAM = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
 
 
 def evaluate(codecs: list[str], data: str, metrics: str, out: Path) -> tuple[dict[str, object], np.ndarray]:
@@ -36,7 +34,7 @@ def evaluate(codecs: list[str], data: str, metrics: str, out: Path) -> tuple[dic
     command = ["eval", "--codec", ",".join(codecs), "--data", data, "--metrics", metrics, "--out", str(out)]
     start = np.array([time.perf_counter(), cpu_s()])
     done = subprocess.run(
-        [*PROGRAM, *command, "--no-cache", "--save-audio", "none", "--device", "cpu"], capture_output=True
+        [*COMMAND, *command, "--no-cache", "--save-audio", "none", "--device", "cpu"], capture_output=True
     )
     taken = np.array([time.perf_counter(), cpu_s()]) - start
     if done.returncode not in (0, 3):

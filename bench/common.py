@@ -12,12 +12,14 @@ import csv
 import datetime
 import hashlib
 import json
+import multiprocessing
 import os
 import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,8 @@ PEAK_MIB = "int(next(line for line in open('/proc/self/status') if line.startswi
 
 `resource.getrusage` would begin with the peak of the process that started the program.
 """
+COMMAND = (sys.executable, "-P", "-c", "from codec_bench.cli import main; main()")
+"""`codec-bench` in a process of its own."""
 DATA = Path(__file__).resolve().parent / "data"
 ROOT = DATA.parents[1]
 sys.path.append(str(ROOT / "tests" / "golden"))
@@ -262,6 +266,17 @@ def clips(
         paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"
     step = 1 if count is None else max(1, len(paths) // count)
     return name, [prepare(Audio.read(path), rate_hz) for path in paths[::step][:count]]
+
+
+@contextmanager
+def served(serve: Callable[..., None], *arguments: object) -> Iterator[Any]:
+    """What a server in a process of its own puts into the queue that it is given first; the server ends with the block."""
+    context = multiprocessing.get_context("spawn")
+    told = context.Queue()
+    server = context.Process(target=serve, args=(told, *arguments), daemon=True)
+    server.start()
+    yield told.get()
+    server.terminate()
 
 
 def product_rate(device: torch.device, precision: Precision = "float32") -> float:
