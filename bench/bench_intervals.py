@@ -313,10 +313,8 @@ def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[s
     for name in names:
         people, sounds, *spreads = (CROSSED | KINDS)[name]
         rng = np.random.default_rng(list(name.encode()))
-        counts = {
-            "codec-bench": np.zeros(4),
-            "over raters alone": np.zeros(4),
-        }  # intervals, with the truth, ps, below 0.05
+        # Intervals, with the truth, ps, below 0.05.
+        counts = {"codec-bench": np.zeros(4), "over raters alone": np.zeros(4)}
         who, what = np.repeat(np.arange(people), sounds).tolist(), np.tile(np.arange(sounds), people).tolist()
         for _ in range(repetitions):
             by_rater, by_sound, rest = (

@@ -151,9 +151,8 @@ def regrouped(options: dict[str, dict[str, Any]], names: list[str]) -> dict[str,
     called = {own_name(name): name for name in names}
     # The first wins: a model's file without a name would take that of its folder, which may be the benchmark's.
     for name in filter(is_path, reversed(names)):
-        with suppress(
-            UserError
-        ):  # a model's file is no benchmark; a benchmark that cannot be read is told when it is loaded
+        # A model's file is no benchmark; a benchmark that cannot be read is told when it is loaded.
+        with suppress(UserError):
             called[find_entry(name).name] = name
     called |= {name: name for name in names}
     out: dict[str, dict[str, Any]] = {}

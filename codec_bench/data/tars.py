@@ -190,9 +190,8 @@ def _looked_through(file: str) -> list[_Entry]:
         read = _with_sentence(file, look)
         return tried(file, read) if is_url(file) else read()
     except OSError as error:
-        hint = (
-            "copy it again" if error.errno == errno.EINVAL else None
-        )  # a place that no file has: a size in it is wrong
+        # A place that no file has: a size in it is wrong.
+        hint = "copy it again" if error.errno == errno.EINVAL else None
         raise UserError(f"the tar file '{file}' cannot be read: {error.strerror or error}", hint=hint) from error
 
 
@@ -233,9 +232,8 @@ def _samples_of(opened: Any) -> list[_Entry]:
         if parts:
             found.append(_entry(key, parts))
         opened.seek(tar.offset)
-        if opened.read(tarfile.BLOCKSIZE) != bytes(
-            tarfile.BLOCKSIZE
-        ):  # tarfile itself does not miss the mark of the end
+        # `tarfile` itself does not miss the mark of the end.
+        if opened.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
             raise tarfile.ReadError("unexpected end of data: the mark of its end is missing")
     return found
 

@@ -220,9 +220,8 @@ class Dispatcher:
                 if not fitting:
                     break
                 full = [s for s in fitting if s.is_full(self._room_s(s, worker.device))]
-                if (
-                    not full and worker.batches and worker.device != "cpu"
-                ):  # what is made ready may lie on several rungs
+                # What is made ready may lie on several rungs.
+                if not full and worker.batches and worker.device != "cpu":
                     full = [s for s in fitting if s.waiting.total_s >= self._room_s(s, worker.device)]
                 if not full and worker.batches:
                     break  # this worker is busy, and waiting lets the next batch fill up

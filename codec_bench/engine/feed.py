@@ -136,9 +136,8 @@ class Feed:
 
     def request(self, has_room: Callable[[int], bool]) -> None:
         """Has the next samples read while there is room for them; `has_room` is told how many are being read."""
-        for _ in range(
-            self._at_once
-        ):  # samples that cannot be read are done at once, and are recorded between the calls
+        # Samples that cannot be read are done at once, and are recorded between the calls.
+        for _ in range(self._at_once):
             if self._exhausted or self.reading >= self._at_once or not has_room(self.reading):
                 return
             entry = self._ahead.next()

@@ -67,9 +67,8 @@ def hear(request: Request, info: ModelInfo, rate_hz: int) -> Heard:
         return Heard((request,))
     limit_s = info.limit_s if info.limit_s is not None else info.window_s
     how = request.windows or Windows()
-    window_s = (
-        window_of(request.windows, info) if len(list(_cuttable(request))) == 1 else None
-    )  # None: nothing is split
+    # None: nothing is split.
+    window_s = window_of(request.windows, info) if len(list(_cuttable(request))) == 1 else None
     if window_s is not None and how.length_s is not None:
         limit_s = min(window_s, how.length_s)
     cut = 0.0

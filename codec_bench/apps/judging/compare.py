@@ -107,9 +107,8 @@ def judge_compare(
     place: dict[tuple[str, str], Path] = {}
     folders = result_folders(runs)
     _check_can_mark(folders, old, own)
-    load_model(
-        named[1], given.get(named[1]), device=running.device
-    )  # what is no model is said before anything is copied
+    # What is no model is said before anything is copied.
+    load_model(named[1], given.get(named[1]), device=running.device)
     for folder in folders:
         with closing(Run(folder)) as run:
             (system,) = run.systems

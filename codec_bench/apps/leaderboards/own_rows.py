@@ -146,9 +146,8 @@ class _Values:
             self.cells[column.name] = column.shown(value)
         self.counts[column.name] = entry.n
         self.intervals.pop(column.name, None)
-        if (
-            judge is None and entry.ci95 and all(map(isfinite, entry.ci95)) and value == entry.value
-        ):  # another rule for failures gives another interval
+        # Another rule for failures gives another interval.
+        if judge is None and entry.ci95 and all(map(isfinite, entry.ci95)) and value == entry.value:
             self.intervals[column.name] = (column.shown(entry.ci95[0]), column.shown(entry.ci95[1]))
         self.beyond.pop(column.name, None)
         if found.alone is not None:

@@ -140,9 +140,8 @@ def decode_packets(
             where = "the end" if packet is None else f"packet {index + 1}"
             reason = f"{where} of {len(packets)} packets cannot be decoded by FFmpeg's '{name}': {_plain(error)}"
             raise UserError(reason) from error
-        if any(
-            frame.layout.nb_channels != channels for frame in frames
-        ):  # before PyAV reads it: it reads no more than eight
+        # Before PyAV reads it: it reads no more than eight.
+        if any(frame.layout.nb_channels != channels for frame in frames):
             raise UserError(f"FFmpeg's '{name}' decoded another number of channels than {channels}")
         out += map(_unpack, frames)
     return np.concatenate(out, axis=1) if out else np.zeros((channels, 0), np.float32)

@@ -31,9 +31,8 @@ def name_points(axes: Axes, rated: Sequence[Point], level: Sequence[Point]) -> l
     renderer, room, half = figure.canvas.get_renderer(), axes.get_window_extent(), 4 * figure.dpi / 72
     dots = axes.transData.transform([(point.at_kbps, point.value) for point in rated])
     taken = [Bbox.from_extents(x - half, y - half, x + half, y + half) for x, y in dots]
-    curves: list[tuple[Any, Any]] = [
-        (line, line.get_path()) for line in axes.lines
-    ]  # a bar is a collection of one line
+    # A bar is a collection of one line.
+    curves: list[tuple[Any, Any]] = [(line, line.get_path()) for line in axes.lines]
     curves += [(bar, path) for bar in axes.collections for path in bar.get_paths()]
     paths = [artist.get_transform().transform_path(path) for artist, path in curves]
 

@@ -61,9 +61,8 @@ class Omni(Chat):
 
     def _spoken(self, row: Row, settings: Settings) -> Response:
         inputs = self.on_device(row.inputs)
-        spoken = Settings(
-            temperature=1.0, seed=settings.seed
-        )  # the talker draws at random, also if the thinker is greedy
+        # The talker draws at random, also if the thinker is greedy.
+        spoken = Settings(temperature=1.0, seed=settings.seed)
         voice = {"speaker": self.loading.speaker} if self.loading.speaker else {}
         with computing(self.loading.device, "float32"), drawing(spoken, self.loading.device):
             tokens, wave = self.net.generate(
