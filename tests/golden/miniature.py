@@ -104,6 +104,9 @@ def build(name: str, folder: Path) -> Path:
     if data.layout == "minimax":
         _write_minimax(root, str(data.language), str(benchmark.language))
         return Path(folder)
+    if data.layout == "esd":
+        _write_esd(root, str(data.language))
+        return Path(folder)
     if data.layout == "air-bench":
         _write_air_bench(root, str(data.config))
         return Path(folder)
@@ -569,6 +572,20 @@ def _write_seed_tts(root: Path, listed: str, language: str) -> None:
         text = _sentence(language, index)
         lines.append("|".join([f"row-{index}", text, voice, text, *([voice] if converts else [])]))
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _write_esd(root: Path, language: str) -> None:
+    """Two sentences by one speaker with five emotions; of the second, those without emotion and the angry one have no sound."""
+    speaker = {"zh": "0001", "en": "0011"}[language]
+    folder, lines = root / speaker, []
+    for emotion, before in {"Neutral": 0, "Angry": 350, "Happy": 700, "Sad": 1050, "Surprise": 1400}.items():
+        for number in (21, 22):
+            name = f"{speaker}_{before + number:06d}"
+            lines.append(f"{name}\t{_sentence(language, number)}\t{emotion}\n")
+            (folder / emotion / "test").mkdir(parents=True, exist_ok=True)
+            if number == 21 or emotion not in ("Neutral", "Angry"):
+                (folder / emotion / "test" / f"{name}.wav").write_bytes(_wav(number))
+    (folder / f"{speaker}.txt").write_text("".join(lines), encoding="utf-8")
 
 
 def _write_zerospeech(folder: Path, benchmark: Benchmark) -> None:

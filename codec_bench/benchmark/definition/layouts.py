@@ -24,7 +24,7 @@ commas, and in `folder` the first folder of the sound's path.
 `transcribed` has sounds `ID.wav` below a folder, whose own folder is the speaker, and a list of `ID<tab>WORDS` lines (AISHELL-2's test part) or
 `ID|WORDS|MORE` lines (Opencpop), or else a folder of files `ID.txt` with the words, in UTF-8 or Big5 (MIR-1K).
 
-Pairs of sounds in folders are read in `pairs.py`.
+Pairs of sounds in folders are read in `pairs.py`, and those of ESD in `emotions.py`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """MiniMax's and AIR-Bench's files as rows."""
 
 import json
+from pathlib import Path
 
 import miniature
 import pytest
@@ -252,3 +253,21 @@ def test_transcripts_find_their_sounds_below_a_folder(tmp_path):
     assert rows["list/1"]["text"] == "感受停在"
     with pytest.raises(UserError, match="there is no file"):
         open_transcribed(place_of(str(folder), None, None), listed="nothing.txt", folder=None)
+
+
+def test_a_sentence_of_esd_has_a_voice_of_its_speaker_that_says_another(tmp_path):
+    miniature.build("esd-neutral-en", tmp_path)
+    first, second, *others = load_benchmark("esd-neutral-en").questions(mirror=tmp_path)
+    assert [first.id, second.id] == ["angry_0011_000371", "angry_0011_000372"] and len(others) == 6
+    assert first.problem == "the row has no sound in 'audio': there is no sound file '0011_000022.wav'"
+    assert (second.problem, second.fields["instruction"], second.speaker) == (None, "angrily", "0011")
+    assert second.fields["text"] == second.references[0] == miniature.SENTENCES["en"][22 % 3]
+    assert Path(str(second.audio.source)).name == "0011_000021.wav"
+    same = list(load_benchmark("esd-emotional-en").questions(mirror=tmp_path))
+    assert [Path(str(question.audio.source)).name for question in same if question.problem is None][:2] == [
+        "0011_000371.wav",
+        "0011_000722.wav",
+    ]
+    assert same[-1].id == "surprised_0011_001422" and same[-1].fields["prompt_text"] == miniature.SENTENCES["en"][0]
+    with pytest.raises(UserError, match="no folder of a speaker from 0001 to 0010"):
+        list(load_benchmark("esd-neutral-zh").questions(mirror=tmp_path))
