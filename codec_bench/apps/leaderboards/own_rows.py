@@ -188,7 +188,7 @@ def own_rows(
         every += values
     settled, questions = _settled(every), cache(_questions)
     known = {(one.column.name, one.asked.rows) for one in every if not one.asked.copied}
-    several = _rated_by_several(every)
+    several, read = _rated_by_several(every), _read_by_their_own(every)
     reads = {} if published else _most_readers(every)
     rows: dict[tuple[tuple[str, ...], tuple[str, ...], bool], _Values] = {}
     for value in every:
@@ -196,8 +196,11 @@ def own_rows(
         holds = settled.get((value.column.name, value.system[1]))
         other = asked.settles and _is_other(asked, holds, questions)
         apart = ((_OTHER_DATA if holds else _DISPUTED),) if other else asked.apart
-        if rater is not None and not value.rated:
+        if value.system in read:
+            system = (*system, f"read by {read[value.system]}")
+        elif rater is not None and not value.rated:
             system = (*system, f"read by {rater.read}")
+        if rater is not None and not value.rated:
             if reads.get((value.column.name, value.system[1])) != rater.key:
                 apart = (*apart, _OTHER_JUDGE)
         elif rater is not None and value.system in several:
@@ -215,6 +218,21 @@ def _rated_by_several(found: Sequence[_Found]) -> set[tuple[str, str]]:
         if one.rated and one.rater is not None:
             raters.setdefault((one.system, one.column.name), set()).add(one.rater.key)
     return {system for (system, _), held in raters.items() if len(held) > 1}
+
+
+def _read_by_their_own(found: Sequence[_Found]) -> dict[tuple[str, str], str]:
+    """The judges of the systems, by the way to run them, of which every metric that is read has a judge of its own: they share a row."""
+    readers: dict[tuple[str, str], dict[str, dict[RaterKey, Rater]]] = {}
+    for one in found:
+        if one.rater is not None and not one.rated:
+            of = readers.setdefault(one.system, {}).setdefault(one.source.metric, {})
+            of[one.rater.key] = one.rater
+    told = {system: [r for held in of.values() for r in held.values()] for system, of in readers.items()}
+    return {
+        system: " and ".join(sorted({f"{rater.read}" for rater in raters}))
+        for system, raters in told.items()
+        if len(raters) == len(readers[system]) == len({rater.name for rater in raters}) > 1
+    }
 
 
 def _most_readers(found: Sequence[_Found]) -> dict[tuple[str, str], RaterKey]:

@@ -35,6 +35,7 @@ def test_the_boards():
         "air-bench-foundation-per-sample",
         "audiobench",
         "codec-applications",
+        "mmau-pro",
     ]
     assert board_names() == [*others, *BOARDS]
     assert len(list(published())) == 27
