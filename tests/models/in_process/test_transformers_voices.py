@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from contextlib import closing
 
+import miniature
 import numpy as np
 import pytest
+import soundfile
 import tiny_voices
 from tiny_questions import clip
 
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.in_process.transformers_model import TransformersModel
+from codec_bench.report.opened import open_run
+from codec_bench.store.answers import exchanges
 from codec_bench.types import Request
 
 RATES_HZ = dict.fromkeys(tiny_voices.WRITERS, 24_000) | {"dia": 44_100}
@@ -206,6 +212,32 @@ def test_too_much_text_or_voice_is_refused(models):
     assert "bytes" in models("dia").answer([long])[0].reason
     csm = models("csm").answer([asked("csm", text="word " * 80)])[0]
     assert csm.status == "refused" and "positions" in csm.reason
+
+
+def test_a_bracket_at_the_beginning_is_not_taken_for_a_speaker(models):
+    tokenizer = models("dia")._family.processor.tokenizer
+    for text, expected in (("[Sighs] so", "[S1] [Sighs] so"), ("[S2] so", "[S2] so"), ("so", "[S1] so")):
+        with warnings.catch_warnings():  # what is said to a person holds no warnings of transformers
+            warnings.simplefilter("error")
+            (part,) = models("dia")._family.inputs(text, None, "")
+        assert part["input_ids"][0].tolist() == tokenizer(expected, add_special_tokens=False)["input_ids"]
+
+
+@pytest.mark.parametrize("name", ["csm", "dia"])
+def test_the_command_runs_a_benchmark_with_it(name, folders, command, tmp_path):
+    miniature.build("seed-tts-eval-en", tmp_path / "mirror")
+    model, folder = {"csm": "csm-1b", "dia": "dia-1.6b"}[name], folders(name)
+    code, _, talk = command(
+        "run", "seed-tts-eval-en", "--model", model, "--data", tmp_path / "mirror", "--limit", 3, "--device", "cpu", "--workers", 1,
+        "--set", f"{model}.weights={folder}", "--set", f"{model}.parameters.max_tokens=12",
+        "--set", 'seed-tts-eval-en.metrics=["wer[pocketsphinx]"]', "--out", tmp_path / "run", "--save-audio", "all",
+    )  # fmt: skip
+    assert code in (0, 3) and "Traceback" not in talk, talk
+    with closing(open_run(tmp_path / "run" / "seed-tts-eval-en" / model)) as run:
+        answers = [made for made in exchanges(run) if made.answer.status == "ok"]
+    heard = [soundfile.info(file) for file in (tmp_path / "run").rglob("audio/answers/*.flac")]
+    assert len(heard) == len(answers) >= 2
+    assert {sound.samplerate for sound in heard} == {RATES_HZ[name]} and min(sound.frames for sound in heard) > 500
 
 
 def test_nothing_heard_is_a_failure_with_a_reason(models, monkeypatch):
