@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,9 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch, uv):
         make_environment(SPEC)
 
 
+NEEDS_PIP = pytest.mark.skipif(find_spec("pip") is None, reason="pip, which reads its own settings, is not installed")
+
+
 @pytest.fixture
 def settings_of_pip(tmp_path, monkeypatch):
     """Variables in which neither pip nor uv has settings but those of a test."""
@@ -225,6 +229,7 @@ def settings_of_pip(tmp_path, monkeypatch):
     return build
 
 
+@NEEDS_PIP
 def test_uv_is_told_what_pip_is_told(settings_of_pip):
     text = """
 [global]
@@ -246,6 +251,7 @@ trusted-host = one two:8080
     assert options == []
 
 
+@NEEDS_PIP
 def test_pips_variables_win_over_its_files_as_they_do_for_pip(settings_of_pip):
     text = "[global]\nindex-url = file:///a\nno-index = true\n[install]\nindex-url = file:///b\n"
     found, options = pip_settings(settings_of_pip(text))
