@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ LENGTHS = {
 }
 
 
-@cache
+@lru_cache(maxsize=2)  # of nine networks, which would stay in memory together
 def built(model, kbps=6):
     return load_codec(f"encodec-{model}@{kbps}", weights="random")
 
@@ -48,7 +48,7 @@ def renamed(state):
     return out
 
 
-@cache
+@lru_cache(maxsize=1)
 def reference(model, kbps):
     import encodec
 
