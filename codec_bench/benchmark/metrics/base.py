@@ -29,8 +29,8 @@ class Answer:
         language: language of the answer, or None.
         raw: the answer as the model gave it.
         heard: scores of the sound of a spoken answer by the metrics that `AnswerMetric.hears` names.
-        turns: the words of the model's answers to the rounds before, of a question of several rounds.
         question_s, answer_s: how long the question's and the answer's sound are, or None; only for metrics that hear.
+        turns: the words of the model's answers to the rounds before, of a question of several rounds.
     """
 
     id: str
@@ -40,9 +40,9 @@ class Answer:
     language: str | None = None
     raw: str = ""
     heard: Mapping[str, Score] = field(default_factory=dict)
-    turns: tuple[str, ...] = ()
     question_s: float | None = None
     answer_s: float | None = None
+    turns: tuple[str, ...] = ()
 
 
 class AnswerMetric(ABC):
