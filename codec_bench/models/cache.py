@@ -159,11 +159,12 @@ class ResponseCache(BoundedCache):
         Args:
             alias: a further key under which the answer is found if there is none of that key itself.
         """
-        if self._db is not None and response.status == "ok":
-            self._new_models[key] = model
-            if alias is not None:
-                self._new_aliases[alias] = key
-            self._keep(key, pack(response))
+        with self._lock:
+            if self._db is not None and response.status == "ok":
+                self._new_models[key] = model
+                if alias is not None:
+                    self._new_aliases[alias] = key
+                self._keep(key, pack(response))
 
     def kept(self) -> list[Kept]:
         """How many answers of each model are stored, by its name."""

@@ -34,7 +34,7 @@ from codec_bench.store.tables import (
     row_checksum,
 )
 
-SCHEMA = 2
+SCHEMA = 3
 DATABASE = "run.sqlite"
 SEAL = "run.seal"
 SMALL = ("meta", "systems", "metrics")
