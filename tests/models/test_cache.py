@@ -1,4 +1,5 @@
 import sqlite3
+import threading
 
 import numpy as np
 import pytest
@@ -153,6 +154,24 @@ def test_a_cache_that_cannot_be_used_costs_no_run(tmp_path, kit):
     cache.put("k", Response(text="a"), "m")
     assert cache.get_many(["k"]) == {}
     cache.close()
+
+
+def test_an_answer_that_comes_during_a_write_waits_for_its_end(cache, monkeypatch):
+    write, threads, during = cache._write, [], []
+
+    def slow(db, now):
+        if not threads:
+            threads.append(threading.Thread(target=cache.put, args=("b", Response(text="b"), "m")))
+            threads[0].start()
+            threads[0].join(0.05)
+            during.append(sorted(cache._new_models))
+        write(db, now)
+
+    monkeypatch.setattr(cache, "_write", slow)
+    cache.put("a", Response(text="a"), "m")
+    cache.flush()
+    threads[0].join()
+    assert during == [["a"]] and sorted(cache.get_many(["a", "b"])) == ["a", "b"]
 
 
 def test_two_processes_may_write(tmp_path):

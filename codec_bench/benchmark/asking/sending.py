@@ -96,7 +96,8 @@ async def ask_all(
                 following = None if then is None else then(request)
                 if following is None:
                     room.release()
-                if not taken.done():  # it is cancelled where another request has failed while the caller had this answer
+                # It is cancelled where another request has failed while the caller had this answer.
+                if not taken.done():
                     taken.set_result(following)
     finally:
         running.cancel()

@@ -121,6 +121,29 @@ def test_what_no_request_survives_ends_it_after_what_was_answered():
     assert asyncio.run(main()) == ([f"q{n}" for n in range(5)], 1)
 
 
+def test_what_ends_it_while_the_caller_has_an_answer_is_what_it_raises():
+    def answer(request):
+        if request.id == "q1":
+            raise UserError("wrong key")
+        return Response(text="a")
+
+    class Later(Echo):
+        charges = True
+
+        async def ask(self, request):
+            if request.id == "q1":
+                await asyncio.sleep(0.02)
+            return await super().ask(request)
+
+    async def main():
+        with pytest.raises(UserError, match="wrong key"):
+            async with aclosing(ask_all(Later(concurrency=2, answer=answer), requests(2))) as pairs:
+                async for _ in pairs:
+                    await asyncio.sleep(0.06)  # the other request fails meanwhile
+
+    asyncio.run(main())
+
+
 def test_a_source_that_raises_ends_it():
     def source():
         yield from requests(3)
