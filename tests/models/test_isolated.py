@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from asked_models import ask
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UnknownName, UserError
@@ -80,14 +81,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def answers(model, *requests):
-    async def go():
-        await model.start()
-        try:
-            return await asyncio.gather(*(model.ask(request) for request in requests))
-        finally:
-            await model.close()
-
-    return asyncio.run(go())
+    return ask(model, requests)
 
 
 def own(folder, **options):

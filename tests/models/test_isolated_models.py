@@ -6,7 +6,6 @@ checkpoint is loaded here.
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import itertools
 import json
@@ -18,6 +17,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from asked_models import ask
 from safetensors.torch import save_file
 
 from codec_bench.audio.clip import Clip
@@ -38,15 +38,7 @@ def here(monkeypatch):
 
 
 def answers(name, options, *requests):
-    async def go():
-        model = load_model(name, options)
-        await model.start()
-        try:
-            return await asyncio.gather(*(model.ask(request) for request in requests))
-        finally:
-            await model.close()
-
-    return asyncio.run(go())
+    return ask(load_model(name, options), requests)
 
 
 def worker_code(env):
