@@ -110,9 +110,8 @@ def _answer(state: dict[str, Any], item: dict[str, Any]) -> dict[str, Any]:
     ]
     if item["wants"] == "text":
         return {"text": text, "notes": notes}
-    if (
-        not spoken or not spoken[0].any()
-    ):  # the repository writes a second of silence where there are no tokens of speech
+    # The repository writes a second of silence where there are no tokens of speech.
+    if not spoken or not spoken[0].any():
         return {"error": "MiMo-Audio gave no tokens of speech"}
     return {"text": text, "audio": {"samples": spoken[0], "sample_rate_hz": RATE_HZ}, "notes": notes}
 

@@ -17,12 +17,8 @@ _RUNS = (
     "--set NAME.load.repository=FOLDER; it also runs the Python files beside the checkpoint: look at them, and allow that with "
     "--set NAME.load.trust_remote_code=true"
 )
-_DRAWN = {
-    "do_sample": True,
-    "temperature": 0.7,
-    "top_p": 0.9,
-    "repetition_penalty": 1.05,
-}  # as the repository's examples
+_DRAWN = {"do_sample": True, "temperature": 0.7, "top_p": 0.9, "repetition_penalty": 1.05}
+"""How answers are drawn in the repository's examples."""
 _CODES = 6561  # codes of speech; what is above pads
 
 
