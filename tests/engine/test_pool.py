@@ -14,7 +14,8 @@ import forked
 import pytest
 
 from codec_bench.engine import device, running
-from codec_bench.engine.pool import BESIDE_A_GPU, Pool
+from codec_bench.engine import pool as engine_pool
+from codec_bench.engine.pool import BESIDE_A_GPU, Pool, thread_variables
 from codec_bench.engine.stage import StageSpec
 from codec_bench.errors import UserError
 
@@ -69,15 +70,18 @@ def test_a_worker_that_is_killed_whenever_it_loads_ends_the_run(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no worker is forked")
 def test_tests_fork_workers_unless_a_library_would_read_another_environment(monkeypatch):
-    monkeypatch.setenv("KMP_INIT_AT_FORK", "FALSE")  # as after scikit-learn was imported
-    with closing(Pool(("cpu",), 1, subprocess.DEVNULL)) as pool:
-        (worker,) = pool.workers
-        assert isinstance(worker.process, forked.Forked) and worker.process.poll() is None
-        worker.kill()
-        assert worker.process.wait() == worker.process.poll() == -signal.SIGKILL
-    monkeypatch.setenv("NUMBA_OPT", "2")
-    with closing(Pool(("cpu",), 1, subprocess.DEVNULL)) as pool:
-        assert isinstance(pool.workers[0].process, subprocess.Popen)
+    # A server of its own: a library that an earlier test imported may have set a variable after the server of the tests began.
+    with closing(forked.Started({**os.environ, **thread_variables(1)})) as started:
+        monkeypatch.setattr(engine_pool, "subprocess", started)
+        monkeypatch.setenv("KMP_INIT_AT_FORK", "FALSE")  # as after scikit-learn was imported
+        with closing(Pool(("cpu",), 1, subprocess.DEVNULL)) as pool:
+            (worker,) = pool.workers
+            assert isinstance(worker.process, forked.Forked) and worker.process.poll() is None
+            worker.kill()
+            assert worker.process.wait() == worker.process.poll() == -signal.SIGKILL
+        monkeypatch.setenv("NUMBA_OPT", "2")
+        with closing(Pool(("cpu",), 1, subprocess.DEVNULL)) as pool:
+            assert isinstance(pool.workers[0].process, subprocess.Popen)
 
 
 @pytest.mark.parametrize(
