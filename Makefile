@@ -74,10 +74,10 @@ docs: $(VENV)/.docs
 bench: $(VENV)/.test
 	$(BIN)/python bench/measure.py --all
 
-# What a GPU can tell in two times nine minutes, with the Python that is here: `make gpu PART=1` and `make gpu PART=2` are its halves,
-# `make gpu WHEELS=FOLDER` first installs what is missing, and `make gpu LIMIT_S=300` ends sooner.
+# What a GPU can tell in two times nine minutes, with the Python that is here: `make gpu PART=1` and `make gpu PART=2` are its halves, and
+# `make gpu LIMIT_S=300` ends sooner.
 gpu:
-	$(PYTHON) bench/gpu.py $(if $(WHEELS),--wheels $(WHEELS)) $(if $(PART),--part $(PART)) $(if $(LIMIT_S),--limit-s $(LIMIT_S))
+	$(PYTHON) bench/gpu.py $(if $(PART),--part $(PART)) $(if $(LIMIT_S),--limit-s $(LIMIT_S))
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info

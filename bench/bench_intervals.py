@@ -1,6 +1,6 @@
 """Counts how often intervals contain the truth and tests cry wolf, over simulated runs whose truth is known.
 
-    python bench/bench_intervals.py [--repetitions 1000] [--parts equal ordinary recorded medians crossed kinds choices] [--only WORD]
+    python bench/bench_intervals.py [--repetitions 1000] [--parts equal ordinary recorded medians crossed kinds] [--only WORD]
 
 The first study draws speakers with as many items each, of equal variance, and two systems that do not differ. Drawn are
     mean          one number per item, normal
@@ -23,8 +23,6 @@ and the intervals are read from `summary.json` and from the page. What a run tel
 with planted ones (`interval_medians.py`) are kept as `codec-bench converse` keeps them, and marked by it.
 
 The fourth study (`CROSSED`) draws listening tests: every rater rates every sound, and both are drawn from more of their kind.
-
-The fifth (`interval_choices.py`) tries rules that were not taken, and says how wide they make ordinary intervals.
 """
 
 from __future__ import annotations
@@ -39,7 +37,6 @@ from typing import Any
 
 import numpy as np
 from common import append_rows, asked
-from interval_choices import CHOICES, choices
 from interval_designs import CORPUS, LEVEL, ORDINARY, OWN, SYSTEMS_AT_ONCE, Drawn, Said, fold_of, in_places, own, spoken
 from interval_medians import MEDIANS, medians
 from scipy import stats
@@ -338,10 +335,10 @@ def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[s
             yield {"design": name, "variant": variant, "coverage": held / given, "alarms": alarms / tested, "given": given / repetitions, "repetitions": repetitions}  # fmt: skip
 
 
-UNITS = {"given": "share of runs with an interval", "coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "plain": "share of intervals without a note with the truth", "wider": "times as wide as Student's t", "width": "width of the interval", "apart": "share of those that leave 0 out"}  # fmt: skip
+UNITS = {"given": "share of runs with an interval", "coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "plain": "share of intervals without a note with the truth", "wider": "times as wide as Student's t"}  # fmt: skip
 
 
-PARTS = ("equal", "ordinary", "recorded", "medians", "crossed", "kinds", "choices")
+PARTS = ("equal", "ordinary", "recorded", "medians", "crossed", "kinds")
 
 
 def main() -> None:
@@ -353,7 +350,7 @@ def main() -> None:
     if "equal" in options.parts and not options.only:
         append_rows("intervals", [row for found in study(options.repetitions) for row in _rows(found, "equal")])
     studies: dict[str, tuple[Callable[..., Iterator[dict[str, object]]], Iterable[str]]] = {
-        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "medians": (medians, MEDIANS), "crossed": (crossed, CROSSED), "kinds": (crossed, KINDS), "choices": (choices, CHOICES),
+        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "medians": (medians, MEDIANS), "crossed": (crossed, CROSSED), "kinds": (crossed, KINDS),
     }  # fmt: skip
     for part, (count, names) in studies.items():
         if part in options.parts and wanted(names):

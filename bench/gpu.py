@@ -2,9 +2,8 @@
 
     python bench/gpu.py                     all steps; rows go to bench/data/ as soon as they are known
     python bench/gpu.py --part 1            the first part or the second, where one command may take ten minutes
-    python bench/gpu.py --wheels FOLDER     first installs what is missing from a folder that pack_wheels.py has filled
     python bench/gpu.py --only codecs rvq   some steps, by name
-    python bench/gpu.py --limit-s 300       ends sooner, installing included
+    python bench/gpu.py --limit-s 300       ends sooner
     python bench/gpu.py --pretend           tries the steps in a reduced size without a GPU, writes no rows
 
 Every step is a process of its own with seconds that are kept for it, so that one that hangs or breaks costs no other. It may also
@@ -29,7 +28,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -216,44 +214,17 @@ def with_cublas(environment: dict[str, str], folder: Path) -> dict[str, str]:
     return {**environment, "LD_LIBRARY_PATH": f"{folder}:{others[-1].parent}:{environment.get('LD_LIBRARY_PATH', '')}"}
 
 
-def install(folder: str) -> None:
-    """Installs the packages of a folder that are missing, without a network and without their dependencies.
-
-    Each by itself, so that one that does not fit this Python or cannot be built costs no other. What has to be built comes last
-    and takes the build tools that are installed by then, since none can be fetched.
-    """
-    for file in (file for end in ("*.whl", "*.tar.gz") for file in sorted(Path(folder).rglob(end))):
-        try:
-            version(file.name.split("-")[0])
-        except PackageNotFoundError:
-            command = [
-                sys.executable,
-                "-m",
-                "pip",
-                "install",
-                "--no-index",
-                "--no-deps",
-                "--no-build-isolation",
-                "--quiet",
-            ]
-            if subprocess.run([*command, str(file)], stdout=sys.stderr).returncode:
-                sys.stderr.write(f"'{file.name}' cannot be installed; steps that need it are left out\n")
-
-
 def main() -> int:
     """Runs the steps in order, and prints what became of each."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--wheels", metavar="FOLDER", help="installs from here first")
     parser.add_argument("--only", nargs="+", metavar="STEP", choices=sorted({step.name for step in STEPS}))
     parser.add_argument("--pretend", action="store_true", help="tries the steps in a reduced size without a GPU")
     parser.add_argument("--part", type=int, choices=(1, 2), help="only the steps of this part")
-    parser.add_argument("--limit-s", type=int, help=f"seconds, installing included; {PART_S} for each part if left out")
+    parser.add_argument("--limit-s", type=int, help=f"seconds; {PART_S} for each part if left out")
     asked = parser.parse_args()
     steps = {None: STEPS, 1: FIRST, 2: SECOND}[asked.part]
     limit_s = asked.limit_s or PART_S * (1 if asked.part else 2)
     end = math.inf if asked.pretend else time.monotonic() + limit_s
-    if asked.wheels:
-        install(asked.wheels)
     count = gpus()
     outcomes = []
     with tempfile.TemporaryDirectory() as folder:

@@ -14,7 +14,7 @@ HELD, ALARMS, MARKED, GIVEN = (
     "share of runs with an interval",
 )
 PLAIN = "share of intervals without a note with the truth"
-WIDER, WIDTH, APART = "times as wide as Student's t", "width of the interval", "share of those that leave 0 out"
+WIDER = "times as wide as Student's t"
 OURS, BOOTSTRAP, SIGNS, ALONE = "codec-bench", "percentile bootstrap", "sign test of items", "over raters alone"
 FEW_VALUES = re.compile(r"mean, (.+), (\d+) items")
 Found = dict[tuple[str, str, str], Row]
@@ -125,20 +125,7 @@ def crossed() -> str:
     return _table(["what is drawn", "tests", "intervals that hold the truth", "p below 0.05", *alone], lines)
 
 
-def choices() -> str:
-    """Rules that were tried, beside the package's own."""
-    found, lines = _newest("choices"), []
-    for case in sorted(_cases(found), key=lambda name: name.startswith("difference")):
-        (rule,) = {variant for name, variant, _ in found if name == case} - {OURS}
-        wide = float(found[case, rule, WIDTH]["p50"]) / float(found[case, OURS, WIDTH]["p50"])
-        apart = lambda variant: _number(found, case, variant, APART) if case.startswith("difference") else "–"  # noqa: B023, E731
-        of = lambda variant: [_number(found, case, variant, HELD), apart(variant)]  # noqa: B023, E731
-        lines.append([case, f"{int(found[case, OURS, HELD]['n']):,}", *of(OURS), rule, *of(rule), f"{wide:.2f}"])
-    answers = ["holds the truth", "is not 0"]
-    return _table(["what is drawn", "runs", *answers, "the rule that was tried", *answers, "times as wide"], lines)
-
-
 TABLES: dict[str, Callable[[], str]] = {
-    f"intervals-{made.__name__}": made for made in (equal, alarms, ordinary, few, whole, crossed, choices)
+    f"intervals-{made.__name__}": made for made in (equal, alarms, ordinary, few, whole, crossed)
 }
 """What stands between the marks of these names."""

@@ -5,19 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, requires
-from types import SimpleNamespace
 
 import common
 import gpu
 import gpu_pretended
 import gpu_stages
 import numpy as np
-import pack_wheels
 import pytest
 import whisper_folder
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 from pretended import Mixed
 
 STEP = gpu.Step("a", 30, ("-c", "print('first'); print('last')"))
@@ -108,73 +103,10 @@ def test_another_cublas_is_linked_only_where_version_12_is_missing(tmp_path, mon
     assert gpu.with_cublas({}, links) == {}
 
 
-def test_packages_are_installed_one_by_one_and_only_where_they_are_missing(tmp_path, monkeypatch, capsys):
-    for name in (
-        "part-1/built-2.0.tar.gz",
-        "part-1/Pytest-1.0-py3-none-any.whl",
-        "part-2/new_one-1.0-py3-none-any.whl",
-    ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).touch()
-    asked = []
-    monkeypatch.setattr(
-        gpu.subprocess, "run", lambda command, **_: asked.append(command) or SimpleNamespace(returncode=len(asked) - 1)
-    )
-    gpu.install(str(tmp_path))
-    assert [command[-1].rpartition("/")[2] for command in asked] == ["new_one-1.0-py3-none-any.whl", "built-2.0.tar.gz"]
-    assert all({"--no-index", "--no-build-isolation"} <= set(command) for command in asked)
-    assert "'built-2.0.tar.gz' cannot be installed" in capsys.readouterr().err
-
-
-def test_wheels_are_those_that_the_project_takes():
-    project = (gpu.ROOT / "pyproject.toml").read_text()
-    assert pack_wheels.wanted("cffi") == "cffi"
-    for package in ("av", "faster-whisper", "whisper-normalizer", "pesq"):
-        asked = pack_wheels.wanted(package)
-        assert asked != package and f'"{asked}"' in project
-
-
-def required(name: str) -> set[str]:
-    """What an installed package asks for here; nothing of one that is not installed."""
-    try:
-        asked = map(Requirement, requires(name) or ())
-    except PackageNotFoundError:
-        return set()
-    return {canonicalize_name(one.name) for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})}
-
-
-def test_what_the_packed_packages_import_is_packed_or_there():
-    there, todo = set(), {"torch", "transformers", "triton", "onnxruntime", "numba", "scipy", "scikit-learn"}
-    there |= {
-        "lazy-loader",
-        "msgpack",
-        "joblib",
-        "sentencepiece",
-        "tiktoken",
-        "requests",
-        "protobuf",
-        "onnx",
-        "ml-dtypes",
-    }
-    while todo:
-        name = todo.pop()
-        there.add(name)
-        todo |= required(name) - there
-    packed = {canonicalize_name(name) for name in pack_wheels.PACKAGES}
-    missing = {name: required(name) - pack_wheels.NOT_IMPORTED.get(name, set()) - packed - there for name in packed}
-    assert {name: names for name, names in missing.items() if names} == {}
-
-
 def test_the_step_of_tests_asks_for_the_files_that_have_tests_for_a_gpu():
     (step,) = [step for step in gpu.STEPS if step.name == "tests"]
     files = {os.path.basename(word) for word in step.words if word.endswith(".py")}
     assert {"test_first_launch.py", "test_whisper.py"} <= files and "test_gpu.py" not in files and len(files) < 20
-
-
-def test_wheels_are_packed_in_order_into_parts_of_a_size():
-    sizes = [("a", 30), ("b", 30), ("c", 10), ("d", 70), ("e", 1)]
-    assert pack_wheels.parts(sizes, 60) == [["a", "b"], ["c"], ["d"], ["e"]]
-    assert pack_wheels.parts([]) == []
 
 
 def options(**given):
