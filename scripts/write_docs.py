@@ -546,21 +546,11 @@ def checked_tables(models: Sequence[ModelRow]) -> str:
         if (checked := getattr(load_attribute(path), "checked", ""))
     ]
     facts = [(code(row.name), plain(row.checked.source), str(row.checked.looked_up)) for row in models if row.checked]
-    # Recognisers rest on checkpoints of their own page, cascades on models of this one, and the rest of these names no model.
-    without = {"recogniser", "cascade", "isolated"}
-    unnamed = {
-        "json-endpoint",
-        "openai-chat",
-        "openai-embeddings",
-        "openai-speech",
-        "openai-transcription",
-        "transformers-serve",
+    # Recognisers rest on checkpoints of their own page, cascades on models of this one, and a way to any model names none.
+    named = {
+        row.name for row in models if {"model", "weights", "load"} & read_config("model", row.name)["options"].keys()
     }
-    others = [
-        row.name
-        for row in models
-        if row.checked is None and row.served is None and row.kind not in without and row.name not in unnamed
-    ]
+    others = [row.name for row in models if row.checked is None and row.served is None and row.name in named]
     return (
         "\n## What was checked\n\nNo vendor was asked with a key for these. What is sent fits the types or the documentation"
         " that the vendor publishes, and what\nthe types write is read.\n\n"
