@@ -5,6 +5,7 @@ What every application has
     `command.py`  what a person types for it.
     `__init__.py` the tables by which the core finds what it adds (`registry.applications`): `COMMANDS`, a `registry.Command` by
                   the name that is typed, and `EXECUTORS`, by the value of `--executor`.
-Its statistics, words, page and files lie beside them. Applications import the core. Of each other only `building` imports
+Its statistics, words, page and files lie beside them. They are `profiling/`, `listening/`, `agreement/`, `judging/`, `leaderboards/`,
+`site/`, `building/`, `cluster/` and `conversation/`. Applications import the core. Of each other only `building` imports
 `listening`, whose sheets its reviewers fill in, and `site` imports `leaderboards`, which it shows.
 """

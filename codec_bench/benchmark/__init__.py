@@ -2,7 +2,8 @@
 
 Which file to open
     `definition/`       reads and checks a definition, and makes questions and prompts of it.
-    `run_request.py`    what one command asked for, the folder of each run, and what identifies its record.
+    `run_request.py`    what one command asked for, the folder of each run, and what identifies its record. `identity.py` says what a
+                        benchmark is, and `baselines.py` what a judge sees beside an answer.
     `asking/`           puts the questions to a model and writes the answers.
     `reading/`          the steps that read an answer; `metrics/` what scores it; `scoring/` applies both to a record.
     `judge/`            rubrics and how a judge's replies are read; `judging.py` asks the judges.

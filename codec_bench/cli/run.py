@@ -86,11 +86,11 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
     from codec_bench.benchmark.tables import answers_of, controls_of, failures_of, metrics_of, rows_of, warned_of
     from codec_bench.report.answers import answer_notes, judge_notes
     from codec_bench.report.chance_level import beside_notes, chance_text
+    from codec_bench.report.data_warnings import warned_text
     from codec_bench.report.numbers import draw_notes, interval_notes, rows_notes
     from codec_bench.report.results import PAGE
     from codec_bench.report.robustness.rows import choice_notes
     from codec_bench.report.table import failures_table
-    from codec_bench.report.warned import warned_text
     from codec_bench.terminal.output import console, table, talk
 
     out = console()

@@ -5,6 +5,7 @@ Which file to open
     `catalogue.py`  the names, points and licences that `configs/codec/*.yaml` declare; `TABLE` here has the classes.
     `collected.py`  codecs of packages with an interface of their own; `configs/collection/*.yaml` has their facts.
     `isolated.py`   those of them that run in a worker process, because their packages clash with this project's.
+    `embedded_speech.py`  the clips on which a codec is measured before it codes anything else.
     `quantised.py`  a continuous codec whose latents are rounded to codes.
     `command.py`    a codec that is two programs, and `command_file.py` the file that names them.
     `classical/`, `neural/`  the codecs; `checks/` what shows that one is wrong.

@@ -1,4 +1,4 @@
-"""The only reader of YAML: safe loading, and errors that name the file and the line.
+"""What a command can be asked for, and the only reader of YAML: safe loading, and errors that name the file and the line.
 
 Conventions
     A config is `configs/<kind>/<name>.yaml` inside the package; its top level is a mapping.
@@ -9,6 +9,7 @@ Which file to open
                      `profile`, and `shared_options.py` those of several. `option.py` says what an option is.
     `request_file.py`  the same options from a file; `loading.py` is the loader of YAML, `paths.py` the folder of caches, and
                      `bounded_cache.py` a cache of bounded size in it.
+    `limits.py`      what the process of a codec may take; `network.py` whether the network may be used.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ def metric_facts(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def _hearing(plan: Plan, name: str) -> dict[str, Any]:
-    """What `stats.warned` reads of a metric that hears sound: at which rate (0 for the data's own), and by how much
+    """What `stats.data_warnings` reads of a metric that hears sound: at which rate (0 for the data's own), and by how much
     each measured kind of change moves it, 0 where that is not notable or not in spreads; None if nothing was measured."""
     metric = plan.metrics[name]
     rates = [plan.features[one].rate_hz for one in features_read(metric) if one in plan.features]

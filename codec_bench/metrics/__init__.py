@@ -5,7 +5,7 @@ Which file to open
                     `codec_bench.features.scorers`.
     `command.py`    a metric that is a program, and the file that names it.
     `groups.py`     which metrics a name such as `quality` stands for; the groups themselves are `GROUPS` and `TOPICS` here.
-    `costs.py`      how long a metric takes, as measured. `words.py` reads when each word is said.
+    `costs.py`      how long a metric takes, as measured; `sensitivity.py` what moves it though a listener would not mind. `words.py` reads when each word is said.
 """
 
 from __future__ import annotations

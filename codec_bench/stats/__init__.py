@@ -7,14 +7,15 @@ Which file to open
     `intervals.py`      intervals; `paired.py` is differences and their p, `power.py` the size of a run, `correlation.py` columns that
                         order alike, and `bd_rate.py` rates at equal quality. `crossed.py` is means over people and sounds.
                         `quantiles.py` is quantiles. `sign_flips.py` and `unseen.py` are two methods of intervals, `bounds.py` says
-                        what an item can be, and `corpus_ends.py` is intervals of values such as BLEU. `bench/bench_intervals.py` shows whether a method holds.
+                        what an item can be, `conditional_ends.py` what an end allows for that is given under a rule, and `corpus_ends.py` with
+                        `spread.py` is intervals of values such as BLEU. `bench/bench_intervals.py` shows whether a method holds.
     `summary.py`        the summary of a run; `summary_types.py` is what it holds, and `told.py` its JSON. `recorded.py` reads the record.
-    `verdict.py`        which systems are the best, and which are not compared.
+    `verdict.py`        which systems are the best, and which are not compared. `data_warnings.py` says where data and metrics meet badly.
     `identity.py`       whether two runs asked the same; `rows_taken.py` of how many rows.
     `breakdown.py`      one metric of one system, by subset; `corpus.py` is values such as BLEU.
-    `sets.py`           values of whole sets: `frechet.py`, `kernel.py`, `ttsds.py`, with what they share in `blocks.py` and `packing.py`.
+    `sets.py`           values of whole sets: `frechet.py`, `kernel.py`, `ttsds.py`, `eer.py`, with what they share in `blocks.py` and `packing.py`.
     `answers.py`        counts and costs of answers; `chance_level.py` is what stands beside their values, `draws.py` several answers to a
-                        question, and `robustness.py` several wordings.
+                        question, `robustness.py` several wordings, `controls.py` what stands beyond a control, and `pairs.py` preferences.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from codec_bench.stats.conditional_ends import cut, passing_end
 from codec_bench.stats.corpus import CorpusFold
-from codec_bench.stats.luck import cut, passing_end
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
 from codec_bench.stats.spread import (
     EQUAL,

@@ -14,7 +14,7 @@ How an interval is made
     A share of items, whose values are all 0 or 1, gets Wilson's interval with as many effective items as that error stands
     for. The error says little where few units hold any of the rarer items, so it is then drawn towards one item a unit.
     BLEU, and other values of a corpus that lie between 0 and a best value, have Student's t on the scale of log odds, on which they
-    scatter alike to both sides. The lower end allows for the luck of having enough matches (`stats.luck`), and over speakers an end
+    scatter alike to both sides. The lower end allows for the luck of having enough matches (`stats.conditional_ends`), and over speakers an end
     reaches as far as that of flipped signs, if that is farther.
     Few units may be skewed, and Student's t reaches farther on the side on which they may be (`stats.spread.reaches_of_few`).
     Scores with declared bounds that crowd at one of them, or are skewed, get an interval that allows for one more item at the far

@@ -12,7 +12,7 @@ How it is done
     Where one system alone may fail on rare items, both the interval and p allow for some that were not seen (`stats.unseen`): p is the
     larger of that of the exchanges and of that with these items. Error rates of fewer than `FEW_ITEMS` items that may loop have no
     interval, and p says whether chance explains what was seen. Of BLEU the interval alone allows for the luck of having enough matches
-    (`stats.luck`): where it holds 0 and p is small, the note says so (`LUCK`).
+    (`stats.conditional_ends`): where it holds 0 and p is small, the note says so (`LUCK`).
 
 Conventions
     Differences are A minus B. A win is an item on which A is better, also for metrics whose lower values are better.
@@ -31,6 +31,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.stats.bounds import Bounds, check_bounds, is_rate, rare_item, supposed_bounds
+from codec_bench.stats.conditional_ends import passing_end
 from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.corpus_ends import corpus_doubt, corpus_ends, matches_cut
 from codec_bench.stats.intervals import (
@@ -48,7 +49,6 @@ from codec_bench.stats.intervals import (
     unit_codes,
     unit_sums,
 )
-from codec_bench.stats.luck import passing_end
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval, flip_p, flipped_together, flips
 from codec_bench.stats.spread import (
     FEWEST_EFFECTIVE,

@@ -14,8 +14,8 @@ import numpy as np
 
 from codec_bench.errors import UnknownName
 from codec_bench.stats.corpus import FOLDS
+from codec_bench.stats.data_warnings import Tally
 from codec_bench.stats.paired import ItemParts
-from codec_bench.stats.warned import Tally
 from codec_bench.store.answers import CALLS, draws_of, has_answers
 from codec_bench.store.draws import draw_counts
 from codec_bench.store.record import Run

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from codec_bench.stats.controls import Controlled
+from codec_bench.stats.data_warnings import Warned
 from codec_bench.stats.told import UNTOLD, Told
-from codec_bench.stats.warned import Warned
 from codec_bench.store.judge_tests import NOT_TESTED
 
 SCHEMA = 1

@@ -3,7 +3,8 @@
 Which file to open
     What is in a record
     `tables.py`      the tables, their checksums and counts, and what a cell can hold; `rows.py` is items and scores as values.
-    `writer.py`      a record of audio, for writing; `answers.py` adds what a model was asked and what it answered (`draws.py`).
+    `writer.py`      a record of audio, for writing; `answers.py` adds what a model was asked and what it answered (`draws.py`) under which
+                     control (`controls.py`).
     `record.py`      a record, for reading; `columns.py` gives the columns by which results are broken down.
     `folders.py`     the folder of a run, and its lock; `files.py` is the JSON files beside the record.
 
@@ -14,4 +15,5 @@ Which file to open
     From and to other places
     `export.py`      the record as a table in a file; `imported.py` is the result files of other toolkits.
     `parts.py`       the runs of shards, of which `merge.py` makes one record.
+    `judge_tests.py`, `judge_successions.py`   what is kept beside all records: tests of judges, and judges in the place of others.
 """

@@ -15,8 +15,8 @@ from codec_bench.audio.resample import to_rate
 from codec_bench.data import open_source
 from codec_bench.engine.reading import content_notes
 from codec_bench.report.table import summary_notes
+from codec_bench.stats.data_warnings import Tally
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.warned import Tally
 from codec_bench.store.rows import AROUND, EMPTY_ABOVE, IN_REFERENCE
 from codec_bench.store.writer import RunWriter
 

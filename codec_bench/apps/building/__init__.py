@@ -14,7 +14,8 @@ Which file to open
     `wording.py`     what is said of a written text, and `checks.py` what its sound must fulfil.
     `asking.py`      requests to models from several threads.
     `record.py`      what is done already, and which items are the same; `review.py` the check by people.
-    `data_set.py`         the files of the data set and its card; `page/` its page; `push.py` the upload to the hub.
+    `data_set.py`    the files of the data set and its card; `page/` its page; `push.py` the upload to the hub.
+    `command.py`     what is typed.
 """
 
 from __future__ import annotations

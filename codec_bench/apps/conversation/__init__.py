@@ -7,9 +7,10 @@ Which file to open
     `session.py`     one conversation over a connection of `models/endpoints`: the clock, the frames, what came and when.
     `in_process.py`  models of this process as such a connection; `turn_ends.py` rules for the end of a turn.
     `network.py`     a simulated network; `playback.py` what of it is heard. `activity.py` where a track has speech.
-    `measures.py`    the measures of one session; `distributions.py` those of all. `official.py` and
-                     `full_duplex.py` have another benchmark's own definitions and layout; `transcripts.py` the words of what was heard;
-                     `spoken_questions.py` a benchmark's questions, each in a session of its own; `judged.py` what a language model is asked of them; `voice.py` how a voice changes after an event.
+    `measures.py`    the measures of one session; `distributions.py` those of all. `transcripts.py` has the words of what was heard,
+                     `judged.py` what a language model is asked of them, and `voice.py` how a voice changes after an event.
+    `official.py` and `full_duplex.py` have the definitions and the layout of Full-Duplex-Bench, and `tau_voice.py` those of tau-Voice.
+    `spoken_questions.py`    a benchmark's questions, each in a session of its own.
     `page/`          the page.
 """
 

@@ -3,7 +3,7 @@
 Which file to open
     `api.py`, `codecs.py`          the verbs: a leaderboard of models, and codecs side by side, quality against cost with delta rates.
     `definition.py`                what a board's YAML may say. `board.py` is its arithmetic: columns, groups, the average.
-    `own_rows.py`                  rows made of one's own runs.
+    `own_rows.py`                  rows made of one's own runs; `raters.py` says which judge marked them.
     `rank_uncertainty.py`          ranks under other rules and with other items, from `ranking.py` and `leave_one_out.py`.
     `item_discrimination.py`       which items tell systems apart.
     `pareto.py`                    which codecs are on the front of quality and cost. `fronts.py` and `heatmap.py` are the pictures.

@@ -8,10 +8,12 @@ Which file to open
     `sheet.py`      from a run to a page and its key; `page/` has its template, style and scripts.
     `webmushra.py`  the same for webMUSHRA: its configuration, and its results.
     `answers.py`    the files that raters send back, and what is wrong with them.
-    `checks.py`     checks of raters: questions before the test, gold questions and traps.
+    `checks.py`     checks of raters: questions before the test, gold questions and traps. `digits.py` makes the digits in noise by which
+                    hearing is checked, from the recordings of `spoken_digits/`.
     `ratings.py`    answers with their systems: one row each, with what became of it.
     `screening.py`  which raters are marked by which rule, and left out by those that were named.
     `outcome.py`    the values of the systems with their intervals.
+    `api.py`        the verbs: making sheets, and reading what raters sent. `command.py` is what is typed.
 """
 
 from __future__ import annotations

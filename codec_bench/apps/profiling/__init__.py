@@ -1,6 +1,7 @@
 """Profiles of codecs: what is measured of one codec, and what only several of them show together.
 
 Which file to open
+    `api.py`         the verb; `command.py` what is typed.
     `steps.py`       the measurements of one codec in their order. Each codec has a worker of its own (`engine/own_worker.py`).
     `settings.py`    how thoroughly is measured; `codecs/checks/material.py` says on which audio.
     `several_codecs.py`  one profile of several codecs, and the run of the engine that gives the metrics; `curves.py` has their curves and

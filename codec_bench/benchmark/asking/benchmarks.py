@@ -21,7 +21,7 @@ from codec_bench.benchmark.asking.batches import Batched, check_no_batches
 from codec_bench.benchmark.asking.canaries import Watch
 from codec_bench.benchmark.asking.controls import Wanted, check_control, controlled, given, without_question
 from codec_bench.benchmark.asking.estimate import Estimate, estimate_of
-from codec_bench.benchmark.asking.growing import as_begun, grow
+from codec_bench.benchmark.asking.extend import as_begun, grow
 from codec_bench.benchmark.asking.question_loop import Asking, check_length, shown
 from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Purse

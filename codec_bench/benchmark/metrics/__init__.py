@@ -5,7 +5,7 @@ recogniser's name they are audio metrics (`codec_bench.metrics`).
 
 Which file to open
     A rule for right answers is in `accuracy.py`, or beside its toolkit's other quirks: `audiobench.py`, `ultraeval.py`, `mmsu.py`,
-    `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
+    `mmau_pro.py`, `muchomusic.py`, `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
     `captions.py`, those of whole sessions in `session_wer.py`, the tags that are named in `tag_f1.py`,
     and the sections of a song in `sections.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds
     answers that decline, `repeated.py` those that say something again, `said.py` also reads how it is said,

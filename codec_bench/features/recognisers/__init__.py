@@ -6,4 +6,5 @@ Which file to open
                     `whisper_checkpoint.py`. `cublas.py` finds a library that CTranslate2 needs.
     `asked.py`      a table of recognisers that are asked through their own processors: a new one of that kind is a row.
     `funasr.py`     what `paraformer.py` and `sensevoice.py` share; `transformers_checkpoint.py` what the others read of a folder.
+    Every other file is one recogniser, or one family of them.
 """

@@ -1,5 +1,7 @@
 """The page of an agreement: one HTML file with its tables, and the items on which raters differ most with their sound.
 
+`collect.py` says what the page shows: the variables of its template.
+
 Conventions
     The file can be opened from disk and loads nothing. It has the style and the content security policy of a run's page, and
     no script: the sounds are played by the browser itself. Text from data is not trusted: the template escapes it.

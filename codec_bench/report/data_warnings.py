@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from codec_bench.errors import plain
+from codec_bench.stats.data_warnings import Warned
 from codec_bench.stats.summary_types import SystemSummary
-from codec_bench.stats.warned import Warned
 
 _MOST_NAMED = 6
 
 
 def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
-    """What `stats.warned` found: one sentence each, with the systems that it is about if these are not all.
+    """What `stats.data_warnings` found: one sentence each, with the systems that it is about if these are not all.
 
     Args:
         systems: the entries of the summary by what the systems are called.
@@ -26,7 +26,7 @@ def warned_notes(systems: Mapping[str, SystemSummary]) -> list[str]:
 
 
 def warned_text(one: Warned) -> str:
-    """One thing that `stats.warned` found, as a sentence."""
+    """One thing that `stats.data_warnings` found, as a sentence."""
     many = f"{one.n:,} of {one.of:,} items" if one.n < one.of else f"all {one.of:,} items"
     if one.kind == "another":
         return (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from codec_bench.stats.luck import cut, passing_end
+from codec_bench.stats.conditional_ends import cut, passing_end
 
 
 @pytest.mark.parametrize(("above", "freedom"), [(1.0, 19.0), (0.6, 6.3), (-1.0, 200.0)])
