@@ -192,7 +192,7 @@ class _Verdicts:
         reading = exchange.reading or Reading(None, None, "the answer was not read")
         if self._metric.rubric.hears and exchange.answer_path is not None and reading.parsed is None:
             return replace(reading, parsed=reading.transcript or exchange.answer.text or "", reason=None)
-        if not self._metric.reads_raw:
+        if not self._metric.reads_raw or exchange.answer.status != "ok":
             return reading
         whole = reading.transcript or exchange.answer.text
         return replace(reading, parsed=whole, reason=None if whole is not None else "the model gave no text")

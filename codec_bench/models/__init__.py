@@ -315,6 +315,11 @@ def _restated(info: ModelInfo, facts: Mapping[str, Any], name: str) -> ModelInfo
     return fit({**known, **given}, Facts, source=f"the options of '{name}'").info(info.name)
 
 
+def takes(model: Model, option: str) -> bool:
+    """Whether a model of this class can be made with an option, such as `parameters`."""
+    return option in _parameters(type(model))
+
+
 def _parameters(made: Any) -> dict[str, bool]:
     """The parameters of a class or function, and whether each is required. Includes what a class passes on to its bases."""
     out: dict[str, bool] = {}

@@ -174,6 +174,9 @@ class AnswerWriter(RunWriter):
     def write_turns(self, id: str, said: Sequence[AnswerRecord]) -> None:
         """Writes the answers of a question of several rounds that were given before its last one, in place of those that are there."""
         with self._transaction() as rows:
+            if not said:
+                rows.delete("turns", "id = ?", [(storable(id),)])
+                return
             held = json_text([asdict(one) for one in said])
             rows.insert("turns", ("id", "answers"), [(storable(id), held)], clash="replace")
 

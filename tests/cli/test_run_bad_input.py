@@ -206,6 +206,9 @@ def test_a_bad_reply_is_a_failure_of_its_question(reply, status, reason, server,
     assert (entry["n"], entry["failed"], entry["value"]) == (0, 6, None)
     # If failures count as wrong answers, they count for five of the six questions: one has no reference.
     assert (entry["counting_failures"]["n"], entry["counting_failures"]["value"]) == (5, 0.0)
+    (row,) = json.loads(out)["benchmarks"]
+    told = [(one["status"], one["count"]) for one in row["failures"]["reasons"] if one["metric"] is None]
+    assert sorted(told) == sorted([("failed", 1), (status, 5)])  # the first has no sound
     kept = answers("run")
     assert len(kept) == 6
     for id, answer in kept.items():

@@ -3,9 +3,9 @@
 For each of `eval`, `score`, `run`, and shards with their merging, a run without any kill gives the expected rows. Then the same command is started, and its
 process or one of its workers is killed (SIGKILL) at a random moment. This is repeated until the command ends by itself. Its
 record must then be whole, and its rows must be equal to the expected ones. Of `paid`, a run whose model is a service that charges,
-every answer that the service gave must be in the record after each kill, except those in flight. Of `ray`, a run on a Ray cluster on
-this machine, actors, their workers and raylets are killed as well; it is left out where Ray is not installed. Conversations are killed
-by `tests/fuzz/talks.py`.
+every answer that the service gave must be in the record after each kill, except those in flight. `rounds` is such a run of questions in
+several rounds; its answers and turns are compared too. Of `ray`, a run on a Ray cluster on this machine, actors, their workers and raylets
+are killed as well; it is left out where Ray is not installed. Conversations are killed by `tests/fuzz/talks.py`.
 
 An item that was alone in a worker twice when the worker was killed is given up: the command ends with 3, and the reason of each failed score says
 so. With `--retry-failed` it must then end with the expected rows. A command ends with 2 where two workers were killed while they loaded the same thing;
@@ -28,12 +28,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import soundfile
 import yaml
@@ -42,6 +44,7 @@ from raylets import LIMITS, Raylets, end_all
 
 from codec_bench import Audio, open_run
 from codec_bench.data.source import REGISTERED
+from codec_bench.store.answers import exchanges
 from codec_bench.store.rescue import verify_record
 
 COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()"]
@@ -68,6 +71,11 @@ QUESTIONS = {
     "data": {"path": "rows.jsonl", "id": "id", "columns": {"question": "q", "reference": "right"}},
     "prompt": {"messages": [{"content": ["{{ question }}"]}]},
     "metrics": ["accuracy[exact]", "wer[answer]", "bleu[13a]"], "primary": "accuracy[exact]",
+}  # fmt: skip
+ROUNDS = {
+    **QUESTIONS, "title": "Rounds", "summary": "Questions in one to four rounds.",
+    "data": {"path": "rows.jsonl", "id": "id", "columns": {"audio": ["a.0", "a.1", "a.2", "a.3"], "question": "id", "reference": "right"}},
+    "prompt": {"rounds": "audio", "messages": [{"content": [{"audio": "audio"}, "{{ question }}"]}]},
 }  # fmt: skip
 CLOCK = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
 """The library that gives a process another clock, where the package `faketime` is installed."""
@@ -190,6 +198,44 @@ def paid_job(place: Path) -> Job:
     return Job("run", (*asked, *given), place, service=service)
 
 
+class Conversing(Job):
+    """A run whose questions have several rounds: beside the scores, what was answered in each round is compared."""
+
+    def rows(self, out: Path) -> dict[tuple, tuple]:
+        """The rows of any run, and of each question the words of all its answers."""
+        found = Job.rows(self, out)
+        for database in out.glob("**/run.sqlite"):
+            with closing(open_run(database.parent)) as run:
+                for one in exchanges(run):
+                    said = (*(turn.text for turn, _ in one.turns), one.answer.text)
+                    found["said", one.question.id] = (said, one.answer.status, one.answer.reason, one.question.prompt)
+        return found
+
+
+def summed(question: str, messages: list[dict[str, Any]]) -> str:
+    """An answer that follows from everything that was asked and answered before it."""
+    return f"{zlib.crc32(json.dumps(messages).encode()) % 97} of {question}"
+
+
+def rounds_job(place: Path) -> Job:
+    """150 questions in one to four rounds, each a sound of its own, answered by a service that charges."""
+    folder = place / "rounds"
+    (folder / "sounds").mkdir(parents=True)
+    (folder / "benchmark.yaml").write_text(yaml.safe_dump(ROUNDS))
+    (folder / "README.md").write_text("# rounds\n")
+    rows = []
+    for n in range(150):
+        names = [f"sounds/{n}-{at}.wav" for at in range(1 + n % 4)]
+        for at, name in enumerate(names):
+            soundfile.write(folder / name, [0.001 * (n + 1), 0.1 * (at + 1)] * 400, 16_000)
+        rows.append({"id": f"r{n:04d}", "a": names, "right": f"{n % 97} of r{n:04d}"})
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    service = Service(summed)
+    settings = {"base_url": service.url, "model": "m", "concurrency": SLOTS}
+    given = [word for name, value in settings.items() for word in ("--set", f"openai-chat.{name}={value}")]
+    return Conversing("run", ("./rounds", "--model", "openai-chat", *given), place, service=service, title="rounds")
+
+
 SHARDS = """
 import sys
 from codec_bench.cli import main
@@ -223,7 +269,9 @@ def ray_job(place: Path) -> Job:
     return Job("eval", (*job.arguments[:-2], *on_it), place, cluster=cluster)
 
 
-JOBS = {"eval": eval_job, "score": score_job, "run": run_job, "paid": paid_job, "shards": shards_job, "ray": ray_job}
+JOBS = {
+    "eval": eval_job, "score": score_job, "run": run_job, "paid": paid_job, "rounds": rounds_job, "shards": shards_job, "ray": ray_job,
+}  # fmt: skip
 
 
 def rows_of(out: Path, where: str = "**/run.sqlite") -> dict[tuple, tuple]:
@@ -297,7 +345,7 @@ class Killing:
 
     def _gave_up(self, code: int, out: Path) -> bool:
         """Whether the command ended with failures, all of them of items that were alone in a worker twice when it was killed."""
-        if code != FAILED:
+        if code != FAILED or FAILED in self.job.ends:
             return False
         rows = self.job.rows(out) or rows_of(out)  # shards that ended so are not merged
         reasons = [str(reason) for _, status, reason, _ in rows.values() if status == "failed"]

@@ -6,20 +6,39 @@ import json
 import sqlite3
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 SLOTS = 4
 """How many questions are in flight to the service that charges."""
 
 
-class Service:
-    """A chat service on this machine, which knows the questions whose answers it has sent, and how many it was asked."""
+HELD = """
+SELECT q.fields ->> 'question', 1 + COALESCE(json_array_length(t.answers), 0) FROM questions q JOIN answers USING (number)
+JOIN samples p ON p.number = q.number LEFT JOIN turns t ON t.id = p.id
+UNION SELECT id, json_array_length(answers) FROM turns
+"""
+"""The questions with how many answers a record holds to each; the id of one of several rounds is its words."""
 
-    def __init__(self) -> None:
-        self.sent: set[str] = set()
+
+def part_behind_bar(question: str, messages: list[dict[str, Any]]) -> str:
+    """What the service says if it is not told otherwise: the end of the question."""
+    return question.rpartition("|")[2].strip()
+
+
+class Service:
+    """A chat service on this machine, which knows the questions whose answers it has sent, each with the number of its round.
+
+    Args:
+        say: gives the answer to a question, from its words and all messages.
+    """
+
+    def __init__(self, say: Callable[[str, list[dict[str, Any]]], str] = part_behind_bar) -> None:
+        self.sent: set[tuple[str, int]] = set()
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -27,13 +46,14 @@ class Service:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                content = body["messages"][-1]["content"]
+                messages = body["messages"]
+                content = messages[-1]["content"]
                 question = content if isinstance(content, str) else content[-1]["text"]
                 time.sleep(0.04)
-                choice = {"message": {"content": question.rpartition("|")[2].strip()}, "finish_reason": "stop"}
+                choice = {"message": {"content": say(question, messages)}, "finish_reason": "stop"}
                 usage = {"prompt_tokens": 9, "completion_tokens": 3}
                 data = json.dumps({"model": "m", "choices": [choice], "usage": usage}).encode()
-                service.sent.add(question)
+                service.sent.add((question, 1 + sum(message["role"] == "assistant" for message in messages)))
                 self._say(200, data)
 
             def do_GET(self) -> None:
@@ -60,16 +80,11 @@ class Service:
     def check(self, out: Path, counts: Counter[str]) -> None:
         """Compares what was sent with what the record of a command that was killed holds."""
         time.sleep(0.2)  # what was in flight is answered now, although nobody listens
-        held: set[str] = set()
+        held: set[tuple[str, int]] = set()
         for database in out.rglob("run.sqlite"):
             with closing(sqlite3.connect(database)) as db:
                 if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchone():
-                    held |= {
-                        q
-                        for (q,) in db.execute(
-                            "SELECT fields ->> 'question' FROM questions JOIN answers USING (number)"
-                        )
-                    }
+                    held |= {(question, n + 1) for question, rounds in db.execute(HELD) for n in range(rounds)}
         lost = len(self.sent - held)
         counts["paid answers lost in flight"] += lost
         self.sent &= held  # what is lost is asked again

@@ -7,13 +7,14 @@ from collections import Counter
 
 import kills
 import pytest
-from kills import Killing, calm, paid_job
+from kills import Killing, calm, paid_job, rounds_job
 
 
 @pytest.mark.long
-def test_a_killed_run_asks_a_service_again_only_for_what_was_in_flight(tmp_path):
-    """The shorter test stands in `test_question_loop.py`: there the record is read while the questions are asked."""
-    job, counts, done, kills = calm(paid_job(tmp_path)), Counter(), 0, 50
+@pytest.mark.parametrize("made", [paid_job, rounds_job])
+def test_a_killed_run_asks_a_service_again_only_for_what_was_in_flight(tmp_path, made):
+    """The shorter tests stand in `test_question_loop.py` and `test_rounds.py`: there the record is read while the questions are asked."""
+    job, counts, done, kills = calm(made(tmp_path)), Counter(), 0, 50
     while done < kills:
         killing = Killing(job, random.Random(done), counts)
         done += killing.series(tmp_path / f"out{done}", min(10, kills - done))
@@ -40,5 +41,8 @@ def test_an_item_that_was_given_up_is_told_from_other_failures(tmp_path, monkeyp
     reasons.append("the file cannot be read")
     with pytest.raises(AssertionError, match="2 scores failed, such as: the file cannot be read"):
         killing._gave_up(3, tmp_path)
+    killing.job.ends = (0, 3)
+    assert not killing._gave_up(3, tmp_path), "such an end is one by itself"
+    killing.job.ends = (0,)
     reasons.clear()
     assert not killing._gave_up(3, tmp_path)

@@ -23,6 +23,7 @@ from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
 from codec_bench.errors import AudioError, UserError
+from codec_bench.models import takes
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.sound import clips_of
 from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
@@ -92,6 +93,9 @@ class Asking:
         self._waiting: dict[str, Conversation] = {}
         self._next: dict[str, Request] = {}
         self._ready: list[tuple[QuestionRecord, AnswerRecord]] = []
+        self._unproven: dict[
+            str, list[AnswerRecord]
+        ] = {}  # what was said before the turns that no answer has proven yet
         self._last_write = perf_counter()
         self._proven = False
         self._empty = 0
@@ -135,6 +139,8 @@ class Asking:
             # Nothing was answered, so that what was refused was refused for a reason that the questions have no part in.
             if not self._proven:
                 self._ready = []
+                for id, said in self._unproven.items():
+                    self._writer.write_turns(id, said)
             raise
         finally:
             self._write(force=True)
@@ -153,15 +159,17 @@ class Asking:
             if number in answered:
                 continue
             if question.problem is not None:
-                self._take(number, question, None, Response.failed(question.problem))
+                self._take(number, question, None, self._record(number, None, Response.failed(question.problem)))
                 continue
             try:
                 whole = self._render(question)
             except TooLong as error:
-                self._take(number, question, None, Response.refused(error.message, finish=TOO_LONG))
+                self._take(
+                    number, question, None, self._record(number, None, Response.refused(error.message, finish=TOO_LONG))
+                )
                 continue
             except UserError as error:
-                self._take(number, question, None, Response.failed(error.message))
+                self._take(number, question, None, self._record(number, None, Response.failed(error.message)))
                 continue
             said = self._writer.turns(question.id) if self._in_rounds else []
             yield self._asked(Conversation(number, question, whole, self._writer.folder, said))
@@ -173,13 +181,13 @@ class Asking:
 
     def _answer(self, asked: Conversation, request: Request, response: Response) -> None:
         """Takes an answer: the last one of a question, or one that another round follows."""
-        if asked.is_last or response.status != "ok":
-            self._take(asked.number, asked.question, request, response, asked)
+        answer = self._record(asked.number, request, response, None if asked.is_last else len(asked.said) + 1)
+        if asked.is_last or answer.status != "ok":
+            audio_s = response.audio.duration_s if response.audio is not None else 0.0
+            self._take(asked.number, asked.question, request, asked.ended(answer), audio_s)
             return
-        answer = self._record(asked.number, request, response, len(asked.said) + 1)
-        if answer.status != "ok":
-            self._take(asked.number, asked.question, request, response, asked)
-            return
+        if not self._proven:
+            self._unproven.setdefault(asked.question.id, list(asked.said))
         asked.said.append(answer)
         self._writer.write_turns(asked.question.id, asked.said)
         self._next[request.id] = self._asked(asked)
@@ -196,6 +204,10 @@ class Asking:
             status, reason = "failed", "the model gave no audio, and the benchmark needs it"
         elif status == "ok" and response.text is None:
             status, reason = "failed", "the model gave neither text nor audio"
+        ok = status == "ok"
+        empty = ok and audio is None and not (response.text or "").strip() and response.finish == "length"
+        self._empty += empty
+        self._proven = self._proven or (ok and not empty)
         return AnswerRecord(
             status=status, reason=reason, text=response.text, audio=audio, usage=dict(response.usage),
             latency_s=response.latency_s, first_s=response.first_s, finish=response.finish, cut_s=response.cut_s,
@@ -208,17 +220,12 @@ class Asking:
         number: int,
         question: Question,
         request: Request | None,
-        response: Response,
-        asked: Conversation | None = None,
+        answer: AnswerRecord,
+        audio_s: float = 0.0,
     ) -> None:
-        answer = self._record(number, request, response)
-        answer = answer if asked is None else asked.ended(answer)
-        ok = answer.status == "ok"
-        empty = ok and answer.audio is None and not (answer.text or "").strip() and answer.finish == "length"
-        self._empty += empty
-        self._proven = self._proven or (ok and not empty)
+        """Counts what ends a question, and writes it with others."""
         self._ready.append((self._question(number, question, request), answer))
-        self.counts.add(answer, response.audio.duration_s if response.audio is not None else 0.0)
+        self.counts.add(answer, audio_s)
         self._write(force=False)
 
     def _check_room(self, request: Request) -> None:
@@ -230,11 +237,16 @@ class Asking:
         if self._proven or self._empty < MOST_EMPTY:
             return
         name, room = self._model.info.name, request.parameters.get("max_tokens")
-        thinks = "" if self._model.reasons else f"--set {name}.reasons=true if it thinks before it answers, or "
+        more = 4 * (room or 1024)
+        hint = f"--set {name}.parameters.max_tokens={more}"
+        if not takes(self._model, "parameters"):
+            hint = f"'parameters: {{max_tokens: {more}}}' in the definition of the benchmark"
+        if takes(self._model, "reasons") and not self._model.reasons:
+            hint = f"--set {name}.reasons=true if it thinks before it answers, or {hint}"
         raise UserError(
             f"the first {self._empty} answers of '{name}' are empty and ended at the limit of length"
             + (f" ({room:,} tokens)" if room is not None else ""),
-            hint=f"{thinks}--set {name}.parameters.max_tokens={4 * (room or 1024)}",
+            hint=hint,
         )
 
     def _question(self, number: int, question: Question, request: Request | None) -> QuestionRecord:

@@ -27,7 +27,7 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.persistence import PLACES, Places
 from codec_bench.models.likelihood import weighed
 from codec_bench.store.answers import AnswerWriter
-from codec_bench.types import Request, Response
+from codec_bench.types import Audio, Request, Response
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.asking.spending import Spending
@@ -258,10 +258,15 @@ async def asked(model: Model, request: Request) -> Response:
 
 
 def checked(response: Response) -> Response:
-    """A response as the record can hold it: its audio is sound, and its usage is counts.
+    """A response as the record can hold it: its fields are of their types, its audio is sound, and its usage is counts.
 
     Counts that are no numbers of 64 bits are left out, with a note.
     """
+    for name, (expected, fits) in _FIELDS.items():
+        if not fits(given := getattr(response, name)):
+            return Response.failed(
+                f"the model gave a Response whose {name} is {clean(repr(given)[:60])}; expected {expected}"
+            )
     if response.audio is not None:
         try:
             response.audio.check("audio")
@@ -276,6 +281,27 @@ def checked(response: Response) -> Response:
     return replace(
         response, usage=kept, notes=(*response.notes, f"the reported usage is no count and was left out: {named}")
     )
+
+
+def _is_seconds(value: object) -> bool:
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _is_text_or_none(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+_FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "status": ("'ok', 'failed' or 'refused'", lambda value: value in ("ok", "failed", "refused")),
+    **dict.fromkeys(("reason", "text", "finish"), ("a text or None", _is_text_or_none)),
+    "audio": ("an Audio or None", lambda value: value is None or isinstance(value, Audio)),
+    **dict.fromkeys(("usage", "served"), ("a mapping", lambda value: isinstance(value, Mapping))),
+    **dict.fromkeys(("latency_s", "first_s", "sound_s"), ("seconds or None", lambda value: value is None or _is_seconds(value))),
+    "cut_s": ("seconds", _is_seconds),
+    "attempts": ("a whole number", lambda value: isinstance(value, int)),
+    "notes": ("a tuple of texts", lambda value: isinstance(value, (tuple, list)) and all(isinstance(one, str) for one in value)),
+}  # fmt: skip
+"""What a model of one's own may get wrong: the fields of a response, each with what is expected and whether a value is that."""
 
 
 def _is_count(value: object) -> bool:

@@ -35,7 +35,8 @@ def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
         language: `en` or `zh`. voice: `neutral`, or `emotional` for a voice with the emotion that is asked for.
 
     Raises:
-        UserError: the data are no folder, or hold no speaker of the language.
+        UserError: the data are no folder, hold no speaker of the language, or name one test sentence only with an emotion, so that no other
+            recording can be its voice.
     """
     root = Path(place.root or "")
     speakers = [name for name in (f"{number:04d}" for number in SPEAKERS[language]) if (root / name).is_dir()]
@@ -53,6 +54,10 @@ def _of_speaker(place: Place, root: Path, speaker: str, voice: str) -> list[tupl
     rows: list[tuple[str, dict[str, Any]]] = []
     for emotion, before in _BEFORE.items():
         names = [name for number in TEST if (name := f"{speaker}_{before + number:06d}") in words]
+        if len(names) == 1 and emotion != "neutral":
+            raise UserError(
+                f"'{speaker}/{speaker}.txt' names one {emotion} recording of the test part, '{names[0]}'; expected two or more, as another is its voice"
+            )
         for at, name in enumerate(names if emotion != "neutral" else ()):
             spoken = names[(at + 1) % len(names)]
             if voice == "neutral":

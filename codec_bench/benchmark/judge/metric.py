@@ -123,19 +123,26 @@ class Rubric(BaseModel):
 
 @cache
 def load_rubric(name: str) -> Rubric:
-    """Reads a rubric by its name. A file with `extends` holds only what differs from another rubric.
+    """Reads a rubric by its name. A file with `extends` holds only what differs from another rubric, which may extend a third.
 
     Raises:
         UnknownName: there is no rubric of this name.
-        UserError: the file has a field that is unknown, missing or wrong.
+        UserError: the file has a field that is unknown, missing or wrong, or extends itself.
     """
-    from codec_bench.config import fit, read_config
+    from codec_bench.config import fit
 
+    return fit(_document(name, ()), Rubric, source=f"the rubric {name}")
+
+
+def _document(name: str, extending: tuple[str, ...]) -> dict[str, Any]:
+    """What a rubric's file says, with what it does not say from the rubric that it extends."""
+    from codec_bench.config import read_config
+
+    if name in extending:
+        raise UserError(f"the rubric '{name}' extends itself: {' -> '.join([*extending, name])}")
     document = read_config(KIND, name)
     base = document.pop("extends", None)
-    return fit(
-        {**(read_config(KIND, base) if base is not None else {}), **document}, Rubric, source=f"the rubric {name}"
-    )
+    return document if base is None else {**_document(base, (*extending, name)), **document}
 
 
 def rubric_names() -> list[str]:

@@ -104,7 +104,7 @@ class AnswerScorer:
         if answer.cut_s:
             notes.append(f"{answer.cut_s:.1f} s of its audio were not heard by the model")
         return ItemRecord(
-            system=self._system, sample=question.id, status="ok" if answer.status == "ok" else "failed", reason=answer.reason,
+            system=self._system, sample=question.id, status=answer.status, reason=answer.reason,
             scores=scores, audio=answer.audio, notes=notes,
         )  # fmt: skip
 

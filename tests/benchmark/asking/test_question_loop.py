@@ -136,11 +136,47 @@ def test_a_run_whose_first_answers_are_empty_at_the_limit_of_length_ends(tmp_pat
         UserError, match="the first 8 answers of 'told' are empty and ended at the limit of length"
     ) as end:
         ask_everything(tmp_path / "a", model, questions(100))
-    assert "max_tokens=" in end.value.hint and len(model.asked) < 100 and held(tmp_path / "a") == {}
+    assert (
+        end.value.hint == "'parameters: {max_tokens: 4096}' in the definition of the benchmark"
+        and len(model.asked) < 100
+        and held(tmp_path / "a") == {}
+    )
     ask_everything(tmp_path / "b", Told(lambda r: "fine" if r.id == "q3" else cut), questions(100))
     assert len(held(tmp_path / "b")) == 100, "one that answered shows that the settings are not wrong"
     ask_everything(tmp_path / "c", Told(lambda r: cut), questions(5))
     assert len(held(tmp_path / "c")) == 5
+
+
+def test_a_model_that_takes_parameters_and_thinks_is_given_more_room_by_its_options(tmp_path):
+    class Service(Told):
+        def __init__(self, say, parameters=None, reasons=False):
+            super().__init__(say)
+            self.reasons = reasons
+
+    for reasons, thinks in ((False, "--set told.reasons=true if it thinks before it answers, or "), (True, "")):
+        with pytest.raises(UserError) as end:
+            ask_everything(
+                tmp_path / str(reasons),
+                Service(lambda r: Response(text="", finish="length"), reasons=reasons),
+                questions(9),
+            )
+        assert end.value.hint == f"{thinks}--set told.parameters.max_tokens=4096"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("text", 5, "a text or None"), ("status", "weird", "'ok', 'failed' or 'refused'"), ("latency_s", float("nan"), "seconds or None"),
+        ("notes", "abc", "a tuple of texts"), ("served", "me", "a mapping"), ("usage", None, "a mapping"), ("cut_s", None, "seconds"),
+        ("audio", [0.1], "an Audio or None"), ("finish", 3, "a text or None"), ("attempts", None, "a whole number"),
+    ],
+)  # fmt: skip
+def test_a_response_with_a_field_of_another_type_fails_its_question_alone(tmp_path, field, value, expected):
+    model = Told(lambda r: Response(**{"text": "fine", field: value}) if r.id == "q1" else "fine")
+    ask_everything(tmp_path, model, questions(3))
+    found = held(tmp_path)
+    assert [found[f"q{n}"].answer.status for n in range(3)] == ["ok", "failed", "ok"]
+    assert found["q1"].answer.reason == f"the model gave a Response whose {field} is {value!r}; expected {expected}"
 
 
 def test_what_cannot_be_asked_is_a_failure_that_counts(tmp_path):

@@ -127,6 +127,24 @@ def test_a_round_that_fails_ends_its_conversation_and_is_asked_again_alone(tmp_p
     assert held(tmp_path)["a"].answer.text == "to a/2"
 
 
+def test_a_round_that_fails_is_recorded_once(tmp_path, monkeypatch):
+    recorded = []
+    record = Asking._record
+    monkeypatch.setattr(Asking, "_record", lambda self, *given: recorded.append(given) or record(self, *given))
+    model = Told(lambda r: Response(text=None))
+    ask(tmp_path, model, [question("a", 3)])
+    assert len(recorded) == len(model.asked) == 1
+    assert held(tmp_path)["a"].answer.reason == "round 1 of 3: the model gave neither text nor audio"
+
+
+def test_rounds_that_are_all_empty_at_the_limit_of_length_leave_no_turns(tmp_path):
+    model = Told(lambda r: Response(text="", finish="length"))
+    with pytest.raises(UserError, match="the first 8 answers of 'told' are empty"):
+        ask(tmp_path, model, [question(f"q{n}", 3) for n in range(9)])
+    with closing(AnswerWriter(tmp_path, {"asked": {}, "scored": {}})) as writer:
+        assert not writer.asked_anything() and len(model.asked) == 8
+
+
 @pytest.mark.parametrize("words", [None, "in words"])
 def test_a_spoken_answer_is_a_turn_in_its_words_or_as_its_sound(tmp_path, words):
     given = []

@@ -269,5 +269,13 @@ def test_a_sentence_of_esd_has_a_voice_of_its_speaker_that_says_another(tmp_path
         "0011_000722.wav",
     ]
     assert same[-1].id == "surprised_0011_001422" and same[-1].fields["prompt_text"] == miniature.SENTENCES["en"][0]
+    (listed,) = tmp_path.rglob("0011.txt")
+    lines = listed.read_text("utf-8").splitlines(keepends=True)
+    listed.write_text("".join(lines[:3]), "utf-8")
+    with pytest.raises(
+        UserError,
+        match=r"'0011/0011\.txt' names one angry recording of the test part, '0011_000371'; expected two or more",
+    ):
+        list(load_benchmark("esd-emotional-en").questions(mirror=tmp_path))
     with pytest.raises(UserError, match="no folder of a speaker from 0001 to 0010"):
         list(load_benchmark("esd-neutral-zh").questions(mirror=tmp_path))

@@ -69,6 +69,13 @@ def judge_answers(folder, judge, texts, seed=0, progress=lambda *a: None, ask=as
     return scores(folder)
 
 
+def test_what_was_not_asked_is_told_so_where_the_judge_reads_the_answer_as_it_was_given(tmp_path):
+    name = "rating[mmau-pro-nearest-official]"
+    judge = Told(lambda r: "[1, 0]")
+    found = judge_answers(tmp_path, judge, [None], names=(name,), fields={"choices": ["a", "b"]}, expected=("a",))
+    assert (found["q#0"].status, found["q#0"].reason, judge.asked) == ("failed", "down", [])
+
+
 def scores(folder):
     with closing(open_run(folder)) as run:
         return {s.id: s for s in run.scores()}

@@ -83,6 +83,20 @@ def chosen(made):
     return {"choices": ["Paris", "Rome"]} if made.rubric.also == "accuracy[mmau]" else {}
 
 
+def test_a_rubric_extends_one_that_extends_another_and_never_itself(monkeypatch):
+    files = {
+        "first": {"version": 1, "summary": "s", "prompt": "{{ answer }}", "reply": "rating", "range": (1, 5), "times": 3},
+        "second": {"extends": "first", "prompt": "Rate {{ answer }}."},
+        "third": {"extends": "second", "range": (0, 10)},
+        "round": {"extends": "about"}, "about": {"extends": "round"},
+    }  # fmt: skip
+    monkeypatch.setattr("codec_bench.config.read_config", lambda kind, name: dict(files[name]))
+    rubric = load_rubric.__wrapped__("third")
+    assert (rubric.prompt, rubric.times, rubric.range) == ("Rate {{ answer }}.", 3, (0, 10))
+    with pytest.raises(UserError, match="'round' extends itself: round -> about -> round"):
+        load_rubric.__wrapped__("round")
+
+
 def test_there_are_rubrics():
     assert {"voicebench-open", "voicebench-yes-no", "alpaca-1-10", "air-bench-chat"} <= set(rubric_names())
 

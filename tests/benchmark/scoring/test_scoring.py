@@ -89,7 +89,7 @@ def test_what_cannot_be_read_is_unparsed_and_what_failed_is_failed():
     assert [s.reason for s in scores][1:] == ["down", "too long", "the model gave no text"]
     assert scores[0].reason.startswith("'a?' is a question") and len(scores[0].reason) == 300
     assert all(s.value is None and s.detail["wrong"] == [0.0, 1.0] for s in scores)
-    assert [item.status for _, item in items] == ["ok", "failed", "failed", "ok"]
+    assert [item.status for _, item in items] == ["ok", "failed", "refused", "ok"]
     assert all(reading.parsed is None and reading.reason for reading in readings.values())
 
 
