@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from speechmos_scores import RATE, assert_scores, speechmos_files
+from speechmos_scores import RATE, Remembering, assert_scores, speechmos_files
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import MissingExtra, UserError
@@ -25,7 +25,7 @@ POLYNOMIALS = {
 def sessions():
     import onnxruntime
 
-    return [onnxruntime.InferenceSession(file) for file in speechmos_files()]
+    return [Remembering(onnxruntime.InferenceSession(file)) for file in speechmos_files()]
 
 
 @pytest.fixture(scope="module")
