@@ -19,6 +19,7 @@ from codec_bench.registry import Registry, Spec, call_with_known
 TABLE = {
     "audiobox": "codec_bench.features.audiobox:Audiobox",
     "audioseal": "codec_bench.features.audioseal:AudioSeal",
+    "auto-att": "codec_bench.features.auto_att:AutoAtt",
     "campplus": "codec_bench.features.speakers.three_d_speaker:CamPlusPlus",
     "canary-1b-v2": "codec_bench.features.recognisers.canary:Canary",
     "clap-htsat-unfused": "codec_bench.features.clap:Clap",

@@ -117,6 +117,25 @@ SCORERS = (
         range=(1.0, 10.0), group="audiobox", named=True, detail="windows",
     ),
     Scorer(
+        feature="auto-att",
+        scores={
+            "auto_att": Output(
+                "score",
+                "How human the estimate's speech sounds to Auto-ATT, from its first 30 s. Higher is better, 1 to 3.",
+                "A Qwen2-Audio that was trained on what people said of Mandarin speech is asked whether it is Good, Fair or Bad; the score is\n"
+                "3, 2 and 1, weighted by how likely it finds each of these words.",
+            )
+        },
+        paper="Wang et al.: Audio Turing Test: Benchmarking the Human-likeness of Large Language Model-based Text-to-Speech Systems in Chinese, 2025",
+        source="github.com/AudioTuring/Auto-ATT-Inference at eff2e49 over transformers 5, to 1e-5",
+        notes='Paper: X. Wang et al., "Audio Turing Test", 2025. Reference implementation: github.com/AudioTuring/Auto-ATT-Inference over\n'
+        "transformers 5 in float32, to 1e-5.\n\n"
+        "Args:\n    variant: `any-language` for a number also where the language is not Mandarin.\n    point: `bfloat16`, in which the published "
+        "program computes, or `tf32`; None for float32.\n\nRaises:\n    UserError: no such variant or precision.",
+        range=(1.0, 3.0), detail="heard_s", variants=True, languages=("zh",),
+        trained_on="Auto-ATT was trained on Mandarin speech",
+    ),
+    Scorer(
         feature="dnsmos",
         scores={
             "dnsmos_sig": Output("sig", "Quality of the speech itself: how little the voice is distorted (P.835 SIG). Higher is better, 1 to 5."),

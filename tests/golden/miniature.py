@@ -444,13 +444,13 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
     data = benchmark.data
     rows: list[dict[str, Any]] = []
     (root / (data.sounds or "") / "part").mkdir(parents=True, exist_ok=True)
-    named = data.columns["audio"] == "sound"  # RUL-MuchoMusic: rows by their ids, which name the sounds
+    named = data.columns.get("audio") == "sound"  # RUL-MuchoMusic: rows by their ids, which name the sounds
     shares = [
         one for one in _all().values() if (one.data.repository, one.data.config) == (data.repository, data.config)
     ]
     for number, (one, index) in enumerate((one, index) for one in shares for index in range(ROWS)):
         benchmark, data = one, one.data
-        row: dict[str, Any] = {str(data.id): f"row-{number}"}
+        row: dict[str, Any] = {str(data.id): f"row-{number}"} if data.id is not None else {}
         for our, column in data.columns.items():
             if named and our == "choices":
                 row[str(column)] = [option for at, option in enumerate(OPTIONS) if at != index % 4]
@@ -466,7 +466,7 @@ def _write_listed(root: Path, benchmark: Benchmark) -> None:
                 said = {"from": our.rpartition("_")[0], "value": f"{our} {index}"}
                 row.setdefault(str(column).split(".")[0], []).append(said)
         rows.append(row)
-        if index != NO_SOUND:
+        if index != NO_SOUND and "audio" in data.columns:
             at = f"row-{index}" if named else f"part/{index}"
             (root / (data.sounds or "") / f"{at}.wav").write_bytes(_wav(index))
     file = root / str(data.config)

@@ -111,12 +111,14 @@ def finish(
     save(net, folder, ids[end], ids[pad])
 
 
-def write_qwen2_audio(folder: Path, *, seed: int = 2, ends: float = 1.3, layers: int = 2, width: int = 32) -> None:
-    """Qwen2-Audio: a Whisper encoder with its mean over pairs of frames, and Qwen2."""
+def write_qwen2_audio(
+    folder: Path, *, seed: int = 2, ends: float = 1.3, layers: int = 2, width: int = 32, words: Sequence[str] = ()
+) -> None:
+    """Qwen2-Audio: a Whisper encoder with its mean over pairs of frames, and Qwen2. `words` are one token each."""
     from transformers import Qwen2AudioConfig, Qwen2AudioForConditionalGeneration, WhisperFeatureExtractor
 
     folder.mkdir(parents=True, exist_ok=True)
-    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|audio_bos|>", "<|AUDIO|>", "<|audio_eos|>"]
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|audio_bos|>", "<|AUDIO|>", "<|audio_eos|>", *words]
     ids = write_tokenizer(folder, special, end="<|im_end|>", pad="<|endoftext|>")
     WhisperFeatureExtractor(feature_size=16).save_pretrained(folder)
     (folder / "processor_config.json").write_text(json.dumps({"processor_class": "Qwen2AudioProcessor"}))
@@ -130,6 +132,20 @@ def write_qwen2_audio(folder: Path, *, seed: int = 2, ends: float = 1.3, layers:
     )  # fmt: skip
     net = Qwen2AudioForConditionalGeneration(config)
     finish(net, folder, ids, "<|im_end|>", "<|endoftext|>", seed=seed, ends=ends, head=net.get_output_embeddings())
+
+
+def write_auto_att(folder: Path, *, words: Sequence[str] = ("Good", "Fair", "Bad"), seed: int = 2) -> str:
+    """A Qwen2-Audio that finds each of the words likelier or less likely by what it hears; gives the folder."""
+    import torch
+    from transformers import Qwen2AudioForConditionalGeneration
+
+    write_qwen2_audio(folder, seed=seed, words=words)
+    net = silently(lambda: Qwen2AudioForConditionalGeneration.from_pretrained(folder))
+    with torch.no_grad():
+        said = net.lm_head.weight[len(net.lm_head.weight) - len(words) :]
+        said.copy_(0.2 * torch.randn(said.shape, generator=torch.Generator().manual_seed(seed)))
+    silently(lambda: net.save_pretrained(folder))
+    return str(folder)
 
 
 def write_granite_speech(folder: Path, *, seed: int = 2, ends: float = 1.3) -> None:

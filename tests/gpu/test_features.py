@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import tiny_audio_models
 import tiny_funasr
 import tiny_recognisers
 import tiny_speech
@@ -167,6 +168,10 @@ CASES = {
     "wvmos": (
         lambda device, weights: tiny_speech.SmallWvmos(device, weights),
         lambda folder: tiny_speech.write_wvmos(folder),
+    ),
+    "auto-att": (
+        lambda device, weights: load_feature("auto-att", device=device, weights=weights),
+        lambda folder: tiny_audio_models.write_auto_att(folder),
     ),
     "phones-wav2vec2-lv60": (
         lambda device, weights: load_feature("phones-wav2vec2-lv60", device=device, weights=weights),

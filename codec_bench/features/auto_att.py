@@ -1,0 +1,169 @@
+"""Auto-ATT: how human speech sounds, from how likely a Qwen2-Audio that was trained on people's verdicts finds each of three words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from codec_bench.errors import WeightsError
+from codec_bench.features.base import Feature, Result, Unavailable
+from codec_bench.features.pitch import unusable
+from codec_bench.features.precision_names import parse_precision, suffix
+from codec_bench.features.recognisers.transformers_checkpoint import check_kind, parts_of
+from codec_bench.networks.precision import Precision, computing
+from codec_bench.weights import find
+
+RATE_HZ = 16_000
+KIND = "qwen2_audio"
+SHORTEST = 961
+"""Samples of the shortest signal that gives the language model two frames. Where it has one, transformers takes it for a mark to be filled in."""
+WORTH = {"Good": 3.0, "Fair": 2.0, "Bad": 1.0}
+"""The words, one of which answers the question, and what each is worth."""
+SYSTEM = "You are a helpful assistant."
+QUESTION = (
+    "Suppose you are an expert in judging and evaluating the quality of audios.\n"
+    "Your judgement should be chosen from the following three catefories: Good, Fair, Bad.\n"
+    "Bad: The sound clearly has synthetic or machine characteristics. There is significant distortion, monotonous intonation, or "
+    "unnatural speech speed. The pronunciation and intonation lack variation, and the listening experience is more mechanized.\n"
+    "Fair: The sound has some human qualities but still does not seem natural enough. The intonation and speech speed may be "
+    "incoherent or appear rigid. There is slight distortion or artifacts that make it difficult to determine if it is "
+    "machine-generated.\n"
+    "Good: The sound is completely natural and almost indistinguishable from a real person. The intonation, speech speed, and "
+    "emotions are smooth and authentic. No obvious artifacts or distortions are present.\n"
+    "Please note, only the category (Good, Fair, Bad) needs to be output.\n"
+    "Now please rate this audio:"
+)
+"""The question that the network was trained to answer, letter by letter: in other words it would give other scores."""
+PRECISIONS: dict[str, Precision] = {"bfloat16": "bfloat16-weights", "tf32": "tf32"}
+ON_CPU, ON_GPU = 4, 32
+"""Signals that go through the network together, at most."""
+
+
+class AutoAtt(Feature):
+    """How human speech sounds to Auto-ATT, from 1 to 3. Higher is better; trained on what people said of Mandarin speech.
+
+    Qwen2-Audio hears the speech and is asked whether it is Good, Fair or Bad. Of the next token's logits those of the three words are
+    taken, softmax makes shares of them, and the score is 3, 2 and 1 weighted by these shares. Nothing is written. The first 30 s are
+    heard, as by the published program; `heard_s` says how much that was. Prompts are padded on the left and masked, spectrograms are
+    as long as 30 s, and so a batch gives the scores of the signals one by one.
+
+    Result: `{"score": float, "good": float, "fair": float, "bad": float, "heard_s": float}`; the three are the shares.
+
+    Paper: X. Wang et al., "Audio Turing Test: Benchmarking the Human-likeness of Large Language Model-based Text-to-Speech Systems in
+    Chinese", 2025, arXiv 2505.11200. Reference implementation: inference.py (github.com/AudioTuring/Auto-ATT-Inference eff2e49) over
+    transformers 5.23 in float32, signal by signal, to 1e-5. That program computes in the checkpoint's type, which is bfloat16.
+
+    Args:
+        device: `cpu` or `cuda:N`.
+        weights: a folder in the layout of transformers, in place of the published checkpoint, or None.
+        point: `bfloat16` for weights in bfloat16 (17 GB in place of 34), `tf32`, or None for float32.
+
+    Raises:
+        WeightsError: the weights are not on this machine. UserError: no such precision.
+    """
+
+    name = "auto-att"
+    rate_hz = RATE_HZ
+    where = "device"
+    batch_s = 240.0
+
+    def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
+        super().__init__(device, weights)
+        self._precision = parse_precision(self.name, point, PRECISIONS)
+        self.protocol = self.protocol_id(point)
+        self._folder = find(self.name, weights).folder
+        self._net: Any = None
+
+    @classmethod
+    def protocol_id(cls, point: str | None = None) -> str:
+        """The id of the measurement. No weights are needed for it. The class says what is raised."""
+        return f"auto-att/first-30s/1{suffix(parse_precision(cls.name, point, PRECISIONS))}"
+
+    def load(self) -> None:
+        """Loads the network, its front end and its tokens.
+
+        Raises:
+            WeightsError: they do not fit together, or belong to another kind of model.
+        """
+        if self._net is not None:
+            return
+        from transformers import AutoProcessor, Qwen2AudioForConditionalGeneration
+
+        from codec_bench.weights.pretrained import load_pretrained
+
+        check_kind(self.name, self._folder, KIND)
+        parts_of(self._folder, RATE_HZ, "WhisperFeatureExtractor", "AutoTokenizer")
+        self._processor: Any = AutoProcessor.from_pretrained(str(self._folder), local_files_only=True)
+        ids = {word: self._processor.tokenizer.encode(word, add_special_tokens=False) for word in WORTH}
+        if cut := [word for word, tokens in ids.items() if len(tokens) != 1]:
+            raise WeightsError(
+                f"the tokens in '{self._folder}' write '{cut[0]}' as {len(ids[cut[0]])} tokens; expected one, whose likelihood is the score"
+            )
+        turns = [
+            {"role": "system", "content": SYSTEM},
+            {"role": "user", "content": [{"type": "audio", "audio_url": ""}, {"type": "text", "text": QUESTION}]},
+        ]
+        self._prompt = self._processor.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+        dtype = "bfloat16" if self._precision == "bfloat16-weights" else "float32"
+        net = load_pretrained(Qwen2AudioForConditionalGeneration, str(self._folder), {}, dtype)
+        self._words = [tokens[0] for tokens in ids.values()]
+        self._net = net.to(self.device).eval()
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
+        """One result per signal `(samples,)`, float32 at 16 kHz."""
+        self.load()
+        found: dict[int, Result | Unavailable] = {
+            place: why for place, signal in enumerate(signals) if (why := _obstacle(signal)) is not None
+        }
+        usable = sorted((place for place in range(len(signals)) if place not in found), key=lambda at: signals[at].size)
+        most = ON_CPU if self.device == "cpu" else ON_GPU
+        for places in (usable[start : start + most] for start in range(0, len(usable), most)):
+            shares = self._shares([self._inputs(signals[place]) for place in places])
+            found.update((place, self._result(row, signals[place])) for place, row in zip(places, shares, strict=True))
+        return [found[place] for place in range(len(signals))]
+
+    def _inputs(self, signal: np.ndarray) -> Mapping[str, Any]:
+        """The inputs of one signal, as a batch of one."""
+        made: Any = self._processor(text=[self._prompt], audio=[signal], sampling_rate=RATE_HZ, return_tensors="pt")
+        return made
+
+    def _shares(self, rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
+        """The shares of the three words after each prompt, float64 `(rows, 3)`."""
+        import torch
+
+        from codec_bench.networks.transfer import fetched, sent
+
+        width = max(row["input_ids"].shape[1] for row in rows)
+        pads = {"input_ids": self._processor.tokenizer.pad_token_id, "attention_mask": 0}
+        batch = {
+            key: torch.cat(
+                [torch.nn.functional.pad(row[key], (width - row[key].shape[1], 0), value=pad) for row in rows]
+            )
+            for key, pad in pads.items()
+        }
+        batch["position_ids"] = (batch["attention_mask"].cumsum(-1) - 1).clamp(min=0)
+        for key in ("input_features", "feature_attention_mask"):
+            batch[key] = torch.cat([row[key] for row in rows])
+        inputs = dict(zip(batch, sent([value.numpy() for value in batch.values()], self.device), strict=True))
+        inputs["input_features"] = inputs["input_features"].to(self._net.dtype)
+        with computing(self.device, self._precision):
+            last = self._net.model(**inputs, use_cache=False).last_hidden_state[:, -1]
+            logits = torch.nn.functional.linear(last, self._net.lm_head.weight[self._words])
+            (shares,) = fetched([logits.float().softmax(-1)])
+        return shares.astype(np.float64)
+
+    def _result(self, shares: np.ndarray, signal: np.ndarray) -> Result:
+        heard = min(signal.size, self._processor.feature_extractor.n_samples)
+        told = {word.lower(): float(share) for word, share in zip(WORTH, shares, strict=True)}
+        return {"score": float(shares @ list(WORTH.values())), **told, "heard_s": heard / RATE_HZ}
+
+
+def _obstacle(signal: np.ndarray) -> Unavailable | None:
+    """Why a signal has no score, or None."""
+    if (why := unusable(signal)) is not None:
+        return why
+    if signal.size >= SHORTEST:
+        return None
+    return Unavailable(f"the signal has {signal.size} samples; Auto-ATT needs at least {SHORTEST}")
