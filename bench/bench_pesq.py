@@ -1,10 +1,10 @@
-"""Times wide-band PESQ by our kernel against the package `pesq` on one thread, and compares both over many damaged pairs.
+"""Times PESQ by our kernel against the package `pesq` on one thread, wide-band and narrow-band, and compares both over many damaged pairs.
 
     python bench/bench_pesq.py [--recordings DIR] [--pairs 10000]
 
 A pair is one to five recordings with pauses, 0.3 to 60 s of them, and the same after one or two kinds of damage: a codec, noise,
 clipping, lost frames, a delay, a jump of the delay, a filter, another level, or a stretch of silence. Pair number n is the same
-in every run; `--pairs 0` leaves them out. The floor of the times is the Fourier transforms of the frames by NumPy, both signals, and nothing else.
+in every run; `--pairs 0` leaves them out. Narrow-band scores are those of the same pairs at 8 kHz. The floor of the times is the Fourier transforms of the frames by NumPy, both signals, and nothing else.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from threadpoolctl import threadpool_limits
 
 from codec_bench.metrics import Inputs, build_metric
 
-PACKAGE, OURS = "pesq_wb", "pesq_wb[fast]"
 RATE_HZ = 16_000
+BANDS = {"": ("pesq_wb", RATE_HZ), "narrow, ": ("pesq_nb", 8_000)}
+"""How the cases of a band begin, and its metric and rate."""
 CODECS = (
     "opus-6k", "opus-12k", "opus-24k", "mp3-16k", "mp3-32k", "mp3-64k", "mp2-64k", "aac-24k", "aac-32k", "ac3-64k", "g722", "g711-ulaw",
     "g711-alaw", "g726-16k", "g726-32k", "msbc", "adpcm-ima-16khz",
@@ -120,9 +121,19 @@ def pair(number: int, references: list[Signal]) -> tuple[Signal, Signal]:
 
 
 def numbers(name: str, pairs: Sequence[tuple[Signal, Signal]]) -> list[float | None]:
-    """The scores of a metric; None where it has none."""
-    items = [Inputs(str(at), RATE_HZ, estimate, reference) for at, (reference, estimate) in enumerate(pairs)]
-    return [score.value for score in build_metric(name).compute(items)]
+    """The scores of a metric for pairs at its rate; None where it has none."""
+    metric = build_metric(name)
+    items = [Inputs(str(at), metric.rate_hz, estimate, reference) for at, (reference, estimate) in enumerate(pairs)]
+    return [score.value for score in metric.compute(items)]
+
+
+def resampled(one: tuple[Signal, Signal], rate_hz: int) -> tuple[Signal, Signal]:
+    """A pair at another rate, as a run would give it to a metric."""
+    from codec_bench.audio.resample import prepare
+    from codec_bench.types import Audio
+
+    reference, estimate = (prepare(Audio(signal[None], RATE_HZ), rate_hz) for signal in one)
+    return reference, estimate
 
 
 _recordings: list[Signal] = []
@@ -133,13 +144,16 @@ def _begin(recordings: str | None) -> None:
     _recordings.extend(clips(recordings)[1])
 
 
-def both(number: int) -> tuple[float | None, float | None]:
-    """The package's number and ours of a pair."""
-    one = [pair(number, _recordings)]
-    return numbers(PACKAGE, one)[0], numbers(OURS, one)[0]
+def both(number: int) -> dict[str, tuple[float | None, float | None]]:
+    """The package's number and ours of a pair, by band."""
+    one, found = pair(number, _recordings), {}
+    for band, (name, rate_hz) in BANDS.items():
+        pairs = [resampled(one, rate_hz)]
+        found[band] = numbers(name, pairs)[0], numbers(f"{name}[fast]", pairs)[0]
+    return found
 
 
-def compared(found: Iterable[tuple[float | None, float | None]], material: str) -> dict[str, object]:
+def compared(found: Iterable[tuple[float | None, float | None]], material: str, band: str = "") -> dict[str, object]:
     """The row of the differences over all pairs."""
     table = np.array(list(found), np.float64)
     none = np.isnan(table)
@@ -150,16 +164,16 @@ def compared(found: Iterable[tuple[float | None, float | None]], material: str) 
         f"95 % within {p95:.1e}, 99 % within {p99:.1e}, largest {apart.max():.3f}; "
         f"both have no number in {none.all(axis=1).sum()} more, one of them in {(none[:, 0] != none[:, 1]).sum()}"
     )
-    sys.stdout.write(f"{apart.size} pairs: {said}\n")
+    sys.stdout.write(f"{band}{apart.size} pairs: {said}\n")
     spread = {name: f"{value:.3g}" for name, value in (("p20", p20), ("p50", p50), ("p80", p80))}
-    shared = {"case": "pairs", "variant": "codec-bench", "n": apart.size, "unit": "MOS", "note": material}
+    shared = {"case": f"{band}pairs", "variant": "codec-bench", "n": apart.size, "unit": "MOS", "note": material}
     return {**shared, **spread, "agreement": said}
 
 
-def transforms(counts: list[int]) -> None:
-    """As many 512-point transforms as the signals have frames, both signals at once."""
+def transforms(counts: list[int], size: int) -> None:
+    """As many transforms of this size as the signals have frames, both signals at once."""
     for count in counts:
-        np.fft.rfft(np.ones((2, count, 512)))
+        np.fft.rfft(np.ones((2, count, size)))
 
 
 def main() -> None:
@@ -169,18 +183,23 @@ def main() -> None:
     rng = np.random.default_rng(0)
     pairs = [(x, coded(x, rng).astype(np.float32)) for x in references]
     threadpool_limits(1)
-    calls: dict[str, Callable[[], Any]] = {
-        "pesq": partial(numbers, PACKAGE, pairs),
-        "codec-bench": partial(numbers, OURS, pairs),
-        "floor": partial(transforms, [x.size // 256 for x in references]),
-    }
-    scores = [one for one in zip(calls["pesq"](), calls["codec-bench"](), strict=True) if one != (None, None)]
-    said = {"codec-bench": f"within {worst(scores, 0.02, 'coded'):.1e}"}
     note = f"{sum(map(len, references)) / RATE_HZ:.1f} s of {material}, one thread"
-    rows = race("coded, all clips", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=said)
+    rows = []
+    for band, (name, rate_hz) in BANDS.items():
+        at_rate = [resampled(one, rate_hz) for one in pairs]
+        frames = [x.size * 125 // (2 * rate_hz) for x, _ in at_rate]
+        calls: dict[str, Callable[[], Any]] = {
+            "pesq": partial(numbers, name, at_rate),
+            "codec-bench": partial(numbers, f"{name}[fast]", at_rate),
+            "floor": partial(transforms, frames, rate_hz * 4 // 125),
+        }
+        scores = [one for one in zip(calls["pesq"](), calls["codec-bench"](), strict=True) if one != (None, None)]
+        said = {"codec-bench": f"within {worst(scores, 0.02, 'coded'):.1e}"}
+        rows += race(f"{band}coded, all clips", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=said)
     if options.pairs:
         with ProcessPoolExecutor(cores(), initializer=_begin, initargs=(options.recordings,)) as pool:
-            rows.append(compared(pool.map(both, range(options.pairs), chunksize=8), material))
+            found = list(pool.map(both, range(options.pairs), chunksize=8))
+        rows += [compared([one[band] for one in found], material, band) for band in BANDS]
     append_rows("pesq", rows, ("codec-bench", "pesq", "numba", "numpy", "scipy"))
 
 

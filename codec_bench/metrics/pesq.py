@@ -79,12 +79,19 @@ def _best(slope: float, middle: float) -> float:
 
 
 class _Pesq(ItemMetric):
-    """The common part of both bands: the checks before the reference code is called, and the call."""
+    """The common part of both bands: the checks before the reference code or the kernel is called, and the call."""
 
     kind = "pair"
     unit = "MOS"
+    variants: ClassVar[tuple[str | None, ...]] = (None, FAST)
     mode: ClassVar[str]
     rate_hz: int
+
+    def __init__(self, variant: str | None = None) -> None:
+        self.name = variant_name(self.name, variant, self.variants)
+        self.fast = variant == FAST
+        if self.fast:
+            self.protocol = f"{self.protocol}/{FAST}"
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item. The class says when it is undefined or refused."""
@@ -122,10 +129,18 @@ class _Pesq(ItemMetric):
         return Score.ok(value, self.protocol)
 
     def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float:
-        """The package's number; one of its negative codes, or not a number, where it has none."""
+        """The package's number, or the kernel's if the variant is fast; a negative code of the package, or not a number, where it has none."""
         from pesq import PesqError, pesq
 
-        return float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
+        if not self.fast:
+            return float(pesq(self.rate_hz, reference, estimate, self.mode, on_error=PesqError.RETURN_VALUES))
+        from codec_bench.kernels.pesq import cpu
+        from codec_bench.kernels.pesq.tables import NARROW, WIDE
+
+        if reference.size < self.rate_hz // 4:
+            return float(PesqError.BUFFER_TOO_SHORT)
+        value = cpu.pesq(reference, estimate, WIDE if self.mode == "wb" else NARROW)
+        return float(PesqError.NO_UTTERANCES_DETECTED) if value is None else value
 
 
 class PesqWb(_Pesq):
@@ -169,26 +184,6 @@ class PesqWb(_Pesq):
         "Rix, Beerends, Hollier, Hekstra: Perceptual Evaluation of Speech Quality (PESQ), ICASSP 2001; ITU-T P.862.2"
     )
     source = "pesq 0.0.4, exactly; pesq_wb[fast]: closely"
-    variants: ClassVar[tuple[str | None, ...]] = (None, FAST)
-
-    def __init__(self, variant: str | None = None) -> None:
-        self.name = variant_name("pesq_wb", variant, self.variants)
-        self.fast = variant == FAST
-        if self.fast:
-            self.protocol = f"{self.protocol}/{FAST}"
-
-    def _value(self, reference: np.ndarray, estimate: np.ndarray) -> float:
-        """The kernel's number if the variant is fast, with the package's codes where it has none."""
-        if not self.fast:
-            return super()._value(reference, estimate)
-        from pesq import PesqError
-
-        from codec_bench.kernels.pesq import cpu
-
-        if reference.size < self.rate_hz // 4:
-            return float(PesqError.BUFFER_TOO_SHORT)
-        value = cpu.pesq_wb(reference, estimate)
-        return float(PesqError.NO_UTTERANCES_DETECTED) if value is None else value
 
 
 class PesqNb(_Pesq):
@@ -198,7 +193,15 @@ class PesqNb(_Pesq):
     gives a slightly lower number, which is another protocol. `pesq_wb` says what it measures, and when it is undefined
     or refused.
 
+    `pesq_nb[fast]` is to it what `pesq_wb[fast]` is to `pesq_wb`: close, not equal, and a protocol of its own.
+
     Paper: A. W. Rix et al., ICASSP 2001; ITU-T P.862.1, 2003. Reference implementation: pesq 0.0.4, exactly.
+
+    Args:
+        variant: None, or `fast`.
+
+    Raises:
+        UserError: there is no such variant.
     """
 
     name = "pesq_nb"
@@ -209,4 +212,4 @@ class PesqNb(_Pesq):
     paper = (
         "Rix, Beerends, Hollier, Hekstra: Perceptual Evaluation of Speech Quality (PESQ), ICASSP 2001; ITU-T P.862.1"
     )
-    source = "pesq 0.0.4, exactly"
+    source = "pesq 0.0.4, exactly; pesq_nb[fast]: closely"

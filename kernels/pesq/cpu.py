@@ -1,4 +1,4 @@
-"""Wide-band PESQ in numba with SciPy's FFT.
+"""PESQ in numba with SciPy's FFT.
 
 It agrees with `ref` as far as rounding lets it. It is fast for these reasons: the filter for alignment works on all its
 sections and both signals at once, each a sample behind the one before; frames are correlated in blocks in single
@@ -7,6 +7,7 @@ precision; a histogram of lags is only touched near peaks; and loudness is only 
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numba
@@ -15,27 +16,27 @@ from scipy import fft
 
 from . import delays, ref
 from .biquad import filtered
-from .delays import SPREAD, Aligned
-from .tables import ALIGNMENT_FILTER, BINS, DENSITY_CORRECTION, THRESHOLD, WIDE_BAND_FILTER, WIDTH_BARK
+from .delays import Aligned
+from .tables import Mode
 
 BLOCK = 32  # frames that are transformed together; they stay in the cache
 _jit = numba.njit(cache=True, nogil=True, error_model="numpy")
 _fast = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-_HANN = delays.hann().astype(np.float32)
-_SHORT_HANN = 0.5 * (1.0 - np.cos(2.0 * np.pi * np.arange(ref.FRAME) / ref.FRAME))
-_EDGES = np.append(0, np.cumsum(BINS))
-_SCALE = DENSITY_CORRECTION * ref.DENSITY_SCALE
-_EXPONENT = ref.exponents()
-_SECTIONS = np.ascontiguousarray(np.repeat(ALIGNMENT_FILTER, 2, axis=0).T)
-_HIGH_PASS = WIDE_BAND_FILTER[0].astype(np.float32)
 _LEAST_RATIO = 3.0 ** (1.0 / 1.2)
 
 _soften = _jit(delays.soften)
+_hann = functools.cache(delays.hann)
+_exponents = functools.cache(ref.exponents)
 
 
-def high_pass(signal: np.ndarray) -> np.ndarray:
+@functools.cache
+def _edges(mode: Mode) -> np.ndarray:
+    return np.append(0, np.cumsum(mode.bins))
+
+
+def high_pass(signal: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
     """What `ref.high_pass` gives, to the last bit."""
-    return filtered(signal, _HIGH_PASS)
+    return filtered(signal, coefficients.astype(np.float32))
 
 
 @_fast
@@ -62,9 +63,10 @@ def _cascade(x: np.ndarray, y: np.ndarray, sections: np.ndarray, out: np.ndarray
             out[1, at - delay] = result[lanes - 1]
 
 
-def _aligned(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _aligned(x: np.ndarray, y: np.ndarray, mode: Mode) -> np.ndarray:
     out = np.empty((2, x.size), dtype=np.float32)
-    _cascade(ref.without_offset(x), ref.without_offset(y), _SECTIONS, out)
+    sections = np.ascontiguousarray(np.repeat(mode.alignment_filter, 2, axis=0).T)
+    _cascade(ref.without_offset(x, mode), ref.without_offset(y, mode), sections, out)
     return out
 
 
@@ -83,6 +85,7 @@ def _windowed(
 def _collect(height: np.ndarray, histogram: np.ndarray) -> float:
     total = 0.0
     size = histogram.size
+    spread = size // 64
     top = np.float32(0.0)
     for lag in range(size):
         top = max(top, abs(height[lag]))
@@ -91,8 +94,8 @@ def _collect(height: np.ndarray, histogram: np.ndarray) -> float:
     for lag in range(size):
         if abs(height[lag]) > top:
             total += weight
-            for k in range(1 - SPREAD, SPREAD):
-                histogram[(lag + k) % size] += weight * (SPREAD - abs(k)) / SPREAD
+            for k in range(1 - spread, spread):
+                histogram[(lag + k) % size] += weight * (spread - abs(k)) / spread
     return total
 
 
@@ -112,17 +115,17 @@ def _histograms(
 
 def prefixes(pair: Aligned, starts: np.ndarray, delay: int, counts: list[int]) -> list[tuple[int, float]]:
     """What `delays.prefixes` finds."""
-    histogram, out, total = np.zeros(delays.FRAME), np.zeros((len(counts), 2)), 0.0
-    wanted = np.array(counts)
+    histogram, out, total = np.zeros(pair.frame), np.zeros((len(counts), 2)), 0.0
+    wanted, window = np.array(counts), _hann(pair.frame).astype(np.float32)
     for first in range(0, len(starts), BLOCK):
         block = starts[first : first + BLOCK]
-        frames = np.empty((2, block.size, delays.FRAME), dtype=np.float32)
-        _windowed(pair.reference, pair.estimate, block, delay, _HANN, frames)
+        frames = np.empty((2, block.size, pair.frame), dtype=np.float32)
+        _windowed(pair.reference, pair.estimate, block, delay, window, frames)
         spectra = fft.rfft(frames)
         product = np.conj(spectra[0]) * spectra[1]
-        total = _histograms(fft.irfft(product, delays.FRAME), first, total, histogram, wanted, out)
-    half = delays.FRAME // 2
-    return [(delay + int(lag) - (delays.FRAME if lag >= half else 0), float(confidence)) for lag, confidence in out]
+        total = _histograms(fft.irfft(product, pair.frame), first, total, histogram, wanted, out)
+    half = pair.frame // 2
+    return [(delay + int(lag) - (pair.frame if lag >= half else 0), float(confidence)) for lag, confidence in out]
 
 
 @_fast
@@ -149,9 +152,9 @@ def _bands(spectra: np.ndarray, edges: np.ndarray, scale: np.ndarray) -> np.ndar
     return out
 
 
-def densities(signal: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def densities(signal: np.ndarray, starts: np.ndarray, mode: Mode) -> np.ndarray:
     """What `ref.densities` gives."""
-    return _bands(fft.rfft(_frames(signal, starts, _SHORT_HANN)), _EDGES, _SCALE)
+    return _bands(fft.rfft(_frames(signal, starts, _hann(mode.frame))), _edges(mode), mode.scale)
 
 
 @_fast
@@ -188,19 +191,19 @@ def _disturbances(
         out[1, frame] = added
 
 
-def disturbances(reference: np.ndarray, estimate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def disturbances(reference: np.ndarray, estimate: np.ndarray, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
     """What `ref.disturbances` gives."""
     out = np.empty((2, len(reference)))
-    _disturbances(reference, estimate, THRESHOLD, _EXPONENT, WIDTH_BARK, ref.LOUDNESS_SCALE, out)
+    _disturbances(reference, estimate, mode.threshold, _exponents(mode), mode.width_bark, ref.LOUDNESS_SCALE, out)
     return out[0], out[1]
 
 
-def pesq_wb(reference: np.ndarray, estimate: np.ndarray) -> float | None:
-    """Wide-band PESQ of one pair; see `ref.pesq_wb`. Not a number if the level of a signal cannot be aligned."""
+def pesq(reference: np.ndarray, estimate: np.ndarray, mode: Mode) -> float | None:
+    """PESQ of one pair; see `ref.pesq`. Not a number if the level of a signal cannot be aligned."""
     peak = max(np.abs(reference).max(), np.abs(estimate).max())
-    x, y = (ref.heard(signal, peak, high_pass) for signal in (reference, estimate))
+    x, y = (ref.heard(signal, peak, mode, high_pass) for signal in (reference, estimate))
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return math.nan
-    first, second = _aligned(x, y)
-    found = delays.utterances(first, second, prefixes, _soften)
-    return ref.mapped(ref.raw_score(x, y, found, densities, disturbances)) if found else None
+    first, second = _aligned(x, y, mode)
+    found = delays.utterances(first, second, mode, prefixes, _soften)
+    return ref.mapped(ref.raw_score(x, y, found, mode, densities, disturbances), mode) if found else None

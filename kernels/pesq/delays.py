@@ -17,13 +17,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-WINDOW = 64
+from .tables import Mode
+
 MARGIN_WINDOWS = 75
-MARGIN = MARGIN_WINDOWS * WINDOW
-PADDING = 5120
-FRAME = 1024
-HOP = FRAME // 4
-SPREAD = FRAME // 64
+FRAME_WINDOWS = 16
+HOP_WINDOWS = FRAME_WINDOWS // 4
 SHORTEST_WINDOWS = 50
 SPLITTABLE_WINDOWS = 200
 MOST_UTTERANCES = 50
@@ -47,21 +45,37 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Aligned:
-    """What is aligned: both filtered signals, float `(samples,)`, and the logarithms of their activity `(windows,)`.
+    """What is aligned: both filtered signals, float `(samples,)`, without the padding behind them, and the logarithms of their activity `(windows,)`.
 
-    `prefixes` is the function of this name, or another implementation of it.
+    `window` is how many samples a window has. `prefixes` is the function of this name, or another implementation of it.
     """
 
     reference: np.ndarray
     estimate: np.ndarray
     reference_activity: np.ndarray
     estimate_activity: np.ndarray
+    window: int
     prefixes: Callable[..., list[tuple[int, float]]]
 
     @property
     def samples(self) -> int:
-        """The length of a signal with both margins, without the padding after it."""
-        return self.reference.size - PADDING
+        """The length of a signal with both margins."""
+        return self.reference.size
+
+    @property
+    def margin(self) -> int:
+        """The samples of a margin."""
+        return MARGIN_WINDOWS * self.window
+
+    @property
+    def frame(self) -> int:
+        """The samples of a frame that is correlated."""
+        return FRAME_WINDOWS * self.window
+
+    @property
+    def hop(self) -> int:
+        """From one frame to the next."""
+        return HOP_WINDOWS * self.window
 
 
 def toward_zero(value: int, by: int) -> int:
@@ -112,18 +126,19 @@ def soften(energy: np.ndarray) -> None:
         at += 1
 
 
-def activity(signal: np.ndarray, soften: Callable[[np.ndarray], None]) -> tuple[np.ndarray, np.ndarray]:
+def activity(signal: np.ndarray, window: int, soften: Callable[[np.ndarray], None]) -> tuple[np.ndarray, np.ndarray]:
     """Where a filtered signal holds speech.
 
     Args:
         signal: `(samples,)` with its margins, without its padding.
+        window: how many samples a window has.
         soften: the function of this name, or another implementation of it.
 
     Returns:
         Energy of each window, zero where there is no speech; and its logarithm above the threshold. `(windows,)` each.
     """
-    num_windows = signal.size // WINDOW
-    energy = np.square(signal[: num_windows * WINDOW].reshape(num_windows, WINDOW)).mean(axis=1)
+    num_windows = signal.size // window
+    energy = np.square(signal[: num_windows * window].reshape(num_windows, window)).mean(axis=1)
     limit = energy.mean()
     least = energy.max() * RANGE if energy.max() > 0 else 1.0
     energy = np.maximum(energy, least)
@@ -159,17 +174,17 @@ def lag_windows(reference: np.ndarray, estimate: np.ndarray) -> int:
 
 def rough_delay(pair: Aligned, start: int, stop: int, seed: int) -> int:
     """The delay of windows `start` to `stop` to within a window, sought around `seed`."""
-    shifted = start + toward_zero(seed, WINDOW)
+    shifted = start + toward_zero(seed, pair.window)
     if shifted < 0:
-        start, shifted = -toward_zero(seed, WINDOW), 0
+        start, shifted = -toward_zero(seed, pair.window), 0
     length = max(0, stop - start)
     reference = pair.reference_activity[start : start + length]
-    return seed + WINDOW * lag_windows(reference, pair.estimate_activity[shifted : shifted + length])
+    return seed + pair.window * lag_windows(reference, pair.estimate_activity[shifted : shifted + length])
 
 
-def hann() -> np.ndarray:
-    """The window of the frames that are correlated."""
-    return 0.5 * (1.0 - np.cos(2.0 * np.pi * np.arange(FRAME) / FRAME))
+def hann(size: int) -> np.ndarray:
+    """The window of frames of `size` samples."""
+    return 0.5 * (1.0 - np.cos(2.0 * np.pi * np.arange(size) / size))
 
 
 def peaks(pair: Aligned, starts: np.ndarray, delay: int) -> tuple[np.ndarray, np.ndarray]:
@@ -180,19 +195,20 @@ def peaks(pair: Aligned, starts: np.ndarray, delay: int) -> tuple[np.ndarray, np
         delay: how far behind them the frames of the estimate begin.
 
     Returns:
-        Whether a lag lies near a frame's peak, and the weight of the frame: bool `(frames, 1024)`, float `(frames,)`.
+        Whether a lag lies near a frame's peak, and the weight of the frame: bool `(frames, lags)`, float `(frames,)`.
     """
-    inside = starts[:, None] + np.arange(FRAME)
-    first = np.fft.rfft(pair.reference[inside] * hann())
-    second = np.fft.rfft(pair.estimate[inside + delay] * hann())
-    height = np.abs(np.fft.irfft(first.conj() * second, FRAME))
+    inside = starts[:, None] + np.arange(pair.frame)
+    first = np.fft.rfft(pair.reference[inside] * hann(pair.frame))
+    second = np.fft.rfft(pair.estimate[inside + delay] * hann(pair.frame))
+    height = np.abs(np.fft.irfft(first.conj() * second, pair.frame))
     top = NEAR_PEAK * height.max(axis=1)
     return height > top[:, None], top**PEAK_EXPONENT
 
 
 def spread(histogram: np.ndarray) -> np.ndarray:
-    """A histogram of lags `(1024,)`, smoothed around the circle by a triangle."""
-    return np.sum([(1.0 - abs(k) / SPREAD) * np.roll(histogram, k) for k in range(1 - SPREAD, SPREAD)], axis=0)
+    """A histogram of lags, smoothed around the circle by a triangle: a 64th of it falls to zero."""
+    width = histogram.size // 64
+    return np.sum([(1.0 - abs(k) / width) * np.roll(histogram, k) for k in range(1 - width, width)], axis=0)
 
 
 def prefixes(pair: Aligned, starts: np.ndarray, delay: int, counts: list[int]) -> list[tuple[int, float]]:
@@ -205,28 +221,28 @@ def prefixes(pair: Aligned, starts: np.ndarray, delay: int, counts: list[int]) -
         smooth = spread(histogram)
         lag = int(smooth.argmax()) if total > 0 else 0
         confidence = float(smooth[lag] / total) if total > 0 else 0.0
-        found.append((delay + (lag - FRAME if lag >= FRAME // 2 else lag), confidence))
+        found.append((delay + (lag - pair.frame if lag >= pair.frame // 2 else lag), confidence))
     return found
 
 
 def forward_starts(pair: Aligned, start: int, stop: int, delay: int) -> np.ndarray:
     """First samples of the frames between two windows whose counterparts lie in the estimate."""
-    first = start * WINDOW if start * WINDOW + delay >= 0 else -delay
-    last = min(stop * WINDOW, pair.samples - delay) - FRAME
-    return np.arange(first, last + 1, HOP)
+    first = start * pair.window if start * pair.window + delay >= 0 else -delay
+    last = min(stop * pair.window, pair.samples - delay) - pair.frame
+    return np.arange(first, last + 1, pair.hop)
 
 
 def backward_starts(pair: Aligned, start: int, stop: int, delay: int) -> np.ndarray:
     """The same from the end on."""
-    first = min(stop * WINDOW, pair.samples - delay) - FRAME
-    last = max(start * WINDOW, -delay)
-    return np.arange(first, last - 1, -HOP)
+    first = min(stop * pair.window, pair.samples - delay) - pair.frame
+    last = max(start * pair.window, -delay)
+    return np.arange(first, last - 1, -pair.hop)
 
 
 def qualifying_runs(pair: Aligned, energy: np.ndarray, delay: int) -> list[tuple[int, int]]:
     """Runs of speech of 0.2 s that overlap with the estimate."""
-    earliest = SHORTEST_WINDOWS - toward_zero(delay, WINDOW)
-    latest = toward_zero(pair.samples - delay, WINDOW) - SHORTEST_WINDOWS
+    earliest = SHORTEST_WINDOWS - toward_zero(delay, pair.window)
+    latest = toward_zero(pair.samples - delay, pair.window) - SHORTEST_WINDOWS
     found = [(int(first), min(int(last), energy.size - 1)) for first, last in runs(energy > 0)]
     return [
         (first, last)
@@ -253,29 +269,29 @@ def joined(pair: Aligned, found: list[Utterance]) -> list[Utterance]:
     for n in range(1, len(found)):
         middle = (found[n].start + found[n - 1].stop) // 2
         found[n - 1], found[n] = replace(found[n - 1], stop=middle), replace(found[n], start=middle)
-    found[0] = replace(found[0], start=within_start(found[0], MARGIN))
+    found[0] = replace(found[0], start=within_start(pair, found[0]))
     found[-1] = replace(found[-1], stop=within_stop(pair, found[-1]))
     for n in range(1, len(found)):
         before, after = found[n - 1], found[n]
-        begins, ends = after.start * WINDOW + after.delay, before.stop * WINDOW + before.delay
+        begins, ends = after.start * pair.window + after.delay, before.stop * pair.window + before.delay
         if begins < ends:
             middle = toward_zero(begins + ends, 2)
-            found[n] = replace(after, start=toward_zero(WINDOW - 1 + middle - after.delay, WINDOW))
-            found[n - 1] = replace(before, stop=toward_zero(middle - before.delay, WINDOW))
+            found[n] = replace(after, start=toward_zero(pair.window - 1 + middle - after.delay, pair.window))
+            found[n - 1] = replace(before, stop=toward_zero(middle - before.delay, pair.window))
     return found
 
 
-def within_start(utterance: Utterance, least: int) -> int:
+def within_start(pair: Aligned, utterance: Utterance) -> int:
     """The start of an utterance, moved to where the estimate begins if it lies before."""
-    if utterance.start * WINDOW + utterance.delay < least:
-        return MARGIN_WINDOWS + toward_zero(WINDOW - 1 - utterance.delay, WINDOW)
+    if utterance.start * pair.window + utterance.delay < pair.margin:
+        return MARGIN_WINDOWS + toward_zero(pair.window - 1 - utterance.delay, pair.window)
     return utterance.start
 
 
 def within_stop(pair: Aligned, utterance: Utterance) -> int:
     """The stop of an utterance, moved to where the estimate ends if it lies behind."""
-    if utterance.stop * WINDOW + utterance.delay > pair.samples - MARGIN:
-        return toward_zero(pair.samples - utterance.delay, WINDOW) - MARGIN_WINDOWS
+    if utterance.stop * pair.window + utterance.delay > pair.samples - pair.margin:
+        return toward_zero(pair.samples - utterance.delay, pair.window) - MARGIN_WINDOWS
     return utterance.stop
 
 
@@ -289,8 +305,8 @@ def candidates(utterance: Utterance, energy: np.ndarray) -> list[int]:
     stop += 1
     if stop - start < SPLITTABLE_WINDOWS:
         return []
-    grid = HOP // WINDOW
-    step = int((0.801 * (stop - start) + CANDIDATES * grid - 1) / (CANDIDATES * grid)) * grid
+    grid = CANDIDATES * HOP_WINDOWS
+    step = int((0.801 * (stop - start) + grid - 1) / grid) * HOP_WINDOWS
     edge = max((stop - start) // 10, MARGIN_WINDOWS)
     found = range(start + edge, max(stop - edge, start + edge) + 1, step)
     return list(found)[:CANDIDATES]
@@ -321,10 +337,10 @@ def best_split(pair: Aligned, whole: Utterance, energy: np.ndarray) -> tuple[Utt
     best, most = None, 0.0
     for n, (late, late_confidence) in zip(better, after, strict=True):
         early, early_confidence = before[n]
-        apart = abs(late - early) >= WINDOW and late_confidence > whole.confidence
+        apart = abs(late - early) >= pair.window and late_confidence > whole.confidence
         if apart and early_confidence + late_confidence > most:
             most = early_confidence + late_confidence
-            overlap = max(0, late - early) // (2 * WINDOW)
+            overlap = max(0, late - early) // (2 * pair.window)
             best = (
                 Utterance(whole.start, at[n] + overlap, left[n], early, early_confidence),
                 Utterance(at[n] - overlap, whole.stop, right[n], late, late_confidence),
@@ -332,7 +348,7 @@ def best_split(pair: Aligned, whole: Utterance, energy: np.ndarray) -> tuple[Utt
     if best is None:
         return None
     return (
-        replace(best[0], start=within_start(best[0], MARGIN)),
+        replace(best[0], start=within_start(pair, best[0])),
         replace(best[1], stop=within_stop(pair, best[1])),
     )
 
@@ -340,6 +356,7 @@ def best_split(pair: Aligned, whole: Utterance, energy: np.ndarray) -> tuple[Utt
 def utterances(
     reference: np.ndarray,
     estimate: np.ndarray,
+    mode: Mode,
     prefixes: Callable[..., list[tuple[int, float]]] = prefixes,
     soften: Callable[[np.ndarray], None] = soften,
 ) -> list[Utterance]:
@@ -347,13 +364,15 @@ def utterances(
 
     Args:
         reference, estimate: both signals after the filter for alignment, `(samples,)` with margins and padding.
+        mode: what they were filtered for.
         prefixes, soften: the functions of these names, or other implementations of them.
 
     Returns:
         None of them if no utterance of 0.2 s was found in both.
     """
-    energy, log_energy = activity(reference[:-PADDING], soften)
-    pair = Aligned(reference, estimate, log_energy, activity(estimate[:-PADDING], soften)[1], prefixes)
+    first, second = reference[: -mode.padding], estimate[: -mode.padding]
+    energy, log_energy = activity(first, mode.window, soften)
+    pair = Aligned(first, second, log_energy, activity(second, mode.window, soften)[1], mode.window, prefixes)
     overall = rough_delay(pair, 0, energy.size, 0)
     spans = qualifying_runs(pair, energy, overall)
     if not spans:

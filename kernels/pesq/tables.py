@@ -1,8 +1,14 @@
-"""The numbers of P.862 and P.862.2 at 16 kHz: bands, thresholds and filters."""
+"""The numbers of P.862 and P.862.2: bands, thresholds and filters, and the two modes that are made of them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
+
+Curve = tuple[tuple[float, float], ...]
+"""Gains in dB by frequency in Hz, with straight lines between them."""
 
 _BANDS = np.array(
     [  # FFT bins, centre (Bark), width (Bark), correction of the power density, power at the threshold of hearing
@@ -57,10 +63,9 @@ _BANDS = np.array(
         (20, 21.043034, 0.585232, 79.546974, 0.537032),
     ]
 )
-BINS = _BANDS[:, 0].astype(np.int64)
-CENTRE_BARK, WIDTH_BARK, DENSITY_CORRECTION, THRESHOLD = np.ascontiguousarray(_BANDS[:, 1:].T)
+_LAST_NARROW = (11, 17.117382, 0.536934, 59.248363, 0.524807)  # this band ends at 4 kHz
 
-ALIGNMENT_FILTER = np.array(
+_ALIGNMENT_16K = np.array(
     [  # second-order sections: three coefficients of the input, then two of the output
         (0.325631521, -0.08678286, -0.238848661, -1.07941649, 0.434583902),
         (0.403961804, -0.556985881, 0.153024077, -0.415115835, 0.696590244),
@@ -76,11 +81,124 @@ ALIGNMENT_FILTER = np.array(
         (1.023700575, 0.001661628, 0.52128424, -0.183867259, 0.354324187),
     ]
 )
-"""Through this filter utterances and delays are found; the scored signals do not pass it."""
+_ALIGNMENT_8K = np.array(
+    [
+        (0.885535424, -0.885535424, 0.0, -0.771070709, 0.0),
+        (0.895092588, 1.292907193, 0.449260174, 1.268869037, 0.442025372),
+        (4.04952794, -7.865190042, 3.815662102, -1.746859852, 0.786305963),
+        (0.500002353, -0.500002353, 0.0, 0.0, 0.0),
+        (0.565002834, -0.241585934, -0.306009671, 0.259688659, 0.249979657),
+        (2.115237288, 0.919935084, 1.141240051, -1.587313419, 0.665935315),
+        (0.912224584, -0.224397719, -0.641121413, -0.246029464, -0.55672059),
+        (0.444617727, -0.307589321, 0.141638062, -0.996391149, 0.502251622),
+    ]
+)
 
-WIDE_BAND_FILTER = np.array([(2.740826, -5.4816519, 2.740826, -1.9444777, 0.94597794)])
-"""The high-pass of P.862.2: a listener with wide-band headphones."""
-
-LEVEL_HZ = (300.0, 350.0, 3250.0, 3500.0)
-LEVEL_DB = (-500.0, 0.0, 0.0, -500.0)
+LEVEL: Curve = ((300, -500), (350, 0), (3250, 0), (3500, -500))
 """The band whose power sets the level."""
+
+_HANDSET: Curve = (
+    (0, -200), (50, -40), (100, -20), (125, -12), (160, -6), (200, 0), (250, 4), (300, 6), (350, 8), (400, 10), (500, 11), (600, 12),
+    (3250, 12), (3500, 4), (4000, -200), (8000, -200),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Mode:
+    """How is listened: at which rate, through what, and by which mapping a raw score becomes a mean opinion score.
+
+    Attributes:
+        rate_hz: the rate of the signals.
+        bands: for each band of the Bark scale its FFT bins, centre (Bark), width (Bark), the correction of its power density,
+            and the power at the threshold of hearing; `(bands, 5)`.
+        density_scale: what powers of a spectrum are multiplied by.
+        alignment_filter: sections of second order, three coefficients of the input, then two of the output. Through them
+            utterances and delays are found; the scored signals do not pass them.
+        high_pass: one such section, wide-band headphones; None with `handset`.
+        handset: the receiver of a telephone; None with `high_pass`.
+        slope, middle: of the logistic mapping.
+    """
+
+    rate_hz: int
+    bands: np.ndarray
+    density_scale: float
+    alignment_filter: np.ndarray
+    high_pass: np.ndarray | None
+    handset: Curve | None
+    slope: float
+    middle: float
+
+    @property
+    def window(self) -> int:
+        """The samples of 4 ms, in which utterances are found."""
+        return self.rate_hz // 250
+
+    @property
+    def margin(self) -> int:
+        """The silence before and behind a signal."""
+        return 75 * self.window
+
+    @property
+    def padding(self) -> int:
+        """The samples behind it that belong to no window."""
+        return 80 * self.window
+
+    @property
+    def frame(self) -> int:
+        """The samples of 32 ms, of which spectra are compared."""
+        return 8 * self.window
+
+    @property
+    def hop(self) -> int:
+        """From one such frame to the next."""
+        return 4 * self.window
+
+    @cached_property
+    def bins(self) -> np.ndarray:
+        """FFT bins of each band."""
+        return self.bands[:, 0].astype(np.int64)
+
+    @cached_property
+    def centre_bark(self) -> np.ndarray:
+        """Centres of the bands."""
+        return np.ascontiguousarray(self.bands[:, 1])
+
+    @cached_property
+    def width_bark(self) -> np.ndarray:
+        """Widths of the bands."""
+        return np.ascontiguousarray(self.bands[:, 2])
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        """What makes sums of powers of bins a density on the Bark scale."""
+        return self.bands[:, 3] * self.density_scale
+
+    @cached_property
+    def threshold(self) -> np.ndarray:
+        """Densities at the threshold of hearing."""
+        return np.ascontiguousarray(self.bands[:, 4])
+
+
+WIDE = Mode(
+    rate_hz=16_000,
+    bands=_BANDS,
+    density_scale=6.910853e-6,
+    alignment_filter=_ALIGNMENT_16K,
+    high_pass=np.array([2.740826, -5.4816519, 2.740826, -1.9444777, 0.94597794]),
+    handset=None,
+    slope=1.3669,
+    middle=3.8224,
+)
+"""P.862.2."""
+
+NARROW = Mode(
+    rate_hz=8_000,
+    bands=np.vstack([_BANDS[:41], _LAST_NARROW]),
+    density_scale=2.764344e-5,
+    alignment_filter=_ALIGNMENT_8K,
+    high_pass=None,
+    handset=_HANDSET,
+    slope=1.4945,
+    middle=4.6607,
+)
+"""P.862 with the mapping of P.862.1."""

@@ -302,9 +302,11 @@ def test_pesq(bench):
         reference, estimate = module.pair(number, references)
         assert reference.size == estimate.size > 4_000 and np.abs([reference, estimate]).max() <= 1
     assert all((a == b).all() for a, b in zip(module.pair(3, references), module.pair(3, references), strict=True))
+    half = module.resampled(module.pair(3, references), 8_000)
+    assert {signal.size for signal in half} == {(module.pair(3, references)[0].size + 1) // 2}
     found = [(2.0, 2.0)] * 97 + [(2.0, 2.0002), (2.0, 2.006), (3.0, 2.5), (None, 1.0), (None, None)]
-    row = module.compared(found, "noise")
-    assert row["n"] == 100 and row["p50"] == "0"
+    row = module.compared(found, "noise", "narrow, ")
+    assert row["case"] == "narrow, pairs" and row["n"] == 100 and row["p50"] == "0"
     assert row["agreement"] == (
         "median 0.0e+00; 3.0 % above 1e-4, 2.00 % above 0.005; 95 % within 0.0e+00, 99 % within 1.1e-02, largest 0.500; "
         "both have no number in 1 more, one of them in 1"
