@@ -1,7 +1,7 @@
 """PESQ in numba with SciPy's FFT.
 
 It agrees with `ref` as far as rounding lets it. It is fast for these reasons: the filter for alignment works on all its
-sections and both signals at once, each a sample behind the one before; frames are correlated in blocks in single
+sections and both signals at once, each a sample behind the one before, and rounds as one after another would; frames are correlated in blocks in single
 precision; a histogram of lags is only touched near peaks; and loudness is only computed above the threshold of hearing.
 """
 
@@ -34,28 +34,28 @@ def _edges(mode: Mode) -> np.ndarray:
     return np.append(0, np.cumsum(mode.bins))
 
 
-def high_pass(signal: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    """What `ref.high_pass` gives, to the last bit."""
+def section(signal: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """What `ref.section` gives, to the last bit."""
     return filtered(signal, coefficients.astype(np.float32))
 
 
-@_fast
+@_jit
 def _cascade(x: np.ndarray, y: np.ndarray, sections: np.ndarray, out: np.ndarray) -> None:
     lanes = sections.shape[1]
     delay = lanes // 2 - 1
-    given = np.zeros(lanes + 2)
-    first = np.zeros(lanes)
-    second = np.zeros(lanes)
-    result = np.zeros(lanes)
+    given = np.zeros(lanes + 2, dtype=np.float32)
+    before = np.zeros(lanes, dtype=np.float32)
+    earlier = np.zeros(lanes, dtype=np.float32)
+    result = np.zeros(lanes, dtype=np.float32)
     for at in range(x.size + delay):
         inside = at < x.size
-        given[0] = x[at] if inside else 0.0
-        given[1] = y[at] if inside else 0.0
+        given[0] = x[at] if inside else np.float32(0.0)
+        given[1] = y[at] if inside else np.float32(0.0)
         for k in range(lanes):
-            value = sections[0, k] * given[k] + first[k]
-            first[k] = sections[1, k] * given[k] - sections[3, k] * value + second[k]
-            second[k] = sections[2, k] * given[k] - sections[4, k] * value
-            result[k] = value
+            state = given[k] - sections[3, k] * before[k] - sections[4, k] * earlier[k]
+            result[k] = sections[0, k] * state + sections[1, k] * before[k] + sections[2, k] * earlier[k]
+            earlier[k] = before[k]
+            before[k] = state
         for k in range(lanes):
             given[k + 2] = result[k]
         if at >= delay:
@@ -65,7 +65,7 @@ def _cascade(x: np.ndarray, y: np.ndarray, sections: np.ndarray, out: np.ndarray
 
 def _aligned(x: np.ndarray, y: np.ndarray, mode: Mode) -> np.ndarray:
     out = np.empty((2, x.size), dtype=np.float32)
-    sections = np.ascontiguousarray(np.repeat(mode.alignment_filter, 2, axis=0).T)
+    sections = np.ascontiguousarray(np.repeat(mode.alignment_filter, 2, axis=0).T.astype(np.float32))
     _cascade(ref.without_offset(x, mode), ref.without_offset(y, mode), sections, out)
     return out
 
@@ -201,7 +201,7 @@ def disturbances(reference: np.ndarray, estimate: np.ndarray, mode: Mode) -> tup
 def pesq(reference: np.ndarray, estimate: np.ndarray, mode: Mode) -> float | None:
     """PESQ of one pair; see `ref.pesq`. Not a number if the level of a signal cannot be aligned."""
     peak = max(np.abs(reference).max(), np.abs(estimate).max())
-    x, y = (ref.heard(signal, peak, mode, high_pass) for signal in (reference, estimate))
+    x, y = (ref.heard(signal, peak, mode, section) for signal in (reference, estimate))
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         return math.nan
     first, second = _aligned(x, y, mode)

@@ -114,8 +114,8 @@ class Mode:
         density_scale: what powers of a spectrum are multiplied by.
         alignment_filter: sections of second order, three coefficients of the input, then two of the output. Through them
             utterances and delays are found; the scored signals do not pass them.
-        high_pass: one such section, wide-band headphones; None with `handset`.
-        handset: the receiver of a telephone; None with `high_pass`.
+        listener: what is heard through: one such section, the high-pass of wide-band headphones, or the curve of a telephone's
+            receiver.
         slope, middle: of the logistic mapping.
     """
 
@@ -123,8 +123,7 @@ class Mode:
     bands: np.ndarray
     density_scale: float
     alignment_filter: np.ndarray
-    high_pass: np.ndarray | None
-    handset: Curve | None
+    listener: np.ndarray | Curve
     slope: float
     middle: float
 
@@ -184,8 +183,7 @@ WIDE = Mode(
     bands=_BANDS,
     density_scale=6.910853e-6,
     alignment_filter=_ALIGNMENT_16K,
-    high_pass=np.array([2.740826, -5.4816519, 2.740826, -1.9444777, 0.94597794]),
-    handset=None,
+    listener=np.array([2.740826, -5.4816519, 2.740826, -1.9444777, 0.94597794]),
     slope=1.3669,
     middle=3.8224,
 )
@@ -196,8 +194,7 @@ NARROW = Mode(
     bands=np.vstack([_BANDS[:41], _LAST_NARROW]),
     density_scale=2.764344e-5,
     alignment_filter=_ALIGNMENT_8K,
-    high_pass=None,
-    handset=_HANDSET,
+    listener=_HANDSET,
     slope=1.4945,
     middle=4.6607,
 )
