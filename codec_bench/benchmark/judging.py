@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequenc
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -138,16 +139,19 @@ class _Verdicts:
             if exchange.answer.status != "ok" or reading.parsed is None:
                 self._take(exchange, unread_score(exchange, reading, self._metric.protocol))
                 continue
-            sound = Clip(str(exchange.answer_path)) if exchange.answer_path is not None else None
+            sound = _clip(exchange.answer_path)
+            earlier = [_clip(path) for _, path in exchange.turns] if self._metric.rubric.hears == "every" else []
             try:
-                asked = self._asked(exchange, answer_of(exchange, reading), sound)
+                asked = self._asked(exchange, answer_of(exchange, reading), sound, earlier)
             except UserError as error:  # the rubric names a column that this question does not have
                 asked = Score.failed(error.message, self._metric.protocol)
             if isinstance(asked, Score):
                 self._take(exchange, asked)
                 continue
             if sound is not None and self._metric.rubric.hears:
-                self._doubts[exchange.question.number] = _doubt_of(sound, exchange)
+                heard = [one for one in (*earlier, sound) if one is not None]
+                doubts = (_doubt_of(one, exchange) for one in heard)
+                self._doubts[exchange.question.number] = next(filter(None, doubts), None)
             held = there.get(exchange.question.id, {})
             said = held.get("replies", ())
             if len(said) == len(asked):
@@ -164,12 +168,14 @@ class _Verdicts:
             self._waiting[exchange.question.id] = (exchange, len(asked), {})
             yield from asked
 
-    def _asked(self, exchange: Exchange, answer: Answer, sound: Clip | None) -> list[Request] | Score:
+    def _asked(
+        self, exchange: Exchange, answer: Answer, sound: Clip | None, earlier: Sequence[Clip | None]
+    ) -> list[Request] | Score:
         """The requests about one answer, with the baseline's answer beside it where the rubric prefers one of two."""
         metric = self._metric
         column = metric.rubric.baseline or (BASELINE if BASELINE in answer.fields else None)
         if not metric.prefers:
-            return metric.requests(answer, sound, self._seed)
+            return metric.requests(answer, sound, self._seed, earlier=earlier)
         if self._baseline is not None and self._baseline.folder.resolve() == self._run.folder.resolve():
             return Score.refused("the answer is the baseline's own", metric.protocol)
         beside = None
@@ -217,6 +223,10 @@ class _Verdicts:
             self._ready = {}
             self._last_write = perf_counter()
             self._progress(self._done, self._total, self._failed)
+
+
+def _clip(path: Path | None) -> Clip | None:
+    return None if path is None else Clip(str(path))
 
 
 def _doubt_of(sound: Clip, exchange: Exchange) -> str | None:

@@ -60,9 +60,11 @@ class Judge(Model):
         if not request.messages:  # as a model of embeddings
             likeness = [float(text == request.fields["text"]) for text in request.fields["texts"]]
             return Response(text=json.dumps({"similarities": likeness}))
-        asked = request.messages[-1].content[-1]
+        *heard, asked = request.messages[-1].content
         if "Yes or No" in asked or "Yes if the criterion is met" in asked:
             return Response(text="Yes")
+        if "The recordings are its answers" in asked:
+            return Response(text=str(sum(isinstance(one, Clip) for one in heard)))
         if "Reply with a JSON list alone" in asked:
             return Response(text='[{"name": "Names the sound", "score": 1, "justification": "It does."}]')
         if "Decide whether the answer gives the same" in asked or "Decide about the content alone" in asked:
@@ -219,6 +221,19 @@ def test_a_conversation_in_rounds_is_judged_as_a_whole(place, tmp_path, monkeypa
     for name, value in (("rating[uro-rounds]", 5), ("dnsmos_ovrl", None)):
         scores = [s.value for s in made.scores("perfect", name) if s.status == "ok"]
         assert len(scores) == len(asked) and scores == pytest.approx([value or scores[0]] * len(scores))
+
+
+def test_a_role_is_played_over_rounds_and_heard_as_a_whole(place, tmp_path, monkeypatch, embedded_clip):
+    made, questions, _ = run("speech-role-multi", place, tmp_path, monkeypatch, sound=embedded_clip.audio)
+    asked = [q for q in questions if q.problem is None]
+    found = {e.question.id: e for e in exchanges(made) if e.answer.status == "ok"}
+    assert {len(q.fields["audio"]) for q in asked} == {2, 3, 4} and list(found) == [q.id for q in asked]
+    for q in asked:
+        turns = found[q.id].turns
+        assert len(turns) == len(q.fields["audio"]) - 1 and all(path is not None for _, path in turns)
+    scores = {s.id: s for s in made.scores("perfect", "rating[speech-role]") if s.status == "ok"}
+    assert {id: s.value for id, s in scores.items()} == {q.id: len(q.fields["audio"]) for q in asked}  # what it heard
+    assert {len(s.detail["verdicts"]) for s in scores.values()} == {8}
 
 
 def test_the_emotion_that_is_heard_in_spoken_answers_counts(place, tmp_path, monkeypatch):

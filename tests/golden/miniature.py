@@ -120,7 +120,8 @@ def build(name: str, folder: Path) -> Path:
         _write_story_cloze(root / str(data.config))
         return Path(folder)
     if data.layout == "listed":
-        (_write_rounds if str(data.sounds).endswith(".zip") else _write_listed)(root, benchmark)
+        zipped = str(data.sounds).endswith(".zip")
+        (_write_rounds if zipped else _write_roles if "*" in str(data.config) else _write_listed)(root, benchmark)
         return Path(folder)
     if data.layout == "transcribed":
         _write_transcribed(root, benchmark)
@@ -491,6 +492,29 @@ def _write_rounds(root: Path, benchmark: Benchmark) -> None:
                 for turn, wav in enumerate(wavs if index != NO_SOUND else ()):
                     opened.writestr(f"{Path(str(one.data.config)).parent.as_posix()}/{wav}", _wav(index + turn))
             opened.writestr(str(one.data.config), "\n".join(map(json.dumps, rows)))
+
+
+def _write_roles(root: Path, benchmark: Benchmark) -> None:
+    """Two files of conversations for each set, each named as a character, and a folder of sounds for each of them."""
+    for kind in ("single_turn", "multi_turn"):
+        for name, rows in (("Hamlet", range(3)), ("Lin Daiyu", range(3, ROWS))):
+            told: list[dict[str, Any]] = []
+            for index in rows:
+                at = [f"test_data/{kind.replace('turn', 'turn_speech')}/{name}/{index}_{turn}" for turn in range(4)]
+                dialogue = [
+                    {"user": f"Ask {index} {turn}.", "role": f"Say {index} {turn}.",
+                     "user_speech_path": f"{one}_user.wav", "role_speech_path": f"{one}_role.wav"}
+                    for turn, one in enumerate(at[: 1 if kind == "single_turn" else 2 + index % 3])
+                ]  # fmt: skip
+                told.append({"dialogue": dialogue, "context": "", "system_prompt": f"Play {name}.", "category": "Film"})
+                for turn, one in enumerate(dialogue if index != NO_SOUND else ()):
+                    for key in ("user_speech_path", "role_speech_path"):
+                        file = root / str(benchmark.data.sounds) / one[key]
+                        file.parent.mkdir(parents=True, exist_ok=True)
+                        file.write_bytes(_wav(index + turn))
+            file = root / "benchmark" / "test_data" / kind / f"{name}.json"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(told), encoding="utf-8")
 
 
 def _write_transcribed(root: Path, benchmark: Benchmark) -> None:

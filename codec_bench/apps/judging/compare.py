@@ -147,7 +147,9 @@ def judge_compare(
 def _tested(found: Sequence[Succession], side: int) -> str:
     """How one of the two judges did in its test, for each rubric."""
     told = {
-        judge_words((one.old, one.new)[side], one.rubric, load_rubric(part_name(one.rubric)).hears, one.served[side])
+        judge_words(
+            (one.old, one.new)[side], one.rubric, bool(load_rubric(part_name(one.rubric)).hears), one.served[side]
+        )
         for one in found
     }
     return "; ".join(sorted(told))

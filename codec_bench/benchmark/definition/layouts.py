@@ -14,8 +14,8 @@ fifth field: for voice conversion the recording of the text by another speaker. 
 
 `listed` (VocalNet/VocalBench) has a JSON file with a list of objects, one a question, of which some name sounds. A file with objects by
 their ids (RUL-MuchoMusic) gives rows with the id in the columns `id` and `sound`, and one whose name ends in `.jsonl` (SongFormBench) has an
-object a line; it may lie in the archive of the sounds (URO-Bench's conversations). A sound may be named without its suffix, and a name `a.0.b` is
-that which the first entry of the list `a` has as `b`.
+object a line; it may lie in the archive of the sounds (URO-Bench's conversations). A path with a `*` means all files of a folder that are
+named so (SpeechRole), whose rows have the file's name in the column `file`. A sound may be named without its suffix, and a name `a.0.b` is that which the first entry of the list `a` has as `b`.
 
 `tagged` has a table between tabs with one sound a row. Its tags stand from the last column, `TAGS`, on as `KIND---TAG` (MTG-Jamendo), or each
 has a column of 0 and 1 between the first, an id, and the last, the sound (MagnaTagATune). Rows have them in the column `TAGS`, between
@@ -165,7 +165,7 @@ def open_listed(
 
     Args:
         place: where the files are.
-        listed: path of the file. folder: folder of the repository, or archive in it, in which the paths of sounds begin.
+        listed: path of the file, or of several by a `*`. folder: folder of the repository, or archive in it, in which the paths of sounds begin.
         sounds: the names under which an object names a sound.
         keep: whether a row is one of those that are wanted.
 
@@ -173,12 +173,13 @@ def open_listed(
         UserError: the file cannot be found, or holds no list of objects.
     """
     place = replace(place, sounds=folder)
-    records = _records(place, listed)
-    stem = posixpath.splitext(listed)[0]
-    rows = [
-        (f"{stem}/{at}", record if isinstance(record, dict) else ProblemRow(f"entry {at} of {listed} is no object"))
-        for at, record in enumerate(records)
-    ]
+    rows: list[tuple[str, dict[str, Any]]] = []
+    for file in _named_so(place, listed) if "*" in listed else [listed]:
+        stem = posixpath.splitext(file)[0]
+        told = {"file": posixpath.basename(stem)} if "*" in listed else {}
+        for at, record in enumerate(_records(place, file)):
+            row = {**record, **told} if isinstance(record, dict) else ProblemRow(f"entry {at} of {file} is no object")
+            rows.append((f"{stem}/{at}", row))
     columns = dict.fromkeys(name for _, row in rows for name in row)
 
     def finish(row: dict[str, Any]) -> dict[str, Any]:
@@ -328,6 +329,16 @@ def _sound(place: Place, named: str, listed: str) -> str:
     suffixes = ("",) if posixpath.splitext(named)[1] else _SUFFIXES
     paths = [place.sound(f"{named}{suffix}", listed) for suffix in suffixes]
     return next((path for path in paths if os.path.isfile(path)), paths[0])
+
+
+def _named_so(place: Place, pattern: str) -> list[str]:
+    """The paths of the files that a path with a `*` means, in order."""
+    if place.root is None:
+        raise UserError(f"'{place.name}' is no folder, in which files named '{pattern}' could be looked for")
+    found = sorted(file.relative_to(place.root).as_posix() for file in Path(place.root).glob(pattern))
+    if not found:
+        raise UserError(f"'{place.name}' has no files named '{pattern}'")
+    return found
 
 
 def _records(place: Place, listed: str) -> list[Any]:

@@ -55,7 +55,7 @@ class Rubric(BaseModel):
         compares: whether the judge rates the reference beside the answer; its verdict is then a pair.
         swap: whether the judge is asked a second time with the two answers in the other order; the mean counts. `drawn` asks once, in an
             order that the number of the row draws, as EmergentTTS-Eval's program does.
-        hears: whether the judge is given the sound of the answer.
+        hears: whether the judge is given the sound of the answer; `every` gives it those of all rounds, in order, of a question of several.
         aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers in which
             it finds none. Null for rubrics that rate.
         baseline: for `preferred`, what the other answer is where the command names no baseline: a column with a text, or `audio` for the
@@ -83,7 +83,7 @@ class Rubric(BaseModel):
     system: str | None = None
     compares: bool = False
     swap: bool | Literal["drawn"] = False
-    hears: bool = False
+    hears: bool | Literal["every"] = False
     aligns: str | None = None
     baseline: str | None = None
     reply: (
@@ -248,7 +248,7 @@ class JudgeMetric:
     @property
     def tested(self) -> str:
         """How its judge did in its test, as far as this user knows."""
-        return judge_words(self.judge, self.protocol, self.rubric.hears)
+        return judge_words(self.judge, self.protocol, bool(self.rubric.hears))
 
     @property
     def reads_raw(self) -> bool:
@@ -261,7 +261,12 @@ class JudgeMetric:
         return self.rubric.reply in ("preferred", EMERGENT_TTS)
 
     def requests(
-        self, answer: Answer, sound: Clip | None, seed: int, beside: Beside | None = None
+        self,
+        answer: Answer,
+        sound: Clip | None,
+        seed: int,
+        beside: Beside | None = None,
+        earlier: Sequence[Clip | None] = (),
     ) -> list[Request] | Score:
         """The requests to the judge about one answer, or its score if the judge cannot be asked.
 
@@ -270,6 +275,7 @@ class JudgeMetric:
             sound: the sound of a spoken answer, or None.
             seed: the run's seed; each request draws its own from it.
             beside: the other answer, for rubrics that prefer one of two; None takes the expected answer.
+            earlier: the sounds of the answers to the rounds before, of a question of several; None for one without a sound.
 
         Raises:
             UserError: the question lacks a column that the rubric names, or a rendered text is too long.
@@ -290,6 +296,11 @@ class JudgeMetric:
             return Score.refused("the baseline has no sound for the judge to hear", self.protocol)
         if rubric.hears and sound is None:
             return Score.failed("there is no sound for the judge to hear", self.protocol)
+        before = list(earlier) if rubric.hears == "every" else []
+        heard = [one for one in (*before, sound if rubric.hears else None) if one is not None]
+        if None in before:
+            reason = f"there is no sound of round {before.index(None) + 1} for the judge to hear"
+            return Score.failed(reason, self.protocol)
         criteria = _criteria(answer.fields.get(rubric.each)) if rubric.each is not None else [None]
         if not criteria:
             return Score.refused(f"the question has no criterion in '{rubric.each}'", self.protocol)
@@ -301,7 +312,7 @@ class JudgeMetric:
                     parameters = dict(rubric.parameters)
                     if parameters.get("temperature") or rubric.times > 1:
                         parameters["seed"] = _drawn(seed, answer.id, time)
-                    messages = self._messages(answer, sound if rubric.hears else None, swapped, beside, criterion)
+                    messages = self._messages(answer, heard, swapped, beside, criterion)
                     which = "" if criterion is None else f".{at:04d}"
                     key = f"{answer.id}{_SEPARATOR}{time}{which}{_SWAPPED if swapped else ''}"
                     made.append(Request(key, messages, {}, "text", parameters))
@@ -413,7 +424,7 @@ class JudgeMetric:
     def _messages(
         self,
         answer: Answer,
-        sound: Clip | None,
+        heard: Sequence[Clip],
         swapped: bool,
         beside: Beside | None = None,
         criterion: str | None = None,
@@ -445,7 +456,7 @@ class JudgeMetric:
         if self.rubric.system is not None:
             turns.append(Message("system", (render_text(self.rubric.system, values, what),)))
         asked: tuple[str | Clip, ...] = (render_text(self.rubric.prompt, values, what),)
-        sounds = [] if sound is None else [sound]
+        sounds = list(heard)
         if sounds and beside is not None and beside.sound is not None:
             sounds = [sounds[0], beside.sound] if swapped else [beside.sound, sounds[0]]
         turns.append(Message("user", (*sounds, *asked)))

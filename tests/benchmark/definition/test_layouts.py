@@ -179,6 +179,25 @@ def test_objects_of_a_json_file_have_their_sounds_and_a_conversation_its_turns(t
             open_listed(place_of("hf:VocalNet/VocalBench", None, tmp_path), **where)
 
 
+def test_files_that_are_named_alike_are_read_as_one_list_with_their_names(tmp_path):
+    miniature.build("speech-role-multi", tmp_path)
+    place = tmp_path / "yuhui1038" / "SpeechRole"
+    where = {"listed": "benchmark/test_data/multi_turn/*.json", "folder": "benchmark", "keep": lambda row: True}
+    where |= {"sounds": ("dialogue.0.user_speech_path",)}
+    stem = "benchmark/test_data/multi_turn"
+    (place / stem / "Bad.json").write_text("[7]")
+    rows = dict(open_listed(place_of(str(place), None, None), **where))
+    named = [f"Hamlet/{at}" for at in range(3)] + [f"Lin Daiyu/{at}" for at in range(miniature.ROWS - 3)]
+    assert list(rows) == [f"{stem}/{one}" for one in ["Bad/0", *named]]
+    assert rows[f"{stem}/Hamlet/0"]["file"] == "Hamlet" and rows[f"{stem}/Lin Daiyu/1"]["file"] == "Lin Daiyu"
+    assert "entry 0 of benchmark/test_data/multi_turn/Bad.json is no object" in row_problem(rows[f"{stem}/Bad/0"])
+    with pytest.raises(UserError, match=r"has no files named 'benchmark/\*.txt'"):
+        open_listed(place_of(str(place), None, None), **where | {"listed": "benchmark/*.txt"})
+    asked = [one for one in load_benchmark("speech-role-multi").questions(mirror=tmp_path) if one.problem is None]
+    assert {len(one.fields["audio"]) for one in asked} == {2, 3, 4}
+    assert [one.fields["character"] for one in asked[:2]] == ["Hamlet", "Hamlet"]
+
+
 def test_rows_by_their_ids_name_their_sounds_and_the_answer_joins_the_wrong_choices(tmp_path):
     miniature.build("rul-muchomusic", tmp_path)
     questions = list(load_benchmark("rul-muchomusic").questions(mirror=tmp_path))

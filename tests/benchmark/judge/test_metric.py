@@ -42,6 +42,8 @@ FIELDS = {
     "alike": "They name the same place.",
     "questions": ["What was asked?"],
     "suggestions": ["Paris"],
+    "system_prompt": "Play a guide.",
+    "aspects": ["The voice: it is a guide's."],
     "criteria": [{"name": "It names Paris.", "scoring_point": "A point for Paris.", "choices": [0, 1]}],
 }
 
@@ -109,7 +111,7 @@ def test_a_plain_question_is_asked_and_a_right_reply_read(made):
         assert request.wants == "text" and request.messages[-1].role == "user"
         draws = bool(request.parameters.get("temperature")) or made.rubric.times > 1  # no reply stands for another
         assert ("seed" in request.parameters) == draws
-        assert any(isinstance(p, Clip) for p in request.messages[-1].content) == made.rubric.hears
+        assert any(isinstance(p, Clip) for p in request.messages[-1].content) == bool(made.rubric.hears)
         if not made.rubric.hears:
             assert "In Paris." in words(request)
             assert ("Where is the tower?" in words(request)) == ("question" in made.rubric.needs)
@@ -238,7 +240,7 @@ def test_everything_that_changes_a_verdict_changes_the_protocol():
     assert Rubric(**{**plain, "summary": "b", "paper": "c", "source": "d"}).digest == digest
     changes = (
         {"prompt": "{{ answer }}!"}, {"system": "s"}, {"range": (1, 4)}, {"times": 2}, {"swap": True}, {"combine": "majority"},
-        {"parameters": {"temperature": 1}}, {"hears": True}, {"higher_is_better": False}, {"needs": ["x"]}, {"reply": "pair"},
+        {"parameters": {"temperature": 1}}, {"hears": True}, {"hears": "every"}, {"higher_is_better": False}, {"needs": ["x"]}, {"reply": "pair"},
     )  # fmt: skip
     assert len({digest, *(Rubric(**{**plain, **change}).digest for change in changes)}) == len(changes) + 1
     assert (

@@ -9,6 +9,7 @@ from statistics import fmean
 
 import pytest
 
+from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import UserError
@@ -47,3 +48,33 @@ def test_a_conversation_with_another_number_of_questions_than_answers_cannot_be_
     given = conversation([("a", "b", "c"), ("d", "e", "f")])
     with pytest.raises(UserError, match="2 questions, 1 answers, 2 suggestions"):
         metric.requests(Answer("q1", "e", (), given.fields, "en"), None, 0)
+
+
+def test_a_judge_of_a_role_hears_the_answers_of_all_rounds_in_order_and_each_respect_is_a_request():
+    metric = load_judge_metric("rating[speech-role]", "judge")
+    given = conversation([("a", "b", "c"), ("d", "e", "f"), ("g", "h", "i")])
+    fields = {**given.fields, "system_prompt": "Play a guide.", "aspects": ["Voice.", "Wit.", "Knowledge."]}
+    given = Answer("q1", "h", (), fields, "en", turns=given.turns)
+    first, second, last = (Clip(f"{name}.wav") for name in ("first", "second", "last"))
+    requests = metric.requests(given, last, 0, earlier=[first, second])
+    for aspect, request in zip(fields["aspects"], requests, strict=True):
+        *sounds, text = request.messages[-1].content
+        assert sounds == [first, second, last]
+        fenced = re.findall(r"<(\w+) (\w+)>\n(.*?)\n</\1 \2>", text, re.DOTALL)
+        assert [(name, said) for name, _, said in fenced] == [
+            ("criterion", aspect), ("system_prompt", "Play a guide."),
+            ("question", "a"), ("suggestion", "c"), ("question", "d"), ("suggestion", "f"), ("question", "g"), ("suggestion", "i"),
+        ]  # fmt: skip
+    replies = {one.id: Response(text=f"So.\nRating: {n}") for one, n in zip(requests, (10, 4, 7), strict=True)}
+    score = metric.score(given, len(requests), replies)
+    assert score.value == 7 and score.detail["verdicts"] == [10, 4, 7]
+    silent = metric.requests(given, last, 0, earlier=[first, None])
+    assert silent.reason == "there is no sound of round 2 for the judge to hear"
+    assert metric.requests(given, None, 0, earlier=[first, second]).reason == "there is no sound for the judge to hear"
+
+
+def test_a_judge_of_one_answer_hears_that_of_the_last_round_alone():
+    metric, last = load_judge_metric("rating[uro-performance]", "judge"), Clip("last.wav")
+    given = Answer("q1", "e", (), {"question": "d"}, "en", turns=("b",))
+    for request in metric.requests(given, last, 0, earlier=[Clip("1.wav"), None]):
+        assert [one for one in request.messages[-1].content if isinstance(one, Clip)] == [last]
