@@ -25,7 +25,8 @@ def verify(run: Annotated[Path, typer.Argument(help="A run folder.")], as_json: 
         marks = {True: "ok", False: "WRONG"}
         console().print(table(("what", "", "found"), [(c.what, marks[c.whole], c.found) for c in checks]))
     if not all(check.whole for check in checks):
-        talk(f"what is whole can be saved: codec-bench rescue {run} --out NEW")
+        new = Path("NEW", *(_below_out(run) if any(check.what == "answers" for check in checks) else ()))
+        talk(f"what is whole can be saved: codec-bench rescue {run} --out {new}")
         raise typer.Exit(2)
 
 
@@ -40,8 +41,21 @@ def rescue(
     if found.answers is not None:
         talk(f"answers: {len(found.answers)} saved, {found.lost_answers} lost")
     talk(f"items: {len(found.items)} saved, {found.lost_items} lost")
-    talk(f"The command of the run, with --out {out}, continues it and runs what was lost again.")
+    below = () if found.answers is None else _below_out(run)
+    if below == out.parts[len(out.parts) - len(below) :]:
+        whole = Path(*out.parts[: len(out.parts) - len(below)])
+        talk(f"The command of the run, with --out {whole}, continues it and runs what was lost again.")
+    else:
+        place = Path("NEW", *below)
+        talk(
+            f"The command of the run looks for it below its --out: move '{out}' to {place}; with --out NEW it then runs what was lost again."
+        )
     sys.stdout.write(f"{out}\n")
+
+
+def _below_out(run: Path) -> tuple[str, ...]:
+    """The folders of a benchmark and of a model, in which the record of a benchmark's run lies below `--out`."""
+    return run.resolve().parts[-2:]
 
 
 def merge(

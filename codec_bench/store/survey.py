@@ -34,6 +34,8 @@ MOST_ENTRIES = 1_000
 REQUIRED = ("meta", "systems", "metrics", "samples", "items", "scores")
 """The tables without which there is nothing to save; a lost table of extras or of readings is made again."""
 ANSWERING = ("questions", "answers")
+OWN_TURN = "assistant: "
+"""What an answer of the model begins with in the prompt of a later round."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ class Survey:
         parts: the tables by name.
         systems, metrics, samples: numbers of those that are whole.
         items: (system, sample) of the items that are whole with all their scores; `lost_items` is how many are not.
-        answers: numbers of the questions that are whole with their answers; None for a run that asks no model.
+        answers: numbers of the questions that are whole with all their answers; None for a run that asks no model.
     """
 
     path: Path
@@ -168,8 +170,28 @@ def _survey_answers(found: Survey, reader: _Reader, tables: Mapping[str, Layout]
     held = {name: {cells[0] for cells in reader.rows(tables[name])} for name in ANSWERING}
     for name, numbers in held.items():
         found.parts[name] = Part(said.get(name), len(numbers))
-    found.answers = found.samples & held["questions"] & held["answers"]
+    found.answers = found.samples & held["questions"] & held["answers"] - _without_turns(found, reader, tables, said)
     found.lost_answers = max(said.get("answers", 0), len(held["answers"])) - len(found.answers)
+
+
+def _without_turns(found: Survey, reader: _Reader, tables: Mapping[str, Layout], said: Mapping[str, int]) -> set[int]:
+    """The numbers of the questions whose earlier rounds are lost."""
+    cells_of = lambda table, *names: (  # noqa: E731
+        tuple(cells[tables[table].columns.index(name)] for name in names) for cells in reader.rows(tables[table])
+    )
+    held = {id for (id,) in cells_of("turns", "id")} if "turns" in tables else set()
+    part = Part(said.get("turns"), len(held))
+    if "turns" in tables:
+        found.parts["turns"] = part
+    if not part.lost:
+        return set()
+    # Nothing says whose turns they were: an answer whose prompt has a turn of the model's own is whole only with its turns.
+    ids = dict(cells_of("samples", "number", "id"))
+    return {
+        number
+        for number, prompt in cells_of("questions", "number", "prompt")
+        if OWN_TURN in (prompt or "") and ids.get(number) not in held
+    }
 
 
 def _survey_items(found: Survey, reader: _Reader, tables: Mapping[str, Layout], said: Mapping[str, int]) -> None:

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -315,6 +315,61 @@ def test_answers_are_saved_and_the_lost_ones_are_asked_again(tmp_path):
         now = {e.question.number: (e.question, e.answer, e.reading) for e in exchanges(run)}
         assert now == {n: held for n, held in before.items() if n in found.answers}
         assert {row.id for row in run.scores()} == {f"q{n}" for n in range(200) if n not in (11, 12, 13)}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE turns SET answers = replace(answers, 'first', 'other') WHERE id = 'q1'",
+        "DELETE FROM turns WHERE id = 'q1'",
+    ],
+)
+def test_an_answer_whose_earlier_rounds_are_lost_is_asked_again(tmp_path, damage):
+    writer = AnswerWriter(tmp_path / "run", {"asked": {}, "scored": {}})
+    writer.begin({"model": {}}, {"m": FACTS}, ())
+    for n in range(4):
+        prompt = "user: <audio>" if n == 3 else "user: <audio>\n\nassistant: first\n\nuser: <audio>"
+        if n != 3:
+            writer.write_turns(f"q{n}", [AnswerRecord("ok", text="first")])
+        writer.write_answers([(QuestionRecord(n, f"q{n}", prompt=prompt), AnswerRecord("ok", text="last"))])
+        writer.write_marked(
+            [(n, ItemRecord("model", f"q{n}", "ok", None, {"m": Score.ok(n, "m/1")}))], {n: Reading(None, "last")}
+        )
+    writer.close()
+    edit(tmp_path / "run", damage)
+    found = rescue(tmp_path / "run", tmp_path / "new")
+    assert (found.answers, found.lost_answers, found.lost_items) == ({0, 2, 3}, 1, 1)
+    with closing(Run(tmp_path / "new")) as run:
+        assert {e.question.id: [said.text for said, _ in e.turns] for e in exchanges(run)} == {
+            "q0": ["first"],
+            "q2": ["first"],
+            "q3": [],
+        }
+
+
+def test_where_the_record_of_a_benchmark_is_looked_for_is_said_where_it_was_saved_elsewhere(
+    tmp_path, monkeypatch, capsys
+):
+    from codec_bench.cli import main
+
+    run = tmp_path / "runs" / "capitals" / "m"
+    writer = AnswerWriter(run, {"asked": {}, "scored": {}})
+    writer.begin({"m": {}}, {"m": FACTS}, ())
+    writer.write_answers([(QuestionRecord(0, "q0"), AnswerRecord("ok", text="Paris"))])
+    writer.close()
+    edit(run, "UPDATE answers SET text = 'Rome'")
+
+    def said(*command):
+        monkeypatch.setattr(sys, "argv", ["codec-bench", *map(str, command)])
+        with suppress(SystemExit):
+            main()
+        return " ".join(capsys.readouterr().err.split())
+
+    monkeypatch.chdir(tmp_path)
+    assert "codec-bench rescue runs/capitals/m --out NEW/capitals/m" in said("verify", "runs/capitals/m")
+    assert "with --out new, continues it" in said("rescue", "runs/capitals/m", "--out", "new/capitals/m")
+    elsewhere = said("rescue", "runs/capitals/m", "--out", "other")
+    assert "move 'other' to NEW/capitals/m; with --out NEW it then runs what was lost again" in elsewhere
 
 
 @pytest.mark.parametrize(

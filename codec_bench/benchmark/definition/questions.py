@@ -373,7 +373,11 @@ def _value(row: Mapping[str, Any], our: str, column: str | list[str]) -> Any:
         if our in SOUNDS and isinstance(value, list) and len(value) == 1:
             return value[0]
         return _unwritten(value) if our in _LISTS else value
-    return [value for part in column if not _blank(value := cell_of(row, part))]
+    held = [cell_of(row, part) for part in column]
+    while held and _blank(held[-1]):
+        held.pop()
+    # A sound that is missing before another one is told, as what follows would be taken for it: the third round for the second.
+    return held if our in SOUNDS else [value for value in held if not _blank(value)]
 
 
 def _has_column(columns: Sequence[str], column: str) -> bool:

@@ -57,6 +57,14 @@ def test_references(stream, value, references):
     assert "reference" not in question.fields
 
 
+def test_a_sound_that_is_missing_between_others_is_told_and_not_left_out(stream):
+    lists = [["a.wav", "a.wav"], ["a.wav", None, "a.wav"], [None, "a.wav"], ["a.wav", "", None], [None, ""]]
+    asked = list(stream([{"said": said} for said in lists], {"audio": ["said.0", "said.1", "said.2"]}))
+    told = "the row has no sound in 'audio'"
+    assert [question.problem for question in asked] == [None, told, told, None, told]
+    assert [len(asked[at].fields["audio"]) for at in (0, 3)] == [2, 1]
+
+
 @pytest.mark.parametrize(
     ("speaker", "cells", "speakers"),
     [
