@@ -320,6 +320,13 @@ def takes(model: Model, option: str) -> bool:
     return option in _parameters(type(model))
 
 
+def told_by(model: Model, parameter: str, value: object) -> str:
+    """How a user gives a model a generation parameter, as a hint says it."""
+    if takes(model, "parameters"):
+        return f"--set {model.info.name}.parameters.{parameter}={value}"
+    return f"'parameters: {{{parameter}: {value}}}' in the definition of the benchmark"
+
+
 def _parameters(made: Any) -> dict[str, bool]:
     """The parameters of a class or function, and whether each is required. Includes what a class passes on to its bases."""
     out: dict[str, bool] = {}

@@ -309,7 +309,7 @@ def _how_often(one: Benchmark, prompt: Prompt, model: Model, request: RunRequest
             hint="give --choices all-rotations without --repeats and without --prompts each",
         )
     if not each:
-        check_drawn(repeats, prompt.parameters or {}, one.name, model.info.name)
+        check_drawn(repeats, prompt.parameters or {}, one.name, model)
     return repeats, choices
 
 

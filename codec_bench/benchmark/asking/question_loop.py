@@ -23,7 +23,7 @@ from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
 from codec_bench.errors import AudioError, UserError
-from codec_bench.models import takes
+from codec_bench.models import takes, told_by
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.sound import clips_of
 from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
@@ -237,10 +237,7 @@ class Asking:
         if self._proven or self._empty < MOST_EMPTY:
             return
         name, room = self._model.info.name, request.parameters.get("max_tokens")
-        more = 4 * (room or 1024)
-        hint = f"--set {name}.parameters.max_tokens={more}"
-        if not takes(self._model, "parameters"):
-            hint = f"'parameters: {{max_tokens: {more}}}' in the definition of the benchmark"
+        hint = told_by(self._model, "max_tokens", 4 * (room or 1024))
         if takes(self._model, "reasons") and not self._model.reasons:
             hint = f"--set {name}.reasons=true if it thinks before it answers, or {hint}"
         raise UserError(

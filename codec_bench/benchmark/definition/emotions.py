@@ -35,7 +35,7 @@ def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
         language: `en` or `zh`. voice: `neutral`, or `emotional` for a voice with the emotion that is asked for.
 
     Raises:
-        UserError: the data are no folder, hold no speaker of the language, or name one test sentence only with an emotion, so that no other
+        UserError: the data are no folder, hold no speaker or no test sentence of the language, or name one test sentence only with an emotion, so that no other
             recording can be its voice.
     """
     root = Path(place.root or "")
@@ -44,6 +44,11 @@ def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
         first, last = SPEAKERS[language][0], SPEAKERS[language][-1]
         raise UserError(f"'{place.name}' has no folder of a speaker from {first:04d} to {last:04d}")
     rows = [row for speaker in speakers for row in _of_speaker(place, root, speaker, voice)]
+    if not rows:
+        raise UserError(
+            f"'{speakers[0]}/{speakers[0]}.txt' of '{place.name}' names no test recording with an emotion; expected lines of a name such as "
+            f"{speakers[0]}_{_BEFORE['angry'] + TEST[0]:06d}, a tab, words, a tab and an emotion"
+        )
     return FileRows(place, COLUMNS, rows)
 
 

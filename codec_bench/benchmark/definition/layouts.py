@@ -243,7 +243,7 @@ def open_transcribed(place: Place, *, listed: str, folder: str | None) -> FileRo
         listed: path of the list or folder. folder: the folder below which sounds are looked for by their names.
 
     Raises:
-        UserError: the list cannot be found or read, or the data are no folder.
+        UserError: the list cannot be found or read, or holds nothing, or the data are no folder.
     """
     if place.root is None:
         raise UserError(f"'{place.name}' is no folder, in which the sounds could be looked for")
@@ -253,6 +253,9 @@ def open_transcribed(place: Place, *, listed: str, folder: str | None) -> FileRo
     else:
         listing = enumerate(text_of(place, listed).splitlines(), 1)
         lines = [(f"{stem}/{at}", _of_line(line, f"line {at} of {listed}")) for at, line in listing if line.strip()]
+    if not lines:
+        held = "is a folder without a file of words (*.txt)" if texts.is_dir() else "has no line"
+        raise UserError(f"'{listed}' of '{place.name}' {held}")
     sounds = {file.stem: file for file in sorted(Path(place.root, folder or "").rglob("*.wav"))}
 
     def row(told: ProblemRow | tuple[str, str]) -> dict[str, Any]:
@@ -279,7 +282,10 @@ def _of_line(line: str, where: str) -> ProblemRow | tuple[str, str]:
 
 def _of_file(file: Path) -> ProblemRow | tuple[str, str]:
     """The name of a file, which is the id, and the words in it."""
-    data = file.read_bytes()
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        return ProblemRow(f"'{file.name}' cannot be read: {error.strerror}")
     for encoding in ("utf-8-sig", "cp950"):
         try:
             return file.stem, " ".join(data.decode(encoding).split())

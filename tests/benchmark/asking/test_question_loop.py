@@ -16,6 +16,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.asking.canaries import Watch
 from codec_bench.benchmark.asking.question_loop import WRITE_ANSWERS, Asking, plain_fields, shown
 from codec_bench.benchmark.asking.sending import ask_all
+from codec_bench.benchmark.asking.variants import check_drawn
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
 from codec_bench.models.endpoints.persistence import Persistence
@@ -145,6 +146,14 @@ def test_a_run_whose_first_answers_are_empty_at_the_limit_of_length_ends(tmp_pat
     assert len(held(tmp_path / "b")) == 100, "one that answered shows that the settings are not wrong"
     ask_everything(tmp_path / "c", Told(lambda r: cut), questions(5))
     assert len(held(tmp_path / "c")) == 5
+
+
+def test_a_model_without_parameters_is_told_to_draw_by_the_definition():
+    with pytest.raises(UserError) as end:
+        check_drawn(2, {"temperature": 0}, "mine", Told(lambda r: "fine"))
+    assert end.value.hint.startswith(
+        "'parameters: {temperature: 0.7}' in the definition of the benchmark draws answers at random"
+    )
 
 
 def test_a_model_that_takes_parameters_and_thinks_is_given_more_room_by_its_options(tmp_path):

@@ -272,6 +272,14 @@ def test_transcripts_find_their_sounds_below_a_folder(tmp_path):
     assert rows["list/1"]["text"] == "感受停在"
     with pytest.raises(UserError, match="there is no file"):
         open_transcribed(place_of(str(folder), None, None), listed="nothing.txt", folder=None)
+    (folder / "list.txt").write_text("\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"'list\.txt' of .* has no line"):
+        open_transcribed(place_of(str(folder), None, None), listed="list.txt", folder=None)
+    (folder / "words" / "row-3.txt").mkdir()
+    rows = dict(open_transcribed(place_of(str(folder), None, None), listed="words", folder="iOS/test/wav"))
+    assert row_problem(rows["words/row-3"]) == "'row-3.txt' cannot be read: Is a directory"
+    with pytest.raises(UserError, match=r"is a folder without a file of words"):
+        open_transcribed(place_of(str(folder), None, None), listed="iOS", folder=None)
 
 
 def test_a_sentence_of_esd_has_a_voice_of_its_speaker_that_says_another(tmp_path):
@@ -290,6 +298,12 @@ def test_a_sentence_of_esd_has_a_voice_of_its_speaker_that_says_another(tmp_path
     assert same[-1].id == "surprised_0011_001422" and same[-1].fields["prompt_text"] == miniature.SENTENCES["en"][0]
     (listed,) = tmp_path.rglob("0011.txt")
     lines = listed.read_text("utf-8").splitlines(keepends=True)
+    listed.write_text("".join(lines).replace("\t", " "), "utf-8")
+    with pytest.raises(
+        UserError,
+        match=r"'0011/0011\.txt' of .* names no test recording with an emotion; expected lines of a name such as 0011_000371",
+    ):
+        list(load_benchmark("esd-neutral-en").questions(mirror=tmp_path))
     listed.write_text("".join(lines[:3]), "utf-8")
     with pytest.raises(
         UserError,
