@@ -122,19 +122,13 @@ def _write_latex(board: Board, seed: int, file: Path) -> None:
 
 def _print_trust(board: Board, trust: Trust) -> None:
     """A table of ranks: by the rule of the board, under other rules, and with other items."""
+    from codec_bench.apps.leaderboards.ranking import OTHER_RULES
+
     own = any(interval is not None for interval in trust.rank_intervals)
-    heads = (
-        "",
-        "rank",
-        "without one benchmark",
-        "without one group",
-        "other normalisations",
-        *(("other items", "tied with") if own else ()),
-    )
+    heads = ("", "rank", *OTHER_RULES.values(), *(("other items", "tied with") if own else ()))
     rows = [
         (
-            _own_marked(row), one.rank or "", _span(one.leave_one_benchmark_out),
-            _span(one.leave_one_group_out), _span(one.other_normalisations),
+            _own_marked(row), one.rank or "", *map(_span, one.spans.values()),
             *((_span(trust.rank_intervals[n]), ", ".join(trust.tied[n])) if own else ()),
         )
         for n, (row, one) in enumerate(zip(board.rows, trust.robustness, strict=True))

@@ -70,12 +70,7 @@ def _plain_trust(board: Board, trust: Trust) -> list[dict[str, Any]]:
     return [
         {
             "rank": one.rank,
-            "robustness": {
-                "leave_one_benchmark_out": pair(one.leave_one_benchmark_out),
-                "leave_one_group_out": pair(one.leave_one_group_out),
-                "other_normalisations": pair(one.other_normalisations),
-                "notes": list(one.notes),
-            },
+            "robustness": {**{rule: pair(span) for rule, span in one.spans.items()}, "notes": list(one.notes)},
             "rank_interval": pair(trust.rank_intervals[row]), "rank_note": trust.notes[row], "tied": list(trust.tied[row]),
             "rank_shares": {str(rank): share for rank, share in trust.shares[row].items()},
             "above": [

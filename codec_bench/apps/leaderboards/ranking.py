@@ -83,6 +83,14 @@ def _averages(values: np.ndarray, marks: Sequence[str], kept: np.ndarray) -> np.
     return np.mean(means, axis=0) if means else np.full(len(values), np.nan)
 
 
+OTHER_RULES = {
+    "leave_one_benchmark_out": "without one benchmark",
+    "leave_one_group_out": "without one group",
+    "other_normalisations": "other normalisations",
+}
+"""The rules by which rows are ranked beside the leaderboard's own: fields of `Robustness`, each with the head of its column."""
+
+
 @dataclass(frozen=True, slots=True)
 class Robustness:
     """The ranks of one row when the rule of the leaderboard is changed. Each pair is the best and the worst rank.
@@ -100,6 +108,11 @@ class Robustness:
     leave_one_group_out: tuple[int, int] | None
     other_normalisations: tuple[int, int] | None
     notes: tuple[str, ...] = ()
+
+    @property
+    def spans(self) -> dict[str, tuple[int, int] | None]:
+        """The best and the worst rank by each of `OTHER_RULES`."""
+        return {rule: getattr(self, rule) for rule in OTHER_RULES}
 
 
 def ranks(averages: np.ndarray) -> np.ndarray:

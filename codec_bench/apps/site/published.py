@@ -9,6 +9,7 @@ from typing import Any
 
 from codec_bench.apps.leaderboards.board import Board, Column, Row
 from codec_bench.apps.leaderboards.codecs import CodecBoard, CodecTable
+from codec_bench.apps.leaderboards.ranking import OTHER_RULES
 from codec_bench.report.page.column_heads import head_of
 from codec_bench.stats.summary_types import Estimate
 
@@ -30,7 +31,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
             rank = trust.robustness[n]
             found |= {
                 "rank": rank.rank,
-                "ranks": [rank.leave_one_benchmark_out, rank.leave_one_group_out, rank.other_normalisations],
+                "ranks": list(rank.spans.values()),
                 "interval": trust.rank_intervals[n],
                 "shares": [[rank, round(share, 4)] for rank, share in trust.shares[n].items()],
                 "tied": list(trust.tied[n]),
@@ -48,6 +49,7 @@ def published_board(board: Board, keys: Mapping[Path, str]) -> dict[str, Any]:
         "rows": rows,
         "mixed": [*board.mixed, *board.judges],
         "trusted": trust is not None,
+        "rules": [head.capitalize() for head in OTHER_RULES.values()],
         "dispensable": [] if trust is None else [[name, round(tau, 4)] for name, tau in trust.dispensable],
         "like": None if like is None else {
             "order": list(like.order),

@@ -70,8 +70,8 @@ view("published", async (box, [name], state) => {
   if (board.trusted) {
     box.append(
       el("h2", null, "How much to trust the ranks"),
-      el("p", { class: "lead" }, "The rank by the published rule; the best and the worst rank without each benchmark, without each group of tasks, and under other normalisations of the columns; and for rows with items here the ranks that hold the middle 95 % of draws of other items, with the share of draws of each."),
-      wordTable("Ranks", ["Model", right("Rank"), right("Without a benchmark"), right("Without a group"), right("Other normalisations"), right("Other items"), "Tied with"], board.rows.filter((row) => row.rank !== null).map((row) => [row.name, String(row.rank), ...row.ranks.map(span), otherRanks(row), row.tied.join(", ") || "–"]), "narrow"),
+      el("p", { class: "lead" }, "The rank by the published rule; the best and the worst rank by other rules; and for rows with items here the ranks that hold the middle 95 % of draws of other items, with the share of draws of each."),
+      wordTable("Ranks", ["Model", right("Rank"), ...board.rules.map(right), right("Other items"), "Tied with"], board.rows.filter((row) => row.rank !== null).map((row) => [row.name, String(row.rank), ...row.ranks.map(span), otherRanks(row), row.tied.join(", ") || "–"]), "narrow"),
     );
     const reasons = [...new Set(board.rows.filter((row) => row.rank !== null).flatMap((row) => row.why))];
     if (reasons.length) box.append(el("ul", { class: "remarks" }, reasons.map((why) => el("li", null, why))));
