@@ -43,8 +43,7 @@ def doctor() -> tuple[Finding, ...]:
 def extras() -> dict[str, tuple[str, ...]]:
     """The packages of each extra that users install, by the metadata of the installed codec-bench; none if it is not installed."""
     own: dict[str, list[tuple[str, str]]] = {}
-    installed = package_version("codec-bench") is not None  # else it runs from its folder
-    for line in (requires("codec-bench") if installed else ()) or ():
+    for line in _requirements():
         found = _REQUIREMENT.match(line)
         extra = _EXTRA.search(found["marker"] or "") if found else None
         if found and extra:
@@ -64,12 +63,18 @@ def extras() -> dict[str, tuple[str, ...]]:
     return {extra: tuple(dict.fromkeys(packages(extra))) for extra in own if extra not in _NOT_FOR_USERS}
 
 
+def _requirements() -> list[str]:
+    """What the installed codec-bench requires, extras included; nothing if it runs from its folder without being installed."""
+    return (requires("codec-bench") or []) if package_version("codec-bench") is not None else []
+
+
 def _packages() -> list[Finding]:
     found = versions()
     out = [Finding("python", "ok", found["python"])]
     torch, torchaudio = found.get("torch"), found.get("torchaudio")
     same = torch and torchaudio and torch.split("+")[0] == torchaudio.split("+")[0]
-    do = "" if same else "pip install 'torch>=2.11,<2.12' 'torchaudio>=2.11,<2.12'"
+    both = [repr(line) for line in _requirements() if re.match(r"torch(audio)?\b(?!.*extra)", line)]
+    do = "" if same else f"pip install {' '.join(both or ('torch', 'torchaudio'))}"
     out.append(Finding("torch and torchaudio match", "ok" if same else "wrong", f"{torch} and {torchaudio}", do))
     for extra, packages in extras().items():
         missing = [p for p in packages if package_version(p) is None]

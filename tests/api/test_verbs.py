@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
+import tomllib
 from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from codec_bench import doctor, evaluate, export, list_names, open_run, report, show, validate
 from codec_bench.api.doctor import extras
@@ -50,6 +53,17 @@ def test_doctor(command):
     _, out, _ = command("doctor", "--json")
     told = {one["what"]: one for one in json.loads(out) if one["what"] != "feature cache"}  # its free room changes
     assert told == {one.what: one.as_dict() for one in doctor() if one.what != "feature cache"}
+
+
+def test_doctor_tells_of_another_torch_what_the_package_asks_for(monkeypatch):
+    wanted = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    module = __import__("codec_bench.api.doctor", fromlist=["doctor"])
+    versions = {**module.versions(), "torchaudio": "2.9.0"}
+    monkeypatch.setattr(module, "versions", lambda: versions)
+    finding = next(one for one in module._packages() if one.what.startswith("torch and"))
+    asked = [Requirement(one) for one in shlex.split(finding.do)[2:]]
+    expected = [Requirement(one) for one in wanted if one.startswith(("torch<", "torch>", "torchaudio"))]
+    assert finding.state == "wrong" and asked == expected and len(asked) == 2
 
 
 def test_doctor_knows_the_extras_of_the_package_and_what_is_missing_of_them(monkeypatch):
