@@ -77,7 +77,7 @@ def _prompts() -> list[dict[str, Any]]:
 
 
 def _rubrics() -> list[dict[str, Any]]:
-    from codec_bench.benchmark.judge.metric import load_rubric, rubric_names
+    from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
 
     return [
         {"name": n, "range": "{:g} to {:g}".format(*load_rubric(n).range), "what": load_rubric(n).summary}
@@ -113,7 +113,7 @@ def describe(name: str) -> dict[str, Any] | None:
 
     from codec_bench.benchmark import has_benchmark, load_benchmark, suite, suite_names
     from codec_bench.benchmark.definition.prompt import load_prompt, prompt_names
-    from codec_bench.benchmark.judge.metric import load_rubric, rubric_names
+    from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
     from codec_bench.benchmark.reading import step_names
     from codec_bench.models import is_own_file, model_info, model_names
     from codec_bench.registry import Spec

@@ -22,7 +22,8 @@ from codec_bench.apps.judging.planted import text_rubrics
 from codec_bench.apps.judging.questions import Plan, read_replies, write_questions
 from codec_bench.apps.judging.sounds import KINDS, TWO_CHANNELS
 from codec_bench.benchmark.asking.benchmarks import Preview
-from codec_bench.benchmark.judge.metric import JudgeMetric, load_rubric
+from codec_bench.benchmark.judge.metric import JudgeMetric
+from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label
 from codec_bench.benchmark.tables import Outcome
 from codec_bench.config.option import names

@@ -22,7 +22,8 @@ from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.page import MovedItem, write_compare_page
 from codec_bench.apps.judging.words import part_name
 from codec_bench.benchmark import has_benchmark
-from codec_bench.benchmark.judge.metric import STEM, load_rubric
+from codec_bench.benchmark.judge.metric import STEM
+from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label, run_folder
 from codec_bench.config.option import names
 from codec_bench.engine.running import Running, chosen_running

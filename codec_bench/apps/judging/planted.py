@@ -14,7 +14,8 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from codec_bench.apps.judging.question import Asked
-from codec_bench.benchmark.judge.metric import JudgeMetric, load_rubric, rubric_names
+from codec_bench.benchmark.judge.metric import JudgeMetric
+from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.config import load_yaml
 from codec_bench.types import Request

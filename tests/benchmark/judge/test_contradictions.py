@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench.benchmark.judge import metric as metric_module
+from codec_bench.benchmark.judge import rubric as rubric_module
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.benchmark.judge.replies import ALSO_SAYS, read_rating, read_yes_no
 from codec_bench.benchmark.judge.spoken_answers import COPY, SILENT, STEADY, TOO_SHORT, doubt_of
@@ -78,14 +79,14 @@ def test_a_doubt_and_a_cut_reply_reach_the_score():
 
 
 def test_the_readers_are_a_part_of_the_protocol():
-    own, official = (metric_module.load_rubric(name) for name in ("audiobench-0-5", "audiobench-0-5-official"))
-    held = metric_module.READER
+    own, official = (rubric_module.load_rubric(name) for name in ("audiobench-0-5", "audiobench-0-5-official"))
+    held = rubric_module.READER
     try:
         before = own.digest, official.digest
-        metric_module.READER = held + 1
+        rubric_module.READER = held + 1
         assert own.digest != before[0] and official.digest == before[1]
     finally:
-        metric_module.READER = held
+        rubric_module.READER = held
 
 
 RATE = 16_000
@@ -133,7 +134,7 @@ def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
 
     from codec_bench.audio.encode import write_flac
     from codec_bench.benchmark.asking.sending import ask_all
-    from codec_bench.benchmark.judge.metric import Rubric
+    from codec_bench.benchmark.judge.rubric import Rubric
     from codec_bench.benchmark.judging import judge_all
     from codec_bench.benchmark.scoring.scheme import Scheme
     from codec_bench.report.opened import open_run

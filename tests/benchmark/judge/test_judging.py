@@ -14,7 +14,7 @@ from asked_models import Told
 
 from codec_bench.benchmark.asking.sending import ask_all
 from codec_bench.benchmark.judge import metric as metric_module
-from codec_bench.benchmark.judge.metric import Rubric
+from codec_bench.benchmark.judge.rubric import Rubric
 from codec_bench.benchmark.judging import judge_all
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all
@@ -396,7 +396,7 @@ def test_a_judge_that_hears_is_given_the_sound(tmp_path, rubric):
 
 def test_the_second_stage_reads_what_the_benchmark_s_own_steps_could_not(tmp_path, monkeypatch):
     """Of five answers a rule reads two, and the judge is asked for the three others alone."""
-    from codec_bench.benchmark.judge.metric import load_rubric
+    from codec_bench.benchmark.judge.rubric import load_rubric
 
     monkeypatch.setattr(metric_module, "load_rubric", lambda name: load_rubric("air-bench-align-official"))
     fields = {"question": "What plays?", "choice_a": "guitar", "choice_b": "piano"}
@@ -417,7 +417,7 @@ def test_the_second_stage_reads_what_the_benchmark_s_own_steps_could_not(tmp_pat
 
 
 def test_a_question_that_no_answer_is_right_to_never_counts_as_wrong(tmp_path, monkeypatch):
-    from codec_bench.benchmark.judge.metric import load_rubric
+    from codec_bench.benchmark.judge.rubric import load_rubric
 
     monkeypatch.setattr(metric_module, "load_rubric", lambda name: load_rubric("air-bench-align-official"))
     fields = {"question": "What plays?", "choice_a": "guitar", "choice_b": "piano"}

@@ -13,16 +13,9 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.clip import Clip
-from codec_bench.benchmark.judge.metric import (
-    Beside,
-    Rubric,
-    id_of,
-    is_judge_metric,
-    load_judge_metric,
-    load_rubric,
-    rubric_names,
-)
+from codec_bench.benchmark.judge.metric import Beside, id_of, is_judge_metric, load_judge_metric
 from codec_bench.benchmark.judge.replies import read_official
+from codec_bench.benchmark.judge.rubric import Rubric, load_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import MissingExtra, UnknownName, UserError
 from codec_bench.types import Audio, Response

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from codec_bench.benchmark.judge.metric import Rubric, load_judge_metric
+from codec_bench.benchmark.judge.metric import load_judge_metric
+from codec_bench.benchmark.judge.rubric import Rubric
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.types import Response
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from codec_bench.benchmark.judge.metric import load_rubric, rubric_names
 from codec_bench.benchmark.judge.replies import read_pair, read_preferred, read_rating, read_yes_no
+from codec_bench.benchmark.judge.rubric import load_rubric, rubric_names
 
 ANSWER = 'A dog barks twice. [[5]] Rating: 5 {"score": 5} Yes, it is right.'
 # Replies of a judge that rates. A number is the rating that each rubric should read if its range holds it; None is no verdict.

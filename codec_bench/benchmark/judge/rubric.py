@@ -1,0 +1,125 @@
+"""A rubric: what a judge is asked about an answer, how its reply is read, and what a verdict is worth (`configs/judge`)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from codec_bench.errors import UserError
+
+KIND = "judge"
+READER = 2
+"""Version of the project's own readers of replies; 2 does not read a reply whose reasoning ends in another verdict."""
+
+
+class Rubric(BaseModel):
+    """One rubric.
+
+    Args:
+        version: version of the file format.
+        summary: what the rubric measures, in one sentence.
+        system, prompt: Jinja templates. They may read `question`, `answer` and `reference`, `whole_answer` (before post-processing),
+            the data's columns, `first` and `second` if two answers are compared, and of a question of several rounds `rounds`, each with its
+            `question`, `answer` and `suggestion` from the columns `questions` and `suggestions`. Texts from outside are put between marks that differ
+            from item to item.
+        compares: whether the judge rates the reference beside the answer; its verdict is then a pair.
+        swap: whether the judge is asked a second time with the two answers in the other order; the mean counts. `drawn` asks once, in an
+            order that the number of the row draws, as EmergentTTS-Eval's program does.
+        hears: whether the judge is given the sound of the answer; `every` gives it those of all rounds, in order, of a question of several.
+        aligns: the rule that reads the option of an answer first (`judge.aligning.FIRST`); the judge reads the answers in which
+            it finds none. Null for rubrics that rate.
+        baseline: for `preferred`, what the other answer is where the command names no baseline: a column with a text, or `audio` for the
+            question's sound. Null takes the column `baseline`, or the expected answer where the data have no such column.
+        reply: how a reply is read: `rating` (one number in the range), `pair` (two), `preferred` (the better of two, or a tie; a
+            verdict that changes with the order is a tie), `yes-no`, `letter`, `nearest` (the judge is a model of embeddings, which is given
+            the whole answer and the options, and no prompt; the option that is most like the answer must be the right one), or the name of a
+            published reader (see `codec_bench.benchmark.judge.replies`).
+        each: a column that holds a list of criteria; the judge is asked about each by itself, as `criterion`. Null asks once.
+        times: how often each question is asked.
+        combine: `mean` or `majority` of the verdicts, or `all`: the least of them, so that of yes and no every one must be yes.
+        needs: columns without which a question cannot be judged.
+        also: a metric of answers that must have the value 1 as well; where it has not, nobody is asked and the answer gets the worst end of the range.
+        judged_by: the config of the model whose verdicts the published numbers rest on; None if it is not known. It changes nothing.
+        parameters: parameters of the judge's generation.
+        unit, range, higher_is_better: unit and range of the verdict, and whether a higher one is better.
+        paper, source: where the rubric is described.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: Literal[1]
+    summary: str
+    prompt: str = ""
+    system: str | None = None
+    compares: bool = False
+    swap: bool | Literal["drawn"] = False
+    hears: bool | Literal["every"] = False
+    aligns: str | None = None
+    baseline: str | None = None
+    reply: (
+        Literal["rating", "pair", "preferred", "yes-no", "letter", "nearest"]
+        | Annotated[str, Field(pattern=r"^official/")]
+    )
+    each: str | None = None
+    times: int = Field(1, ge=1, le=9)
+    combine: Literal["mean", "majority", "all"] = "mean"
+    needs: list[str] = []
+    also: str | None = None
+    judged_by: str | None = None
+    parameters: dict[str, Any] = {"temperature": 0}
+    unit: str = ""
+    range: tuple[float, float]
+    higher_is_better: bool = True
+    paper: str = ""
+    source: str = ""
+
+    @model_validator(mode="after")
+    def _has_a_prompt(self) -> Rubric:
+        if (self.reply == "nearest") != (not self.prompt):
+            raise ValueError("a rubric needs a 'prompt', and one whose reply is 'nearest' has none")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that changes a verdict: 32 bits in hexadecimal."""
+        given = self.model_dump(exclude={"summary", "paper", "source", "judged_by"})
+        # A field that says nothing is left out, so that a new one keeps the hashes of all rubrics; `system` was there from the start.
+        held = {field: value for field, value in given.items() if value is not None or field == "system"}
+        if not self.reply.startswith("official/"):
+            held["reader"] = READER
+        return hashlib.blake2b(json.dumps(held, sort_keys=True).encode(), digest_size=4).hexdigest()
+
+
+@cache
+def load_rubric(name: str) -> Rubric:
+    """Reads a rubric by its name. A file with `extends` holds only what differs from another rubric, which may extend a third.
+
+    Raises:
+        UnknownName: there is no rubric of this name.
+        UserError: the file has a field that is unknown, missing or wrong, or extends itself.
+    """
+    from codec_bench.config import fit
+
+    return fit(_document(name, ()), Rubric, source=f"the rubric {name}")
+
+
+def _document(name: str, extending: tuple[str, ...]) -> dict[str, Any]:
+    """What a rubric's file says, with what it does not say from the rubric that it extends."""
+    from codec_bench.config import read_config
+
+    if name in extending:
+        raise UserError(f"the rubric '{name}' extends itself: {' -> '.join([*extending, name])}")
+    document = read_config(KIND, name)
+    base = document.pop("extends", None)
+    return document if base is None else {**_document(base, (*extending, name)), **document}
+
+
+def rubric_names() -> list[str]:
+    """The names of all rubrics."""
+    from codec_bench.config import config_names
+
+    return config_names(KIND)
