@@ -237,8 +237,6 @@ def failures_table(reasons: Sequence[Failure], systems: int) -> Table:
 def comparison_table(
     comparisons: Sequence[Comparison],
     *,
-    name_a: str = "A",
-    name_b: str = "B",
     adjusted: bool = False,
     width: int | None = None,
 ) -> Table:
@@ -250,12 +248,11 @@ def comparison_table(
 
     Args:
         comparisons: as `codec_bench.stats.paired.compare_items` gives them.
-        name_a, name_b: what to call the two.
         adjusted: whether to show p adjusted for all comparisons of the call (Holm).
         width: columns of the terminal; None asks it. A table that is wider is spread over several blocks.
     """
     rows = [_comparison(c, adjusted) for c in comparisons]
-    heads = ["metric", numbers.plain(name_a), numbers.plain(name_b), "difference", "95 % interval", "p"]
+    heads = ["metric", "A", "B", "difference", "95 % interval", "p"]
     heads += [*(["p (Holm)"] if adjusted else []), "detectable", "better : worse : same", "pairs", "units"]
     columns = [_Column(Text(head), [row[place] for row in rows]) for place, head in enumerate(heads)]
     return _stacked(columns[0], columns[1:], width or get_console().width)

@@ -30,6 +30,8 @@ from codec_bench.errors import UserError
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval, too_few, unit_codes
 
 DRAWS = 1000
+ORDERS = 100
+"""How many orders of the same comparisons Elo is tried on."""
 MOST_LOST = 0.025
 POINTS = 400 / np.log(10)
 K, START = 32.0, 0.0
@@ -157,15 +159,15 @@ def strengths(duels: Sequence[Duel], *, seed: int = 0, draws: int = DRAWS) -> St
     return Strengths(found, float(np.exp(tie[0])) if tie[0] > _NO_TIES else 0.0, len(duels), units, note)
 
 
-def elo_spread(duels: Sequence[Duel], *, orders: int = 100, seed: int = 0) -> Mapping[str, tuple[float, float]]:
+def elo_spread(duels: Sequence[Duel], *, seed: int = 0) -> Mapping[str, tuple[float, float]]:
     """The least and the most that plain Elo gives each system over random orders of the same comparisons.
 
     Args:
-        duels: the comparisons. orders: how many orders are tried. seed: of the orders.
+        duels: the comparisons. seed: of the orders.
     """
     names = sorted({name for duel in duels for name in (duel.a, duel.b)})
     draw = np.random.default_rng(seed)
-    found = np.asarray([elo([duels[n] for n in draw.permutation(len(duels))], names) for _ in range(orders)])
+    found = np.asarray([elo([duels[n] for n in draw.permutation(len(duels))], names) for _ in range(ORDERS)])
     return {name: (float(found[:, n].min()), float(found[:, n].max())) for n, name in enumerate(names)}
 
 

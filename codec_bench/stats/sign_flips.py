@@ -29,16 +29,16 @@ MOST_ROWS = 1_000
 _DRAWS_AT_ONCE = 1_000
 
 
-def flips(units: int, seed: int, draws: int = DRAWS) -> Iterator[np.ndarray]:
-    """Which units are flipped, in blocks of 0 and 1, float64 `(flips, units)`: every way, or no flip and `draws` random ones."""
+def flips(units: int, seed: int) -> Iterator[np.ndarray]:
+    """Which units are flipped, in blocks of 0 and 1, float64 `(flips, units)`: every way, or no flip and `DRAWS` random ones."""
     if units <= EXACT_UNITS:
         yield ((np.arange(2**units)[:, None] >> np.arange(units)) & 1).astype(np.float64)
         return
     yield np.zeros((1, units))
     rng = np.random.default_rng(seed)
     width = (units + 7) // 8
-    for begin in range(0, draws, _DRAWS_AT_ONCE):
-        rows = min(_DRAWS_AT_ONCE, draws - begin)
+    for begin in range(0, DRAWS, _DRAWS_AT_ONCE):
+        rows = min(_DRAWS_AT_ONCE, DRAWS - begin)
         octets = np.frombuffer(rng.bytes(rows * width), np.uint8).reshape(rows, width)
         yield np.unpackbits(octets, axis=1, count=units).astype(np.float64)
 
@@ -56,13 +56,13 @@ def flipped_together(table: np.ndarray, seed: int) -> np.ndarray:
     return np.stack([np.bincount(rows, column, MOST_ROWS) for column in table.T], axis=1)
 
 
-def flip_interval(units: np.ndarray, level: float, seed: int = 0, draws: int = DRAWS) -> tuple[float, float] | None:
+def flip_interval(units: np.ndarray, level: float, seed: int = 0) -> tuple[float, float] | None:
     """The interval of a ratio of sums that flips give, with a p above 1 - level everywhere within.
 
     Args:
         units: what each unit adds above and below, float64 `(units, 2)`; no size is negative.
         level: the share of such intervals that hold the true ratio.
-        seed: of the random flips. draws: how many there are.
+        seed: of the random flips.
 
     Returns:
         The ends; None if so few units cannot give an interval of this level.
@@ -72,7 +72,7 @@ def flip_interval(units: np.ndarray, level: float, seed: int = 0, draws: int = D
     units = flipped_together(units, seed)
     whole = units.sum(axis=0)
     ends: list[np.ndarray] = []
-    for chosen in flips(len(units), seed, draws):
+    for chosen in flips(len(units), seed):
         sums = np.stack([chosen @ units, whole - chosen @ units])
         with np.errstate(divide="ignore", invalid="ignore"):
             sides = sums[..., 0] / sums[..., 1]

@@ -107,19 +107,16 @@ def merge_records(
     return Merged(out, tuple(every), found.of, tuple(sorted(parts)), missing, unfinished)
 
 
-def join_pieces(
-    folders: Sequence[Path], out: Path, shard: str, *, tell: Callable[[str], None] = lambda _: None
-) -> None:
+def join_pieces(folders: Sequence[Path], out: Path, shard: str) -> None:
     """Makes the finished run of one shard of the runs of its pieces, which are smaller shards.
 
     Args:
         folders: the run folders of all pieces. out: the folder of the shard's run. shard: which one it is, such as `3/8`.
-        tell: is told what is happening.
 
     Raises:
         UserError: a piece is damaged, unfinished or of another run, or the record cannot be written.
     """
-    merged = merge_records(folders, out, partial=True, tell=tell)
+    merged = merge_records(folders, out, partial=True)
     if merged.unfinished:
         raise UserError(f"pieces of shard {shard} in '{out}' are not finished: {list(merged.unfinished)}")
     with closing(Run(out)) as run:

@@ -141,13 +141,12 @@ def test_a_comparison_shows_the_difference_and_who_won(rng):
     a, more = rng.random(50), rng.uniform(0.09, 0.11, 50)
     rows = [[ItemParts(f"s{n:02d}", v, (v, 1.0)) for n, v in enumerate(values)] for values in (a, a + more)]
     clear = compare_items(rows[0], rows[1][:40], metric="stoi", higher_is_better=True, seed=1)
-    text = render(comparison_table([clear], name_a="opus-6k", name_b="opus-12k", width=140), 140)
+    text = render(comparison_table([clear], width=140), 140)
     line = next(line for line in text.splitlines() if "stoi" in line)
     assert "−0.1" in line
     assert "0 : 40 : 0" in line
     assert "<0.001" in line
     assert "10 left out" in text
-    assert "opus-12k" in text
     assert comparison_notes([clear]) == []
     none = compare_items([], [], metric="stoi", higher_is_better=True, seed=1)
     line = next(line for line in render(comparison_table([none], width=140), 140).splitlines() if "stoi" in line)

@@ -368,7 +368,7 @@ def check_stream(item: Codes, info: CodecInfo, shape: tuple[int, int], cardinali
         raise UserError(f"{info.name}: codes from {values.min()} to {values.max()}; expected 0 to {cardinality - 1}")
 
 
-def check_codebooks(codec: str, codebooks: int | None, most: int, *, fewest: int = 1) -> int:
+def check_codebooks(codec: str, codebooks: int | None, most: int) -> int:
     """How many codebooks are used: the number asked for, or all for None.
 
     Raises:
@@ -376,6 +376,6 @@ def check_codebooks(codec: str, codebooks: int | None, most: int, *, fewest: int
     """
     if codebooks is None:
         return most
-    if isinstance(codebooks, bool) or not isinstance(codebooks, int) or not fewest <= codebooks <= most:
-        raise UserError(f"{codec} has no {codebooks!r} codebooks", hint=f"it has {fewest} to {most}")
+    if isinstance(codebooks, bool) or not isinstance(codebooks, int) or not 1 <= codebooks <= most:
+        raise UserError(f"{codec} has no {codebooks!r} codebooks", hint=f"it has 1 to {most}")
     return codebooks
