@@ -1,8 +1,7 @@
 """Reading: post-processing steps by name. `load_steps(["json-field[content]", "option-letter"])` gives one callable.
 
 Steps
-    `json-field[NAME]`, `strip-tags`, `first-line`, `after[TEXT]`, `before[TEXT]`, `option-letter`,
-    `option-letter[ABCDE]`, `label`, `label[happy,sad]`, `yes-no`, `number`, `sections`.
+    The tables below hold their names, by whether they take an argument.
     `transcript[RECOGNISER]` stands for the transcript of generated audio; it must come first. A run takes the recogniser
     that its device has (`steps_on`).
     `official/TOOLKIT/NAME` are published steps with their quirks (see `codec_bench.benchmark.reading.official`).
