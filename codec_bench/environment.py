@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -32,10 +33,19 @@ def package_version(name: str) -> str | None:
         return None
 
 
+# Each answer costs half a millisecond, since a package's whole description is parsed for it, and every run asks for two dozen. That a
+# package is missing is not kept: it may be installed later.
+_first_seen = cache(version)
+
+
 def versions() -> dict[str, str]:
-    """The versions of Python and of every installed package that may change numbers."""
-    found = {name: package_version(name) for name in PACKAGES}
-    return {"python": platform.python_version(), **{k: v for k, v in found.items() if v}}
+    """The versions of Python and of every installed package that may change numbers, as they were when first asked for."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        with suppress(PackageNotFoundError):
+            if seen := _first_seen(name):
+                found[name] = seen
+    return found
 
 
 def machine() -> dict[str, str | int | float]:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from command_line import COMMAND
-from project_copy import copied, sums
+from project_copy import copied, printed_by, sums
 
 CHANGELOG = {"CHANGELOG.md": (("### Added\n", "### Added\n- One more option.\n"),)}
 # What is written for each: in these files, after the text on the left stands the text on the right.
@@ -47,17 +44,10 @@ def grown(request, tmp_path_factory):
         (copy / file).write_text(text, "utf-8")
     after = sums(copy)
 
-    def python(code: str, *typed: str) -> str:
-        command = [sys.executable, "-P", "-c", code, *typed]
-        done = subprocess.run(command, cwd=copy.parent, env=environment, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    return request.param, python, {file for file in after if after[file] != before.get(file)}, copy.parent
+    return request.param, environment, {file for file in after if after[file] != before.get(file)}, copy
 
 
-CLI = COMMAND[-1]
-RUN = ("eval", "--codec", "g711-ulaw", "--data", "embedded", "--metrics", "si_sdr", "--limit", "1", "--no-cache")
+RUN = "eval --codec g711-ulaw --data embedded --metrics si_sdr --limit 1 --no-cache --out typed"
 
 
 def test_an_option_touches_at_most_three_files(grown):
@@ -66,24 +56,24 @@ def test_an_option_touches_at_most_three_files(grown):
 
 
 def test_it_can_be_typed_and_written_into_a_file_and_has_its_effect(grown):
-    kind, python, _, folder = grown
+    kind, environment, _, copy = grown
+    folder = copy.parent
     flag, said = (
         ("--title", "What the run is called.") if kind.startswith("an") else ("--started-by", "Who started the run.")
     )
     key = flag.lstrip("-").replace("-", "_")
-    assert said in " ".join(python(CLI, "eval", "--help").split())
-    python(CLI, *RUN, "--out", "typed", flag, "Ada")
-    assert recorded(folder / "typed")[key] == "Ada"
     (folder / "run.yaml").write_text(
         f"codec: g711-ulaw\ndata: embedded\nmetrics: si_sdr\nlimit: 1\ncache: false\n{key}: Bea\n"
     )
-    python(CLI, "eval", "--config", "run.yaml", "--out", "filed")
-    assert recorded(folder / "filed")[key] == "Bea"
-    told = python(
+    helps, _, _, told = printed_by(
+        copy, environment, ["eval", "--help"], [*RUN.split(), flag, "Ada"], "eval --config run.yaml --out filed".split(),
         "import codec_bench, inspect; from codec_bench.engine.running import Running\n"
         "print(codec_bench.read_arguments('run.yaml', 'eval'))\n"
-        "print(inspect.getdoc(codec_bench.evaluate), inspect.getdoc(Running))"
-    )
+        "print(inspect.getdoc(codec_bench.evaluate), inspect.getdoc(Running))",
+    )  # fmt: skip
+    assert said in " ".join(helps.split())
+    assert recorded(folder / "typed")[key] == "Ada"
+    assert recorded(folder / "filed")[key] == "Bea"
     assert f"'{key}': 'Bea'" in told and f"    {key}: {said[0].lower()}{said[1:]}" in told
 
 

@@ -10,8 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from command_line import COMMAND
-from project_copy import copied, sums
+from project_copy import copied, printed_by, sums
 
 CHANGELOG = {"CHANGELOG.md": (("### Added\n", "### Added\n- One more column.\n"),)}
 # What is written for each: in these files, after the text on the left stands the text on the right.
@@ -34,19 +33,7 @@ RESULTS = CHANGELOG | {
     ),
     "tests/report/test_paper.py": (('["system", "n", ', '["system", "x_real_time", "n", '),),
 }
-CLI = COMMAND[-1]
-RUN = (
-    "eval",
-    "--codec",
-    "g711-ulaw,g711-alaw",
-    "--data",
-    "embedded",
-    "--metrics",
-    "si_sdr",
-    "--limit",
-    "2",
-    "--no-cache",
-)
+RUN = "eval --codec g711-ulaw,g711-alaw --data embedded --metrics si_sdr --limit 2 --no-cache --out run"
 
 
 @pytest.fixture(scope="module")
@@ -65,20 +52,21 @@ def grown(tmp_path_factory):
         after = sums(copy)
         touched[kind] = {file for file in after if after[file] != before.get(file)}
 
-    def python(code: str, *typed: str) -> str:
-        command = [sys.executable, "-P", "-c", code, *typed]
-        place = copy.parent
-        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=600)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    return touched, python, copy
+    return touched, environment, copy
 
 
 @pytest.fixture(scope="module")
 def ran(grown):
-    """What a small run of the copy prints; the run is in the folder `run`."""
-    return grown[1](CLI, *RUN, "--out", "run")
+    """What a small run of the copy prints, and what shows it; the run is in the folder `run`."""
+    _, environment, copy = grown
+    files = [f"export run --format {form} --out all.{form}" for form in ("csv", "jsonl", "parquet")]
+    tables = [f"export run --summary --format {form}" for form in ("markdown", "latex")]
+    run, *_, markdown, latex, types, html = printed_by(
+        copy, environment, *(command.split() for command in (RUN, *files, *tables)),
+        "import codec_bench; print(codec_bench.open_run('run').to_pandas().dtypes)",
+        "import codec_bench; print(codec_bench.open_run('run')._repr_html_())",
+    )  # fmt: skip
+    return {"run": run, "markdown": markdown, "latex": latex, "types": types, "html": html}
 
 
 @pytest.mark.parametrize("kind", ["export", "results"])
@@ -90,10 +78,7 @@ def test_a_column_touches_at_most_three_files(grown, kind):
 def test_a_column_of_the_export_is_in_every_format(grown, ran):
     import pyarrow.parquet
 
-    _, python, copy = grown
-    folder = copy.parent
-    for form in ("csv", "jsonl", "parquet"):
-        python(CLI, "export", "run", "--format", form, "--out", f"all.{form}")
+    folder = grown[2].parent
     with (folder / "all.csv").open(newline="") as file:
         as_csv = [float(row["bits"]) for row in csv.DictReader(file)]
     as_json = [json.loads(line)["bits"] for line in (folder / "all.jsonl").read_text("utf-8").splitlines()]
@@ -101,31 +86,28 @@ def test_a_column_of_the_export_is_in_every_format(grown, ran):
     assert table.schema.field("bits").type == pyarrow.float64()
     assert len(as_csv) == 4 and min(as_csv) > 0
     assert as_csv == as_json == table["bits"].to_pylist()
-    assert "bits float64" in " ".join(
-        python("import codec_bench; print(codec_bench.open_run('run').to_pandas().dtypes)").split()
-    )
+    assert "bits float64" in " ".join(ran["types"].split())
 
 
 def test_a_column_of_the_results_is_in_every_table(grown, ran):
-    _, python, copy = grown
-    held = json.loads((copy.parent / "run" / "summary.json").read_text("utf-8"))["systems"].values()
+    folder = grown[2].parent
+    held = json.loads((folder / "run" / "summary.json").read_text("utf-8"))["systems"].values()
     cells = [f"is {system['timing']['times_real_time']:,.1f}_x" for system in held]
-    page = (copy.parent / "run" / "report.html").read_text("utf-8")
-    markdown, latex = (python(CLI, "export", "run", "--summary", "--format", form) for form in ("markdown", "latex"))
-    assert "x_real_time" in ran and all(cell in ran for cell in cells)
+    page = (folder / "run" / "report.html").read_text("utf-8")
+    markdown, latex = ran["markdown"], ran["latex"]
+    assert "x_real_time" in ran["run"] and all(cell in ran["run"] for cell in cells)
     assert re.search(r"<th[^>]*>x_real_time</th>", page) and all(f"<td>{cell}</td>" in page for cell in cells)
     assert r"x\_real\_time" in markdown and r"x\_real\_time" in latex
     for cell in cells:
         assert cell.replace("_", r"\_") in markdown and cell.replace("_", r"\_") in latex
-        assert cell in python("import codec_bench; print(codec_bench.open_run('run')._repr_html_())")
+        assert cell in ran["html"]
 
 
 def test_the_documentation_has_the_columns_from_the_tables(grown):
-    _, python, copy = grown
-    python(
-        "import runpy, sys; del sys.argv[0]; runpy.run_path(sys.argv[0], run_name='__main__')",
-        str(copy / "scripts" / "write_docs.py"),
-    )
+    _, environment, copy = grown
+    command = [sys.executable, "-P", str(copy / "scripts" / "write_docs.py")]
+    done = subprocess.run(command, cwd=copy.parent, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "| `bits` | How many bits were sent. |" in (copy / "docs" / "export.md").read_text("utf-8")
     told = "| `x_real_time` | terminal, page, paper | How much faster than real time. |"
     assert told in (copy / "docs" / "report.md").read_text("utf-8")

@@ -208,14 +208,22 @@ def _all() -> dict[str, Benchmark]:
     return {name: load_benchmark(name) for name in benchmark_names()}
 
 
+@cache
+def _by_place() -> dict[tuple[str | None, ...], list[Benchmark]]:
+    """The benchmarks by the repository, configuration and folder of their rows."""
+    found: dict[tuple[str | None, ...], list[Benchmark]] = {}
+    for benchmark in _all().values():
+        data = benchmark.data
+        found.setdefault((data.repository, data.config, data.data_dir), []).append(benchmark)
+    return found
+
+
 def _sharing(data: Any, split: str | None) -> list[Benchmark]:
     """The benchmarks whose rows are in one file: it has the columns of all."""
     return [
         benchmark
-        for benchmark in _all().values()
-        if (benchmark.data.repository, benchmark.data.config, benchmark.data.data_dir)
-        == (data.repository, data.config, data.data_dir)
-        and (benchmark.data.split == split or split in (benchmark.data.splits or ()))
+        for benchmark in _by_place()[data.repository, data.config, data.data_dir]
+        if benchmark.data.split == split or split in (benchmark.data.splits or ())
     ]
 
 
