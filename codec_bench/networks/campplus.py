@@ -28,8 +28,6 @@ from codec_bench.networks.xvector import masked_statistics
 
 SEGMENT = 100
 """Frames over which a mask's local mean is taken."""
-MIN_FRAMES = 3
-"""Frames of the filter bank that give the statistics two frames, which a deviation needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,6 @@ from codec_bench.networks.ragged import each, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
 
-MIN_FRAMES = 2
-"""The instance norm divides by the deviation over time, which one frame does not have. The reference raises an error."""
 VARIANCE_FLOOR = 1e-9
 INSTANCE_NORM_EPS = 1e-5
 OFFSET = 1e-6

@@ -29,8 +29,6 @@ CEILING = 20.0
 VARIANCE_EPS = 1e-8
 ATTENTION_SHARE = 4
 """By what factor the channels are reduced inside an attention."""
-MIN_FRAMES = 9
-"""Frames of the filter bank that give the statistics two frames, which a deviation needs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,6 @@ from codec_bench.networks.ragged import each, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder
 
-MIN_FRAMES = 2
-"""Frames after the convolutions that a deviation needs."""
-
 
 @dataclass(frozen=True, slots=True)
 class XVectorConfig:

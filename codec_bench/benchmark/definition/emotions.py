@@ -16,7 +16,6 @@ from codec_bench.data.hub import Place
 from codec_bench.errors import UserError
 
 COLUMNS = ("id", "text", "emotion", "audio", "prompt_text", "speaker")
-VOICES = ("neutral", "emotional")
 SPEAKERS = {"zh": range(1, 11), "en": range(11, 21)}
 """The numbers of the speakers of each language."""
 TEST = range(21, 51)

@@ -31,7 +31,7 @@ class CamPlusPlus(FbankEncoder):
 
     name = "campplus"
     protocol = "campplus-zh-cn-common/3d-speaker"
-    min_samples = samples_of(3)
+    min_samples = samples_of(3)  # frames of the filter bank that give the statistics two, which a deviation needs
 
     def _architecture(self) -> Any:
         from codec_bench.networks.campplus import CamConfig, CamPlusPlus
@@ -64,7 +64,7 @@ class ERes2Net(FbankEncoder):
 
     name = "eres2net"
     protocol = "eres2net-voxceleb/cv3-eval"
-    min_samples = samples_of(9)
+    min_samples = samples_of(9)  # frames of the filter bank that give the statistics two, which a deviation needs
 
     def _architecture(self) -> Any:
         from codec_bench.networks.eres2net import ERes2Net, ERes2NetConfig
