@@ -16,7 +16,6 @@ from .pictures import (
     Scratch,
     WindowNetwork,
     cycle_of,
-    multiply_frames,
     pool_rows,
     repeat_rows,
     taps_of,
@@ -34,7 +33,7 @@ from .ref import (
     dense,
     mel_filters,
 )
-from .winograd import TILE, first_layer
+from .winograd import TILE, first_layer, multiply_frames
 
 _INSIDE = np.full(MELS, np.inf, np.float32)
 

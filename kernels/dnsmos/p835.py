@@ -16,14 +16,13 @@ from .pictures import (
     Scratch,
     WindowNetwork,
     cycle_of,
-    multiply_frames,
     picture,
     pool_rows,
     repeat_rows,
     two_layer_input,
 )
 from .ref import BINS, FLOOR, FRAMES, HOP_SAMPLES, LN_10, Weights, dense
-from .winograd import TILE, aligned_zeros
+from .winograd import TILE, aligned_zeros, multiply_frames
 
 _FRONT_DEPTH = 128  # onnxruntime sums products in groups of 128; the same order gives the same bits
 

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 
 from .ref import BINS, FRAMES, HOP_SAMPLES, MELS, Convolution
-from .winograd import TILE, WORKSPACE, aligned, aligned_zeros, convolve, transform_weights, whole_vectors
+from .winograd import TILE, WORKSPACE, aligned, aligned_zeros, convolve, transform_weights
 
 HOP_FRAMES = 100
 FRONT_FRAMES = 42  # the fewest frames that a repeating signal's front end computes
@@ -48,33 +48,6 @@ def pool_rows(x: np.ndarray, row_in: int, y: np.ndarray, row_out: int, count: in
                 above = max(x[r, 2 * j + 1, c], x[r, 2 * j + 2, c])
                 below = max(x[r + 1, 2 * j + 1, c], x[r + 1, 2 * j + 2, c])
                 y[row_out + n, 1 + j, c] = max(max(above, below), np.float32(0.0))
-
-
-@numba.njit(nogil=True, cache=True, fastmath={"contract"})
-def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int, out: np.ndarray) -> None:
-    """The products of the frames of a signal with a matrix, each summed in the same order wherever its frame lies.
-
-    BLAS does not promise that for a row of a larger product, and would divide such a product among its own threads.
-
-    Args:
-        signal: `(samples,)`; frame t begins at sample `hop * t`.
-        matrix: `(samples of a frame, columns)`; the number of samples is a multiple of four.
-        depth: how many samples are summed before their sum is added to that of the samples before; a multiple of four.
-        out: `(frames, columns)`.
-    """
-    whole_vectors()
-    sums = np.empty_like(out)
-    out[:] = 0.0
-    for start in range(0, matrix.shape[0], depth):
-        sums[:] = 0.0
-        for k in range(start, min(start + depth, matrix.shape[0]), 4):
-            m0, m1, m2, m3 = matrix[k], matrix[k + 1], matrix[k + 2], matrix[k + 3]
-            for t in range(out.shape[0]):
-                n, row = hop * t + k, sums[t]
-                x0, x1, x2, x3 = signal[n], signal[n + 1], signal[n + 2], signal[n + 3]
-                for c in range(row.size):
-                    row[c] = row[c] + x0 * m0[c] + x1 * m1[c] + x2 * m2[c] + x3 * m3[c]
-        out += sums
 
 
 class Scratch:

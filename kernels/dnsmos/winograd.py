@@ -1,4 +1,4 @@
-"""3x3 convolutions by Winograd's minimal filtering F(4x4, 3x3), in numba.
+"""3x3 convolutions by Winograd's minimal filtering F(4x4, 3x3), in numba, and the products of frames with a matrix.
 
 A tile of 4x4 outputs depends on 6x6 inputs. Inputs and outputs are transformed so that the convolution over channels
 becomes 36 independent matrix products: 36 multiplications instead of the 144 of the direct sum. The evaluation points
@@ -176,9 +176,9 @@ def _forward_tiles(strip: np.ndarray, row: int, tiles: int, channels: int, plane
 
 
 @numba.njit(inline="always")
-def _four_rows(left, a0, right, top, out, b0, depth, columns):  # type: ignore[no-untyped-def]  # numba finds the types
-    """Four rows of a product: those at left[a0] times the matrix at right[top], to out[b0]."""
-    a1, a2, a3 = a0 + depth, a0 + _U(2) * depth, a0 + _U(3) * depth
+def _four_rows(left, a0, apart, right, top, out, b0, depth, columns):  # type: ignore[no-untyped-def]  # numba finds the types
+    """Four rows of a product: those at left[a0], each `apart` after the one before, times the matrix at right[top], to out[b0]."""
+    a1, a2, a3 = a0 + apart, a0 + _U(2) * apart, a0 + _U(3) * apart
     b1, b2, b3 = b0 + columns, b0 + _U(2) * columns, b0 + _U(3) * columns
     for c in range(_U(_ROWS) * columns):
         out[b0 + c] = np.float32(0.0)
@@ -218,7 +218,7 @@ def _product(left, start, right, top, out, target, rows, depth, columns):  # typ
     """
     whole = (rows + _U(1)) // _U(_ROWS) * _U(_ROWS)
     for row in range(_U(0), whole, _U(_ROWS)):
-        _four_rows(left, start + row * depth, right, top, out, target + row * columns, depth, columns)
+        _four_rows(left, start + row * depth, depth, right, top, out, target + row * columns, depth, columns)
     for row in range(whole, rows):
         _one_row(left, start + row * depth, right, top, out, target + row * columns, depth, columns)
 
@@ -241,6 +241,35 @@ def _products(
             _product(v, column * p, weights, q * d * n, m, q * p, rows, d, _U(32))
         else:
             _product(v, column * p, weights, q * d * n, m, q * p, rows, d, n)
+
+
+@numba.njit(nogil=True, cache=True, fastmath={"contract"})
+def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int, out: np.ndarray) -> None:
+    """The products of the frames of a signal with a matrix, each summed in the same order wherever its frame lies.
+
+    BLAS does not promise that for a row of a larger product, and would divide such a product among its own threads.
+
+    Args:
+        signal: `(samples,)`; frame t begins at sample `hop * t`.
+        matrix: `(samples of a frame, columns)`; the number of samples is a multiple of four.
+        depth: how many samples are summed before their sum is added to that of the samples before; a multiple of four.
+        out: `(frames, columns)`.
+    """
+    whole_vectors()
+    frames, apart, size, columns = _U(out.shape[0]), _U(hop), _U(matrix.shape[0]), _U(out.shape[1])
+    right, flat, sums = matrix.ravel(), out.ravel(), np.empty(_U(_ROWS) * columns, np.float32)
+    flat[:] = 0.0
+    for t in range(_U(0), frames, _U(_ROWS)):
+        rows, n = min(_U(_ROWS), frames - t), t * apart
+        for k in range(_U(0), size, _U(depth)):
+            some, top = min(_U(depth), size - k), k * columns
+            if rows == _U(_ROWS):
+                _four_rows(signal, n + k, apart, right, top, sums, _U(0), some, columns)
+            else:
+                for row in range(rows):
+                    _one_row(signal, n + k + row * apart, right, top, sums, row * columns, some, columns)
+            for c in range(rows * columns):
+                flat[t * columns + c] += sums[c]
 
 
 @numba.njit(inline="always")
