@@ -18,7 +18,7 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
 from codec_bench.benchmark.asking.canaries import Watch
-from codec_bench.benchmark.asking.rounds import Conversation
+from codec_bench.benchmark.asking.rounds import Conversation, still_there
 from codec_bench.benchmark.asking.sending import AskSome
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
@@ -171,8 +171,16 @@ class Asking:
             except UserError as error:
                 self._take(number, question, None, self._record(number, None, Response.failed(error.message)))
                 continue
-            said = self._writer.turns(question.id) if self._in_rounds else []
+            said = self._said(question.id) if self._in_rounds else []
             yield self._asked(Conversation(number, question, whole, self._writer.folder, said))
+
+    def _said(self, id: str) -> list[AnswerRecord]:
+        """What the record holds of a conversation, without what must be asked again because a sound of it is lost."""
+        said = self._writer.turns(id)
+        there = still_there(said, self._writer.folder)
+        if len(there) < len(said):
+            self._writer.write_turns(id, there)
+        return there
 
     def _asked(self, conversation: Conversation) -> Request:
         request = conversation.request()

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question
+from codec_bench.errors import AudioError
 from codec_bench.store.answers import AnswerRecord
 from codec_bench.types import Message, Request
 
@@ -79,6 +80,17 @@ class Conversation:
 def rounds_of(request: Request) -> int:
     """How many answers a request takes, of which all but the last stand in it as empty turns."""
     return 1 + sum(not turn.content for turn in request.messages)
+
+
+def still_there(said: Sequence[AnswerRecord], folder: Path) -> list[AnswerRecord]:
+    """The answers before the first one whose sound cannot be read any more; `folder` is that of the run."""
+    for at, one in enumerate(said):
+        try:
+            if one.audio is not None:
+                Clip(str(folder / one.audio)).read()
+        except AudioError:
+            return list(said[:at])
+    return list(said)
 
 
 def _content(answer: AnswerRecord, folder: Path) -> str | Clip:

@@ -161,6 +161,17 @@ def test_a_spoken_answer_is_a_turn_in_its_words_or_as_its_sound(tmp_path, words)
     assert path.is_file() and one.answer_path.is_file() and path != one.answer_path and said.text == words
 
 
+@pytest.mark.parametrize("lose", [lambda file: file.unlink(), lambda file: file.write_bytes(b"no sound")])
+def test_a_round_whose_sound_is_lost_is_asked_again(tmp_path, lose):
+    stopped = Told(lambda r: UserError("the power is off") if r.id == "a" else Response(audio=SPEECH))
+    with pytest.raises(UserError, match="power"):
+        ask(tmp_path, stopped, [question("a", 4)], wants="audio")
+    lose(tmp_path / "audio" / "answers" / "0000000-2.flac")
+    model = Told(lambda r: Response(audio=SPEECH))
+    ask(tmp_path, model, [question("a", 4)], wants="audio")
+    assert model.asked == ["a (round 2)", "a (round 3)", "a"] and held(tmp_path)["a"].answer.status == "ok"
+
+
 def test_a_round_without_the_sound_that_is_needed_fails(tmp_path):
     ask(tmp_path, Told(lambda r: "in words"), [question("a", 2)], wants="audio")
     (one,) = held(tmp_path).values()
