@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import yaml
-from common import ROOT, append_rows, asked, row, served
+from common import ROOT, Cases, Options, bench, row, served
 
 from codec_bench import converse
 
@@ -59,9 +59,9 @@ def held(url: str, folder: Path, sessions: int, repeat: int) -> np.ndarray:
     return np.concatenate(late)
 
 
-def main() -> None:
-    """Runs the bench and appends its row."""
-    options = asked(__doc__, sessions=64, repeats=3)
+@bench("websockets", sessions=64, repeats=3)
+def main(options: Options) -> Cases:
+    """All sessions at once, as often as asked."""
     with tempfile.TemporaryDirectory() as folder, served(serve) as url:
         load, cpu = os.getloadavg()[0], time.process_time()
         runs = [held(url, Path(folder), options.sessions, repeat) for repeat in range(options.repeats)]
@@ -72,9 +72,4 @@ def main() -> None:
     case = f"{options.sessions} sessions at once, one process"
     print(f"{case}: {note}")
     said = "every session whole, every turn answered"
-    found = row(case, "converse", late_ms / 1000, n=late_ms.size, agreement=said, note=note)
-    append_rows("conversation", [{**found, "repeats": options.repeats}], ("websockets",))
-
-
-if __name__ == "__main__":
-    main()
+    yield [row(case, "converse", late_ms / 1000, n=late_ms.size, agreement=said, note=note, repeats=options.repeats)]

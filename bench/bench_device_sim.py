@@ -5,7 +5,7 @@
 
 The scheduler, the plan, the batches and the record are the real ones. The workers are not processes: a batch takes `a + b *
 padded seconds` on a virtual clock, holds memory, and gives results without content. The costs of a stage on an H200 are
-estimates (arithmetic from FLOPs and bytes, `device_sim.py`). Reading, signal metrics and making a batch ready cost what they took
+estimates (arithmetic from FLOPs and bytes). Reading, signal metrics and making a batch ready cost what they took
 when they were timed alone. What the main process computes between two events is measured here and added to the clock, so that a
 scheduler that is too slow leaves the device idle here too.
 
@@ -14,37 +14,410 @@ scheduler that is too slow leaves the device idle here too.
 
 from __future__ import annotations
 
+import heapq
+import math
 import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from itertools import product
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
 
-from common import append_rows, asked
-from device_sim import COSTS, Run, compare, rows_of, shape_rows, simulate
+import numpy as np
+from common import Cases, Options, Rows, bench, durations, figures
+
+from codec_bench.engine import feed
+from codec_bench.engine.arena import Region, rounded
+from codec_bench.engine.cache import FeatureCache
+from codec_bench.engine.evaluation import metric_facts
+from codec_bench.engine.plan import SIGNAL_METRICS, build_plan
+from codec_bench.engine.pool import Batch, Died, Done, Pool, Worker
+from codec_bench.engine.reading import READING, Heard, ReadResult, ReadWork
+from codec_bench.engine.run import Engine, Settings
+from codec_bench.engine.running import ON_A_GPU
+from codec_bench.engine.systems import generated
+from codec_bench.features.base import Feature
+from codec_bench.metrics.base import Metric
+from codec_bench.networks import ladder
+from codec_bench.store import record as store
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Sample, Score
+
+RATE, WINDOW_S, DEVICE_GIB = 24000, 30.0, 139.0
 
 
-def main() -> None:
-    """Simulates, prints, writes rows."""
-    options = asked(
-        __doc__,
-        utterances=3000,
-        precision=tuple(COSTS),
-        devices=(1,),
-        fault=("none",),
-        lanes=(2,),
-        cpus=(0,),
-        metrics_ms=22.26,
+READ_S = 0.0024
+"""Seconds of a core for a second of a file: reading, resampling to 16 kHz and hashing a FLAC at 24 kHz (11.9 ms for 5 s)."""
+METRICS_MS = 22.26
+"""What the signal metrics of an utterance of 7.42 s take of a core."""
+READY_S = 0.00004
+"""Seconds for a second of padded audio until a batch is ready: cut, padded, pinned and sent (5 ms for 120 s)."""
+START_S, LOADED_GIB_S = 3.0, 1.0
+"""How long a worker takes to start, and how much of its networks it then reads a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a stage costs on a device.
+
+    Args:
+        call_s: seconds a batch. each_s: seconds for a second of padded audio. gib: memory of a second of padded audio.
+        weights_gib: memory of the network. windows: whether it pads every signal to windows of 30 s.
+    """
+
+    call_s: float
+    each_s: float
+    gib: float
+    weights_gib: float
+    windows: bool = False
+
+    def padded_s(self, lengths_s: Sequence[float]) -> float:
+        """The padded seconds of a batch."""
+        if self.windows:
+            return WINDOW_S * sum(math.ceil(length / WINDOW_S) for length in lengths_s)
+        length_s, rows = shape_of(lengths_s)
+        return length_s * rows
+
+
+def shape_of(lengths_s: Sequence[float]) -> tuple[float, int]:
+    """The length and the number of items to which a batch is filled up."""
+    return ladder.rung_s(max(lengths_s)), ladder.rows_of(len(lengths_s))
+
+
+UTTERANCE_S = 7.42
+COSTS = {
+    "float32": {
+        # The encoder of large-v3 (5,200 s for 100,000 windows) and 27 steps of its decoder (310 s); 0.49 GiB a window.
+        "Recogniser": Cost(0.030, (5200 + 310) / 1e5 / WINDOW_S, 0.6 / WINDOW_S, 6.2, windows=True),
+        "Speaker": Cost(0.017, 1120 / 2e5 / UTTERANCE_S, 0.020, 1.3),
+        "Naturalness": Cost(0.010, 216 / 1e5 / UTTERANCE_S, 0.010, 0.4),
+        "Quality": Cost(0.005, 110 / 1e5 / UTTERANCE_S, 0.004, 0.1),
+    },
+    "half": {
+        "Recogniser": Cost(0.030, (430 + 155) / 1e5 / WINDOW_S, 0.3 / WINDOW_S, 3.1, windows=True),
+        "Speaker": Cost(0.017, 140 / 2e5 / UTTERANCE_S, 0.010, 0.7),
+        "Naturalness": Cost(0.010, 27 / 1e5 / UTTERANCE_S, 0.005, 0.2),
+        "Quality": Cost(0.005, 110 / 1e5 / UTTERANCE_S, 0.004, 0.1),
+    },
+}  # fmt: skip
+"""Estimates for an H200 over 100,000 utterances of 7.42 s; the seconds of a call are the launches of its kernels."""
+
+
+class _Stand(Feature):
+    """A feature that is not computed: its batches end on the virtual clock."""
+
+    rate_hz, cached = 16_000, False
+
+    def compute(self, signals: Sequence[np.ndarray]) -> list[Any]:
+        """Nothing on a virtual clock calls this."""
+        raise NotImplementedError
+
+
+def _stand(name: str, batch_s: float) -> type[Feature]:
+    """A feature with the memory of its stage; the engine does not know how much a recogniser through CTranslate2 takes."""
+    cost = COSTS["float32"][name]
+    facts = {"name": name.lower(), "protocol": f"{name.lower()}/simulated", "batch_s": batch_s, "__doc__": "Simulated."}
+    return type(name, (_Stand,), facts if cost.windows else {**facts, "mib_per_s": 1024 * cost.gib})
+
+
+# As Whisper-large-v3, WavLM-large for speaker similarity, UTMOS and DNSMOS.
+Recogniser, Speaker = _stand("Recogniser", 600.0), _stand("Speaker", 120.0)
+Naturalness, Quality = _stand("Naturalness", 240.0), _stand("Quality", 120.0)
+
+
+class _OfFeature(Metric):
+    kind, protocol, where, signals = "single", "simulated/1", "inline", False
+
+    def compute(self, batch: Sequence[Any]) -> list[Score]:
+        """One for every item."""
+        return [Score.ok(1.0, self.protocol) for _ in batch]
+
+
+def _of(feature: type[Feature], both: bool = False) -> type[Metric]:
+    """A metric that reads a feature of the estimate, or of both sides."""
+    key = f"{__file__}:{feature.__name__}"
+    sides = {"estimate_features": (key,), "reference_features": (key,) if both else ()}
+    about = {"name": f"of_{feature.__name__.lower()}", "kind": "pair" if both else "single", "__doc__": "Simulated."}
+    return type(f"Of{feature.__name__}", (_OfFeature,), {**about, **sides})
+
+
+OfRecogniser, OfNaturalness, OfQuality = _of(Recogniser), _of(Naturalness), _of(Quality)
+OfSpeaker = _of(Speaker, both=True)
+METRICS = ("OfRecogniser", "OfSpeaker", "OfNaturalness", "OfQuality")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is run.
+
+    Args:
+        utterances: how many. precision: of `COSTS`. devices: how many. cpus: workers of the CPU; None for 14 for each device.
+        faults: of `worker`, `memory` and `long` (a file of 60 minutes), in the middle of the run.
+        lanes: of each device's worker. metrics_ms: what the signal metrics of an utterance take of a core.
+    """
+
+    utterances: int
+    precision: str
+    devices: int = 1
+    cpus: int | None = None
+    faults: tuple[str, ...] = ()
+    lanes: int = 2
+    metrics_ms: float = METRICS_MS
+
+    @property
+    def seconds(self) -> list[float]:
+        """The lengths of the utterances."""
+        seconds = durations(self.utterances).tolist()
+        if "long" in self.faults:
+            seconds[self.utterances // 2] = 3600.0
+        return seconds
+
+    @property
+    def about_s(self) -> float:
+        """About how long the devices compute."""
+        each_s = sum(c.each_s * (2 if name == "Speaker" else 1) for name, c in COSTS[self.precision].items())
+        return sum(self.seconds) * each_s / self.devices
+
+
+class VirtualPool(Pool):
+    """Workers that are no processes: their batches end on a virtual clock. Faults happen in the middle of the run.
+
+    Args:
+        run: what is run. seconds: the length of every file, by its path.
+
+    Attributes
+        shapes: by stage, the shape of every batch, and the seconds of audio in it.
+    """
+
+    def __init__(self, run: Run, seconds: dict[str, float]) -> None:
+        self.now = self.main_s = self.busy_s = 0.0
+        self.shapes: dict[str, list[tuple[tuple[float, int], float]]] = {}
+        self._metrics_s, self._costs, self._lanes = run.metrics_ms / 1000 / UTTERANCE_S, COSTS[run.precision], run.lanes
+        self._seconds, self._faults, self._middle_s = seconds, set(run.faults), run.about_s / 2
+        self._room_gib = DEVICE_GIB - sum(cost.weights_gib for cost in self._costs.values())
+        self._since = time.process_time()
+        self._free: dict[int, float] = {}
+        self._made_ready: dict[int, float] = {}
+        self._ends: list[tuple[float, int, Worker, int, Done | Died]] = []
+        self._count = self._started = 0
+        self._killed = False
+        self._loaded: dict[int, set[str]] = {}
+        devices = [f"cuda:{k}" for k in range(run.devices)]
+        super().__init__(devices, run.cpus or 14 * run.devices, subprocess.DEVNULL)
+
+    def _start(self, device: str) -> Worker:
+        self._started += 1
+        worker = Worker(device, SimpleNamespace(pid=self._started), None)  # type: ignore[arg-type]
+        self._free[id(worker)] = self._made_ready[id(worker)] = self.now
+        self._loaded[id(worker)] = set()
+        return worker
+
+    def _tell(self, message: tuple[Any, ...]) -> None:
+        pass
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+    def facts(self, keys: Iterable[tuple[str, str]]) -> dict[str, Any]:
+        """No codec is simulated."""
+        return {}
+
+    def memory_bytes(self) -> int:
+        """Of the device that is not there."""
+        return round(DEVICE_GIB * 2**30)
+
+    @property
+    def loading(self) -> list[str]:
+        """Nothing that is shown."""
+        return []
+
+    def submit(self, worker: Worker, batch: Batch, payload: list[Any]) -> None:
+        """Takes a batch, and works out when it ends and with what."""
+        self._tick()
+        self._count += 1
+        worker.batches[self._count] = batch
+        begin = max(self.now, self._free[id(worker)])
+        cost_s, outcome, memory = self._outcome(worker, batch, payload)
+        if worker.device != "cpu":
+            name = batch.key.rpartition(":")[2]
+            if name not in self._loaded[id(worker)]:
+                self._loaded[id(worker)].add(name)
+                if self._killed and worker is self.workers[0]:  # the first loading is not part of the run
+                    begin += START_S / len(self._costs) + self._costs[name].weights_gib / LOADED_GIB_S
+            # Windows are padded on the device, and everything else by the host.
+            padded_s = batch.audio_s if self._costs[name].windows else self._padded_s(batch)
+            begin = self._ready(worker, begin, padded_s)
+            self.busy_s += cost_s if outcome != "oom" else 0.0
+        end = begin + cost_s
+        self._free[id(worker)] = end
+        done = Done(batch, outcome, cost_s, cost_s, {}, memory)
+        heapq.heappush(self._ends, (end, self._count, worker, self._count, done))
+
+    def _ready(self, worker: Worker, begin: float, padded_s: float) -> float:
+        """When a batch begins that could begin at `begin`, but must be made ready."""
+        takes_s = READY_S * padded_s
+        if self._lanes == 1:
+            return begin + takes_s
+        self._made_ready[id(worker)] = max(self.now, self._made_ready[id(worker)]) + takes_s
+        return max(begin, self._made_ready[id(worker)])
+
+    def _padded_s(self, batch: Batch) -> float:
+        return self._costs[batch.key.rpartition(":")[2]].padded_s([work.length_s for work in batch.works])
+
+    def _outcome(self, worker: Worker, batch: Batch, payload: list[Any]) -> tuple[float, Any, tuple[int, int] | None]:
+        if batch.key == READING:
+            results = [self._read(work) for work in payload]
+            return READ_S * sum(seconds for seconds, _ in results), [result for _, result in results], None
+        if batch.key == SIGNAL_METRICS:
+            scores = {name: Score.ok(1.0, "simulated/1") for name in self._specs[batch.key].names}
+            return self._metrics_s * batch.audio_s, [scores] * len(payload), None
+        name = batch.key.rpartition(":")[2]
+        cost, padded_s = self._costs[name], self._padded_s(batch)
+        lengths = [work.length_s for work in batch.works]
+        self.shapes.setdefault(name, []).append((shape_of(lengths), sum(lengths)))
+        # Where memory fails, another process takes it for a while.
+        taken = "memory" in self._faults and self._middle_s <= self.now < 1.2 * self._middle_s
+        room_gib = self._room_gib / 8 if taken else self._room_gib
+        if padded_s * cost.gib > room_gib:
+            return cost.call_s, "oom", None
+        # The memory of a recogniser through CTranslate2 is not torch's, so the engine does not see it.
+        memory = None if cost.windows else (round(padded_s * cost.gib * 2**30), round(room_gib * 2**30))
+        return cost.call_s + cost.each_s * padded_s, [{"value": 1.0}] * len(payload), memory
+
+    def _read(self, work: ReadWork) -> tuple[float, ReadResult]:
+        used, heard, total_s = 0, {}, 0.0
+        files = {"": work.reference, **work.estimates} if work.reference is not None else dict(work.estimates)
+        for side, wanted in files.items():
+            assert wanted is not None
+            seconds = self._seconds[wanted.path]
+            region = Region(work.room.segment, work.room.offset + used, (round(16000 * seconds),))
+            used += rounded(region.nbytes)
+            heard[side] = Heard({16000: region}, None, RATE, round(RATE * seconds), 1, wanted.path, ())
+            total_s += seconds
+        needs = used if used > work.room.nbytes else 0
+        reference = heard.pop("", None)
+        # A file that needs more room than it has is not decoded, because its header says so.
+        return 0.0 if needs else total_s, ReadResult(reference, heard, used, needs)
+
+    def _tick(self) -> None:
+        """Adds what the main process has computed since the last call."""
+        now = time.process_time()
+        self.now += now - self._since
+        self.main_s += now - self._since
+        self._since = now
+
+    def events(self, timeout_s: float) -> list[Done | Died]:
+        """What has ended by now, or what ends next."""
+        self._tick()
+        if "worker" in self._faults and self.now >= self._middle_s:
+            self._faults.discard("worker")
+            return [self._kill(self.workers[0])]
+        if not self._ends:
+            return []
+        self.now = max(self.now, self._ends[0][0])
+        events: list[Done | Died] = []
+        while self._ends and self._ends[0][0] <= self.now:
+            _, _, worker, number, done = heapq.heappop(self._ends)
+            if worker.batches.pop(number, None) is not None:
+                events.append(done)
+        return events
+
+    def _kill(self, worker: Worker) -> Died:
+        held = list(worker.batches.values())
+        mine = [entry for entry in self._ends if entry[2] is worker]
+        for end, _, _, _, done in mine:  # what was not computed does not count as busy
+            self.busy_s -= min(done.busy_s, max(0.0, end - self.now)) if done.outcome != "oom" else 0.0
+        self._ends = [entry for entry in self._ends if entry[2] is not worker]
+        heapq.heapify(self._ends)
+        self._killed = True
+        self.workers[self.workers.index(worker)] = self._start(worker.device)
+        return Died("killed by signal 9", held[0] if held else None, held[1:])
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a simulated run came to, in virtual seconds but for `main_s`, which is the processor time of the main process."""
+
+    wall_s: float
+    busy: float
+    main_s: float
+    items: int
+    failed: int
+    shapes: dict[str, list[tuple[tuple[float, int], float]]]
+
+
+def simulate(run: Run) -> Outcome:
+    """Runs the real scheduler and record over virtual workers."""
+    names = [f"{k:06d}" for k in range(run.utterances)]
+    samples = [Sample(name, f"ref/{name}.flac", estimate=f"est/{name}.flac") for name in names]
+    known = {path: s for sample, s in zip(samples, run.seconds) for path in (sample.audio, sample.estimate)}
+    pool, plan = (
+        VirtualPool(run, known),
+        build_plan([generated()], [*(f"{__file__}:{name}" for name in METRICS), "stoi"], {}),
     )
-    faults = tuple(name for name in options.fault if name != "none")
-    rows, alone_s = [], {}
-    for precision, lanes, cpus, devices in product(options.precision, options.lanes, options.cpus, options.devices):
-        run = Run(options.utterances, precision, devices, cpus or None, faults, lanes, options.metrics_ms)
+    sized = mock.patch.object(feed, "file_bytes", lambda sample: 2 * RATE * known[sample.audio])
+    with sized, tempfile.TemporaryDirectory() as folder, closing(FeatureCache(None)) as cache:
+        engine = Engine(plan, Settings(look_ahead=ON_A_GPU), pool, cache, "")
+        engine.load_codecs()
+        with closing(RunWriter(folder, {"simulated": True})) as writer:
+            writer.begin({s.name: {} for s in engine.plan.systems}, metric_facts(engine.plan), samples)
+            engine.run(samples, writer, set(), lambda *told: None)
+            writer.set_meta(state="finished", config={}, data={"name": "simulated"})
+        with closing(store.Run(folder)) as found:
+            counts = found.counts()
+    busy = pool.busy_s / (pool.now * run.devices)
+    return Outcome(pool.now, busy, pool.main_s, counts["finished"], counts["failed_scores"], pool.shapes)
+
+
+def compare(found: Outcome, count: int) -> None:
+    """Stops where an item is missing or failed, a batch is larger than its shape, or the time that the device computed cannot be."""
+    if found.items != count or found.failed:
+        raise SystemExit(f"{found.items} of {count} items, {found.failed} scores failed")
+    batches = [batch for of_stage in found.shapes.values() for batch in of_stage]
+    if any(audio_s > length_s * items * (1 + 1e-6) for (length_s, items), audio_s in batches):
+        raise SystemExit("a batch holds more audio than its shape")
+    if not (0 < found.busy <= 1 and found.wall_s > found.main_s):
+        raise SystemExit(f"busy {found.busy:.3g} of {found.wall_s:.3g} s, the main process {found.main_s:.3g} s")
+
+
+def rows_of(run: Run, found: Outcome, one_s: float | None = None) -> Rows:
+    """The rows of a run, and of each stage: how many batches and shapes it has, and how far they are padded.
+
+    Args:
+        one_s: how long the same took on one device.
+    """
+    note, host = "virtual clock", f"{run.cpus or 14} workers, {run.metrics_ms:g} ms of signal metrics an item"
+    case = f"{run.utterances} utterances, {run.devices} devices, faults {'+'.join(run.faults) or 'none'}"
+    values = {"s": found.wall_s, "busy share": found.busy, "main s": found.main_s}
+    estimated = f"{note}; device costs estimated" + (f"; {host}" if run.cpus is not None else "")
+    rows = figures(values, case=case, variant=run.precision, n=run.utterances, note=estimated)
+    if one_s is not None:
+        rows[0]["ratio_to_baseline"] = f"{one_s / found.wall_s:.3g}"
+    for stage, batches in found.shapes.items():
+        padded_s = sum(length_s * items for (length_s, items), _ in batches)
+        values = {
+            "batches": len(batches),
+            "shapes": len({shape for shape, _ in batches}),
+            "padded": padded_s / sum(audio_s for _, audio_s in batches),
+        }
+        case = f"{run.utterances} utterances, {stage}"
+        rows += figures(values, case=case, variant=run.precision, n=len(batches), note=f"{note}; {host}")
+    return rows
+
+
+@bench(utterances=3000, precision=tuple(COSTS), devices=(1,), fault=("none",), cpus=(0,), metrics_ms=METRICS_MS)
+def main(options: Options) -> Cases:
+    """Every precision, number of workers and number of devices."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    faults, alone_s = tuple(name for name in options.fault if name != "none"), {}
+    for precision, cpus, devices in product(options.precision, options.cpus, options.devices):
+        run = Run(options.utterances, precision, devices, cpus or None, faults, metrics_ms=options.metrics_ms)
         found = simulate(run)
         compare(found, options.utterances)
-        alone_s |= {(precision, lanes): found.wall_s} if devices == 1 else {}
-        rows += rows_of(run, found, alone_s.get((precision, lanes)) if devices > 1 else None)
-        rows += shape_rows(run, found)
-    append_rows("device_sim", rows)
-
-
-if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    main()
+        alone_s |= {precision: found.wall_s} if devices == 1 else {}
+        yield rows_of(run, found, alone_s.get(precision) if devices > 1 else None)

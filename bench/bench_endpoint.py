@@ -19,7 +19,7 @@ from contextlib import aclosing
 from pathlib import Path
 
 import numpy as np
-from common import append_rows, asked, row, served
+from common import Cases, Options, bench, row, served
 
 from codec_bench.audio.clip import Clip
 from codec_bench.audio.encode import write_flac
@@ -97,11 +97,10 @@ async def ask(base_url: str, requests: list[Request]) -> tuple[float, int]:
     return seconds, attempts
 
 
-def main() -> None:
-    """Runs the bench and appends its rows."""
-    options = asked(__doc__, requests=1000, latency=0.2, repeats=3)
+@bench("aiohttp", requests=1000, latency=0.2, repeats=3)
+def main(options: Options) -> Cases:
+    """Questions in words, and with sound."""
     ideal = options.requests / SLOTS * options.latency
-    rows = []
     with tempfile.TemporaryDirectory() as folder, served(serve, options.latency, SLOTS) as port:
         url = f"http://127.0.0.1:{port}/v1"
         for kind, sound in (("words", False), ("5 s of sound", True)):
@@ -115,11 +114,6 @@ def main() -> None:
             most = max(attempts for _, attempts in runs)
             note = f"ideal {ideal:.3f} s; {most} attempts at most; {cpu_ms:.2f} ms of CPU a request; load {load:.1f}"
             case = f"{options.requests} requests, {kind}, {SLOTS} slots, {options.latency * 1000:g} ms"
-            said = "every answer is its question's"
-            rows.append(row(case, "known", seconds, n=options.requests, ratio=ratio, agreement=said, note=note))
             print(f"{kind}: {np.median(seconds):.3f} s, {ratio:.3f} of the ideal; {note}")
-    append_rows("endpoint", rows, ("aiohttp",))
-
-
-if __name__ == "__main__":
-    main()
+            said = "every answer is its question's"
+            yield [row(case, "known", seconds, n=options.requests, ratio=ratio, agreement=said, note=note)]

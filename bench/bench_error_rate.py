@@ -15,20 +15,19 @@ from functools import partial
 
 import jiwer
 import numpy as np
-from common import append_rows, asked, race
+from common import Cases, Options, bench, race
 
 from codec_bench.kernels.edit_distance.cpu import align
 from codec_bench.kernels.edit_distance.ref import WHOLE_BYTES
 from codec_bench.text.error_rate import _numbered, error_rate, error_rates
 
-JIWER = {"word": jiwer.process_words, "char": jiwer.process_characters, "mixed": jiwer.process_words}
 CASES = (
-    ("word", "word", False),
-    ("char", "char", False),
-    ("char, Chinese", "char", True),
-    ("mixed, Chinese", "mixed", True),
+    ("word", "word", jiwer.process_words, False),
+    ("char", "char", jiwer.process_characters, False),
+    ("char, Chinese", "char", jiwer.process_characters, True),
+    ("mixed, Chinese", "mixed", jiwer.process_words, True),
 )
-"""Name of the row, unit, whether the text is Chinese."""
+"""Name of the row, unit, jiwer's function, whether the text is Chinese."""
 
 
 def corpus(words: int, utterances: int, chinese: bool = False) -> tuple[list[str], list[str]]:
@@ -62,14 +61,12 @@ def as_tuple(counts: object) -> tuple[int, int, int, int]:
     return counts.hits, counts.substitutions, counts.deletions, counts.insertions
 
 
-def main() -> None:
-    """Runs the bench and appends its rows."""
-    options = asked(__doc__, words=450_000, utterances=20_000, repeats=7)
+@bench("codec-bench", "jiwer", "rapidfuzz", "numba", "numpy", words=450_000, utterances=20_000, repeats=7)
+def main(options: Options) -> Cases:
+    """Every unit."""
     corpora = {chinese: corpus(options.words, options.utterances, chinese) for chinese in (False, True)}
-    rows = []
-    for case, unit, chinese in CASES:
+    for case, unit, process, chinese in CASES:
         references, estimates = corpora[chinese]
-        process = JIWER[unit]
         theirs = (references, estimates)
         if unit == "mixed":
             theirs = tuple([" ".join(text) for text in side] for side in theirs)
@@ -86,9 +83,4 @@ def main() -> None:
         calls = {"jiwer": partial(process, *theirs), "codec-bench": ours, "floor": partial(align, *alone)}
         note = f"{options.words} {'characters' if chinese else 'words'}, one thread"
         said = {"codec-bench": "equal counts of every utterance"}
-        rows += race(case, calls, n=pairs, repeats=options.repeats, warmup=2, note=note, agreement=said)
-    append_rows("error_rate", rows, ("codec-bench", "jiwer", "rapidfuzz", "numba", "numpy"))
-
-
-if __name__ == "__main__":
-    main()
+        yield race(case, calls, n=pairs, repeats=options.repeats, warmup=2, note=note, agreement=said)

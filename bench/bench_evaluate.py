@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import append_rows, asked, interleaved, ranked, worst
+from common import Cases, Options, Rows, bench, interleaved, ranked, worst, write_manifest
 
 PLAIN = """
 import json, sys
@@ -85,7 +85,7 @@ def prepare(folder: Path, data: str, codecs: Sequence[str]) -> None:
             write_flac(target, reconstruct(codec, [Audio.read(sample.audio)]).items[0].estimate)
             told = {name: getattr(sample, name) for name in ("audio", "text", "speaker", "language")}
             items.append({"id": f"{sample.id}-{name}", **told, "estimate": str(target)})
-    write_lines(folder / "manifest.jsonl", items)
+    write_manifest(folder / "manifest.jsonl", items)
     os.environ["CODEC_BENCH_CACHE"] = str(folder / "transcripts")
     found = score(
         generated=str(folder / "generated"), data=str(folder / "manifest.jsonl"), metrics="wer[pocketsphinx]",
@@ -93,12 +93,7 @@ def prepare(folder: Path, data: str, codecs: Sequence[str]) -> None:
     )  # fmt: skip
     with closing(found) as run:
         heard = {s.id: s.detail.get("hypothesis") for s in run.scores() if s.status == "ok"}
-    write_lines(folder / "with_words.jsonl", [{**item, "hypothesis": heard.get(item["id"])} for item in items])
-
-
-def write_lines(path: Path, items: list[dict[str, Any]]) -> None:
-    """Writes a manifest."""
-    path.write_text("\n".join(json.dumps(item, ensure_ascii=False) for item in items) + "\n")
+    write_manifest(folder / "with_words.jsonl", ({**item, "hypothesis": heard.get(item["id"])} for item in items))
 
 
 def ours(folder: Path, pesq: str) -> None:
@@ -116,25 +111,6 @@ def plain(folder: Path) -> None:
     """The plain script."""
     words = [sys.executable, "-c", PLAIN, folder / "with_words.jsonl", folder / "plain.json"]
     subprocess.run(words, capture_output=True, check=True)
-
-
-def main() -> None:
-    """Prepares, times all, checks that the numbers agree, writes the rows."""
-    options = asked(__doc__, recordings=None, repeats=3)
-    sets: dict[str, tuple[str, Sequence[str]]] = {"embedded": ("embedded", OPUS)}
-    if options.recordings:
-        manifest = str(Path(options.recordings) / "manifest.jsonl")
-        sets |= {"recordings": (manifest, OPUS), "recordings, 3 codecs": (manifest, [*OPUS, "mp3-32k", "g722"])}
-    rows = []
-    for name, (data, codecs) in sets.items():
-        with tempfile.TemporaryDirectory() as temporary:
-            folder = Path(temporary)
-            prepare(folder, data, codecs)
-            calls = {"plain script": partial(plain, folder)}
-            calls |= {variant: partial(ours, folder, pesq) for variant, pesq in VARIANTS.items()}
-            # After the first set, everything that is read or compiled once has been.
-            rows += judge(name, folder, interleaved(calls, repeats=options.repeats, warmup=int(not rows)))
-    append_rows("evaluate", rows, ("pesq", "pystoi", "speechmos", "jiwer", "onnxruntime", "numpy"))
 
 
 def compare(
@@ -164,7 +140,7 @@ def compare(
     return said
 
 
-def judge(name: str, folder: Path, seconds: dict[str, np.ndarray]) -> list[dict[str, object]]:
+def judge(name: str, folder: Path, seconds: dict[str, np.ndarray]) -> Rows:
     """Compares every number of all sides; raises where they disagree."""
     from codec_bench import open_run
 
@@ -181,5 +157,18 @@ def judge(name: str, folder: Path, seconds: dict[str, np.ndarray]) -> list[dict[
     return ranked(name, seconds, n=run.counts()["samples"], note=note, agreement=said)
 
 
-if __name__ == "__main__":
-    main()
+@bench("pesq", "pystoi", "speechmos", "jiwer", "onnxruntime", "numpy", recordings=None, repeats=3)
+def main(options: Options) -> Cases:
+    """The embedded speech, and the recordings by one codec and by three."""
+    sets: dict[str, tuple[str, Sequence[str]]] = {"embedded": ("embedded", OPUS)}
+    if options.recordings:
+        manifest = str(Path(options.recordings) / "manifest.jsonl")
+        sets |= {"recordings": (manifest, OPUS), "recordings, 3 codecs": (manifest, [*OPUS, "mp3-32k", "g722"])}
+    for name, (data, codecs) in sets.items():
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            prepare(folder, data, codecs)
+            calls = {"plain script": partial(plain, folder)}
+            calls |= {variant: partial(ours, folder, pesq) for variant, pesq in VARIANTS.items()}
+            # After the first set, everything that is read or compiled once has been.
+            yield judge(name, folder, interleaved(calls, repeats=options.repeats, warmup=int(name == "embedded")))

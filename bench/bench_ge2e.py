@@ -2,8 +2,7 @@
 
     python bench/bench_ge2e.py [--recordings DIR] [--threads N]
 
-Without real recordings (a folder with a manifest.jsonl, also taken from CODEC_BENCH_TEST_RECORDINGS) it uses the
-embedded speech. The floor is the recurrent network alone, all partials in one call.
+The floor is the recurrent network alone, all partials in one call.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import warnings
 
 import numpy as np
 import torch
-from common import append_rows, asked, clips, race, worst
+from common import Cases, Options, bench, clips, race, worst
 from scipy.ndimage import binary_dilation
 
 from codec_bench.features import load_feature
@@ -30,9 +29,9 @@ def resemblyzer() -> types.ModuleType:
     return resemblyzer
 
 
-def main() -> None:
-    """Runs the bench and appends its rows."""
-    options = asked(__doc__, recordings=None, repeats=7, threads=1)
+@bench("codec-bench", "Resemblyzer", "torch", "librosa", "numpy", recordings=None, repeats=7, threads=1)
+def main(options: Options) -> Cases:
+    """All clips."""
     warnings.simplefilter("ignore")
     material, signals = clips(options.recordings)
     package, feature = resemblyzer(), load_feature("ge2e")
@@ -52,11 +51,5 @@ def main() -> None:
             encoder.lstm(partials)
 
     calls = {"resemblyzer": one_by_one, "codec-bench": lambda: feature.compute(signals), "floor": network_alone}
-    note = f"{sum(map(len, signals)) / 16_000:.1f} s of {material}, {options.threads} thread(s)"
-    said = {"codec-bench": f"within {apart:.1e}"}
-    rows = race("all clips", calls, n=len(signals), repeats=options.repeats, warmup=2, note=note, agreement=said)
-    append_rows("ge2e", rows, ("codec-bench", "Resemblyzer", "torch", "librosa", "numpy"))
-
-
-if __name__ == "__main__":
-    main()
+    note, said = f"{material}, {options.threads} thread(s)", {"codec-bench": f"within {apart:.1e}"}
+    yield race("all clips", calls, n=len(signals), repeats=options.repeats, warmup=2, note=note, agreement=said)

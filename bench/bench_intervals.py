@@ -12,33 +12,27 @@ The first study draws speakers with as many items each, of equal variance, and t
 Beside the package's own method stand those that are in use elsewhere: the percentile bootstrap, the paired bootstrap's p, and
 the sign test over items.
 
-The second study draws what is ordinary and unequal (`ORDINARY`): few speakers with most of the items, scores at a ceiling, error
-rates of which rare items are lost or looped, the mean of such rates, differences where one system alone fails,
-shares of speakers of unequal size, BLEU of answers of which few or most words are right, and these together: ceilings and losses of
-unequal speakers, systems that lack items, three to twenty items of ten laws, ratings of which most are equal. Counted is in how many runs there is an
-interval, and how many of these hold the truth.
-
-The third study (`RECORDED`) takes some of these designs the whole way: the scores are written into a record, one system for each repetition,
-and the intervals are read from `summary.json` and from the page. What a run tells as a median are the latencies of conversations: sessions
-with planted ones (`interval_medians.py`) are kept as `codec-bench converse` keeps them, and marked by it.
-
-The fourth study (`CROSSED`) draws listening tests: every rater rates every sound, and both are drawn from more of their kind.
+The second study draws what is ordinary and unequal (`ORDINARY`). Counted is in how many runs there is an interval, and how many of these
+hold the truth. The third (`RECORDED`) takes some of these designs the whole way: the scores are written into a record, one system for
+each repetition, and the intervals are read from `summary.json` and from the page; so are medians, of conversations with planted
+latencies (`interval_medians.py`). The fourth (`CROSSED`, `KINDS`) draws listening tests: every rater rates every sound, and both are
+drawn from more of their kind.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import append_rows, asked
-from interval_designs import CORPUS, LEVEL, ORDINARY, OWN, SYSTEMS_AT_ONCE, Drawn, Said, fold_of, in_places, own, spoken
+from common import Cases, Options, Rows, bench, figures
+from interval_designs import CORPUS, LEVEL, ORDINARY, OWN, Drawn, Said, fold_of, in_places, own, parts, spoken
 from interval_medians import MEDIANS, medians
+from interval_tables import FEW_VALUES, UNITS
 from scipy import stats
 
 from codec_bench.report.results import write_results
@@ -49,6 +43,7 @@ from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
 
+PARTS = ("equal", "ordinary", "recorded", "medians", "crossed", "kinds")
 DESIGNS = ((2, 20), (3, 20), (5, 10), (10, 10), (20, 5), (6, 1), (30, 1), (300, 1))
 # What each kind is drawn from, and what an item can be; the numbers stay when a kind is added.
 EQUAL: dict[str, tuple[int, tuple[float, float] | None]] = {
@@ -60,44 +55,26 @@ FEWER = 4
 
 
 def drawn(kind: str, speakers: int, each: int, rng: np.random.Generator) -> Drawn:
-    """One simulated run of the first study."""
-    shape = (speakers, each)
-    codes = np.repeat(np.arange(speakers), each) if each > 1 else None
-    words, ones = rng.integers(3, 41, shape).astype(float), np.ones(shape)
+    """One simulated run of the first study. Speakers differ if they have several items."""
+    several = each > 1
+    codes = np.repeat(np.arange(speakers), each) if several else None
+    words = rng.integers(3, 41, speakers * each).astype(float)
     if kind in ("mean", "ratio", "difference"):
-        below = ones if kind == "mean" else words
-        a, b = (_table(spoken(speakers, each, rng) * below, below) for _ in range(2))
-        return a, b, codes, 0.0
+        below = np.ones_like(words) if kind == "mean" else words
+        return parts([spoken(speakers, each, rng).ravel() * below for _ in range(2)], codes, 0.0, below)
     if kind == "bounded mean":
-        return _table(_bounded(0.9, speakers, each, rng), ones), None, codes, 0.9
+        if not several:
+            return parts([rng.beta(18, 2, speakers)], codes, 0.9)
+        speaker = np.repeat(rng.beta(36, 4, speakers).clip(1e-6, 1 - 1e-6), each)
+        return parts([rng.beta(40 * speaker, 40 * (1 - speaker))], codes, 0.9)
     if kind == "share":
-        chance = _shares(0.9, speakers, each, rng)
-        return _table((rng.random(shape) < chance).astype(float), ones), None, codes, 0.9
-    return _table(_errors(words, speakers, rng, each), words), None, codes, 0.05 * 0.95 + 0.05
-
-
-def _table(above: np.ndarray, below: np.ndarray) -> np.ndarray:
-    return np.stack([above.ravel(), below.ravel()], axis=1)
-
-
-def _errors(words: np.ndarray, speakers: int, rng: np.random.Generator, each: int) -> np.ndarray:
-    """Errors of one system: one in twenty words, more for some speakers, and every twentieth item wrong as a whole."""
-    harder = rng.gamma(4, 0.25, (speakers, 1)) if each > 1 else np.ones((speakers, 1))
-    whole = rng.random(words.shape) < 0.05
-    return np.where(whole, words, np.minimum(rng.poisson(0.05 * words * harder), words)).astype(float)
-
-
-def _bounded(mean: float, speakers: int, each: int, rng: np.random.Generator) -> np.ndarray:
-    """Numbers between 0 and 1; speakers and items vary alike if a speaker has several."""
-    if each == 1:
-        return rng.beta(20 * mean, 20 * (1 - mean), (speakers, 1))
-    speaker = rng.beta(40 * mean, 40 * (1 - mean), (speakers, 1)).clip(1e-6, 1 - 1e-6)
-    return rng.beta(40 * speaker, 40 * (1 - speaker), (speakers, each))
-
-
-def _shares(mean: float, speakers: int, each: int, rng: np.random.Generator) -> np.ndarray:
-    """Each speaker's chance to be right; all the same if a speaker has one item."""
-    return rng.beta(20 * mean, 20 * (1 - mean), (speakers, 1)) if each > 1 else np.full((speakers, 1), mean)
+        chance = np.repeat(rng.beta(18, 2, speakers), each) if several else 0.9
+        return parts([rng.random(words.size) < chance], codes, 0.9)
+    # One word in twenty is wrong, more for some speakers than for others, and every twentieth item as a whole.
+    harder = np.repeat(rng.gamma(4, 0.25, speakers), each) if several else 1.0
+    whole = rng.random(words.size) < 0.05
+    errors = np.where(whole, words, np.minimum(rng.poisson(0.05 * words * harder), words))
+    return parts([errors], codes, 0.05 * 0.95 + 0.05, words)
 
 
 def percentile(run: Drawn, rng: np.random.Generator) -> Said:
@@ -123,18 +100,14 @@ def signs_of_items(run: Drawn) -> Said:
 
 
 def study(
-    repetitions: int,
-    designs: tuple[tuple[int, int], ...] = DESIGNS,
-    others: bool = True,
-    kinds: tuple[str, ...] = tuple(EQUAL),
+    repetitions: int, designs: tuple[tuple[int, int], ...] = DESIGNS, others: bool = True
 ) -> Iterator[dict[str, object]]:
     """One row per design, kind and method: how often the interval held the truth, and how often p was below 0.05.
 
     The rows of the package's own method also hold how many intervals are marked.
     """
     for number, (speakers, each) in enumerate(designs):
-        for kind in kinds:
-            place, bounds = EQUAL[kind]
+        for kind, (place, bounds) in EQUAL.items():
             rng, draws = np.random.default_rng([number, place]), np.random.default_rng([7, number, place])
             methods: dict[str, Callable[[Drawn], Said]] = {OWN: lambda run: own(run, bounds=bounds, share=True)}  # noqa: B023 - called at once
             if others:
@@ -189,8 +162,6 @@ def ordinary(repetitions: int, names: Iterable[str] = ORDINARY) -> Iterator[dict
         }  # fmt: skip
 
 
-FEW_VALUES = re.compile(r"mean, .+, \d+ items")
-"""The designs of means of few values, whose width stands beside that of Student's t."""
 RECORDED = (
     "mean, exponential, 8 items",
     "error rate, 2.0%, 1.0% lost, speakers 20 x 50",
@@ -215,8 +186,7 @@ def recorded(repetitions: int, names: Iterable[str] = RECORDED) -> Iterator[dict
     A record holds a system for each of some repetitions, or for one where the speakers are drawn too.
     """
     for name in names:
-        at_once = 1 if name.startswith("share") else SYSTEMS_AT_ONCE
-        yield from in_places(name, repetitions, partial(_through_a_record, name), at_once)
+        yield from in_places(name, repetitions, partial(_through_a_record, name), alone=name.startswith("share"))
 
 
 def _through_a_record(name: str, seed: int, several: int, folder: Path) -> tuple[float, dict[str, list[Any]]]:
@@ -231,10 +201,8 @@ def _through_a_record(name: str, seed: int, several: int, folder: Path) -> tuple
         **({} if bounds is None else {"bounds": list(bounds)}),
     }  # fmt: skip
     codes = drawn[0][2]
-    items = [
-        Sample(f"item {n:05d}", None, speaker=None if codes is None else f"speaker {codes[n]}")
-        for n in range(len(drawn[0][0]))
-    ]
+    speakers = [None] * len(drawn[0][0]) if codes is None else [f"speaker {code}" for code in codes]
+    items = [Sample(f"item {n:05d}", None, speaker=speaker) for n, speaker in enumerate(speakers)]
     writer = RunWriter(folder, {})
     writer.begin({system: {} for system in systems}, {"simulated": facts}, items)
     for n, item in enumerate(items):
@@ -323,53 +291,36 @@ def crossed(repetitions: int, names: Iterable[str] = CROSSED) -> Iterator[dict[s
                 values = answered(name.partition(",")[0], values, rng)
             test = crossed_test(values.ravel().tolist(), who, what)
             alone = stats.ttest_1samp(values.mean(axis=1), 0.0)
-            for count, low, high, p in zip(
-                counts.values(),
-                (test.low, alone.confidence_interval().low),
-                (test.high, alone.confidence_interval().high),
-                (test.p, alone.pvalue),
-            ):
+            told = (test.low, test.high, test.p), (*alone.confidence_interval(), alone.pvalue)
+            for count, (low, high, p) in zip(counts.values(), told, strict=True):
                 if low is not None and high is not None and p is not None:
                     count += 1, low <= 0 <= high, 1, p < 0.05
         for variant, (given, held, tested, alarms) in counts.items():
             yield {"design": name, "variant": variant, "coverage": held / given, "alarms": alarms / tested, "given": given / repetitions, "repetitions": repetitions}  # fmt: skip
 
 
-UNITS = {"given": "share of runs with an interval", "coverage": "share of intervals with the truth", "alarms": "share of p below 0.05", "marked": "share of marked intervals", "plain": "share of intervals without a note with the truth", "wider": "times as wide as Student's t"}  # fmt: skip
-
-
-PARTS = ("equal", "ordinary", "recorded", "medians", "crossed", "kinds")
-
-
-def main() -> None:
-    """Runs the studies and appends the rows of each design when it ends, of the first study of all at once; `--parts` takes some of them, `--only` the designs that hold a word."""
-    options = asked(__doc__, repetitions=1000, parts=PARTS, only="")
-    if unknown := set(options.parts) - set(PARTS):
-        raise SystemExit(f"there are no parts {sorted(unknown)}; expected some of {', '.join(PARTS)}")
-    wanted = lambda names: [name for name in names if options.only in name]  # noqa: E731
-    if "equal" in options.parts and not options.only:
-        append_rows("intervals", [row for found in study(options.repetitions) for row in _rows(found, "equal")])
-    studies: dict[str, tuple[Callable[..., Iterator[dict[str, object]]], Iterable[str]]] = {
-        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "medians": (medians, MEDIANS), "crossed": (crossed, CROSSED), "kinds": (crossed, KINDS),
-    }  # fmt: skip
-    for part, (count, names) in studies.items():
-        if part in options.parts and wanted(names):
-            for one in count(options.repetitions, wanted(names)):
-                append_rows("intervals", _rows(one, part))
-
-
-def _rows(found: dict[str, object], part: str) -> list[dict[str, object]]:
-    """The rows of one design, which are printed too."""
+def _rows(found: dict[str, object], part: str) -> Rows:
+    """The rows of one design."""
     equal = part == "equal"
     case = f"{found['kind']}, {found['design']}" if equal else f"{part}: {found['design']}"
     variant = found.get("variant") or (f"{OWN}, {found['place']}" if "place" in found else OWN)
     values = {unit: found[name] for name, unit in UNITS.items() if found.get(name) is not None}
-    sys.stdout.write(f"{case}  {variant}  {', '.join(f'{unit}: {value:.4f}' for unit, value in values.items())}\n")
-    sys.stdout.flush()
     note = "speakers x items; no difference between the systems" if equal else ""
-    about = {"case": case, "variant": variant, "n": found["repetitions"], "note": note}
-    return [{**about, "unit": unit, "p50": f"{value:.4f}"} for unit, value in values.items()]
+    return figures(values, case=case, variant=variant, n=found["repetitions"], note=note)
 
 
-if __name__ == "__main__":
-    main()
+@bench(repetitions=1000, parts=PARTS, only="")
+def main(options: Options) -> Cases:
+    """The studies, a design after the other, and the first of all at once; `--parts` takes some of them, `--only` the designs that hold a word."""
+    if unknown := set(options.parts) - set(PARTS):
+        raise SystemExit(f"there are no parts {sorted(unknown)}; expected some of {', '.join(PARTS)}")
+    if "equal" in options.parts and not options.only:
+        yield [row for found in study(options.repetitions) for row in _rows(found, "equal")]
+    studies: dict[str, tuple[Callable[..., Iterator[dict[str, object]]], Iterable[str]]] = {
+        "ordinary": (ordinary, ORDINARY), "recorded": (recorded, RECORDED), "medians": (medians, MEDIANS), "crossed": (crossed, CROSSED),
+        "kinds": (crossed, KINDS),
+    }  # fmt: skip
+    for part, (count, names) in studies.items():
+        if part in options.parts:
+            for one in count(options.repetitions, [name for name in names if options.only in name]):
+                yield _rows(one, part)

@@ -9,11 +9,8 @@ a process of its own, whose peak memory is read.
 
 from __future__ import annotations
 
-import json
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,7 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-from common import PEAK_MIB, append_rows, asked, ranked
+from common import Cases, Options, bench, in_own_process, ranked
 
 from codec_bench.data import Shard, Source, part_of
 from codec_bench.store.parts import mark_part
@@ -35,29 +32,22 @@ SYSTEMS = ("first", "second")
 METRICS = ("stoi", "si_sdr", "pesq_wb")
 TABLES = ("samples", "items", "scores")
 _AT_ONCE = 2_048
-PROGRAM = f"""
-import json, sys, time
-from pathlib import Path
-from codec_bench.store.merge import merge_records
-start = time.perf_counter()
-merge_records([Path(one) for one in json.loads(sys.argv[1])], Path(sys.argv[2]))
-print(json.dumps([time.perf_counter() - start, {PEAK_MIB}]))
-"""
+MERGE = "from pathlib import Path; from codec_bench.store.merge import merge_records; out, *parts = map(Path, sys.argv[1:]); merge_records(parts, out)"
 
 
 def made(numbers: Sequence[int], metrics: int) -> np.ndarray:
-    """Results that are no measurements: from 0 to 1, another one for each sample, system and metric.
-
-    Args:
-        numbers: of the samples. metrics: how many.
-
-    Returns:
-        (samples, systems, metrics), float64.
-    """
+    """Results `(samples, systems, metrics)` that are no measurements: from 0 to 1, no two alike, by the numbers of the samples."""
     place = np.asarray(numbers, np.uint64)[:, None, None] * np.uint64(len(SYSTEMS))
     place = (place + np.arange(len(SYSTEMS), dtype=np.uint64)[:, None]) * np.uint64(metrics)
     place = place + np.arange(metrics, dtype=np.uint64)
-    return (place * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(11)) / 2.0**53  # an odd factor: no two are equal
+    return (place * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(11)) / 2.0**53  # the factor is odd
+
+
+def source_of(samples: int) -> Source:
+    """A data set of so many samples, whose files nobody reads."""
+    source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(samples)])
+    source.fingerprint = "made"
+    return source
 
 
 def write(folder: Path, source: Source, metrics: Sequence[str] = METRICS) -> None:
@@ -105,53 +95,28 @@ def compare(merged: Path, whole: Path) -> int:
     return rows
 
 
-def merge(parts: Sequence[Path], out: Path) -> tuple[float, float]:
-    """Merges in a process of its own: seconds and peak MiB."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", PROGRAM, json.dumps([str(part) for part in parts]), str(out)],
-        capture_output=True,
-        text=True,
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    seconds, peak_mib = json.loads(done.stdout)
-    return seconds, peak_mib
-
-
-def copied(parts: Sequence[Path], out: Path) -> float:
-    """Copies the parts' records, which is the least that merging must do: seconds."""
-    start = time.perf_counter()
-    out.mkdir()
-    for number, part in enumerate(parts):
-        shutil.copyfile(part / "run.sqlite", out / f"{number}.sqlite")
-    return time.perf_counter() - start
-
-
-def main() -> None:
+@bench(samples=500_000, parts=100, turns=3)
+def main(options: Options) -> Cases:
     """Writes the records, merges them, and compares."""
-    options = asked(__doc__, samples=500_000, parts=100, turns=3)
     items = options.samples * len(SYSTEMS)
     found: list[tuple[float, float]] = []
     floors: list[float] = []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(options.samples)])
-        source.fingerprint = "made"
+        source = source_of(options.samples)
         write(folder / "whole", source)
         parts = [folder / f"part{k}" for k in range(1, options.parts + 1)]
         for k, part in enumerate(parts, 1):
             write(part, part_of(source, Shard(k, options.parts)))
         megabytes = sum((part / "run.sqlite").stat().st_size for part in parts) / 1e6
         for turn in range(options.turns):
-            found.append(merge(parts, folder / f"merged{turn}"))
-            floors.append(copied(parts, folder / "copied"))
+            found.append(in_own_process(MERGE, folder / f"merged{turn}", *parts))
+            start = time.perf_counter()
+            for part in parts:  # the least that merging must do
+                shutil.copyfile(part / "run.sqlite", folder / f"{part.name}.copied")
+            floors.append(time.perf_counter() - start)
             rows = compare(folder / f"merged{turn}", folder / "whole")
-            shutil.rmtree(folder / "copied")
     note = f"{rows} rows, {megabytes:.0f} MB; peak {max(peak for _, peak in found):.0f} MiB"
     seconds = {"merge": np.asarray([one for one, _ in found]), "floor: copying the parts": np.asarray(floors)}
     said = {"merge": "every row as of one machine"}
-    append_rows("merge", ranked(f"{items} items in {options.parts} parts", seconds, n=items, note=note, agreement=said))
-
-
-if __name__ == "__main__":
-    main()
+    yield ranked(f"{items} items in {options.parts} parts", seconds, n=items, note=note, agreement=said)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import process_time
 
 import numpy as np
-from common import append_rows, asked, row
+from common import Cases, Options, bench, row
 
 from codec_bench import load_metric
 from codec_bench.data import open_source
@@ -34,9 +34,8 @@ NO_WORDS = ("hallucinated",)
 
 def check(name: str, scores: Sequence[Mapping[str, Score]]) -> None:
     """Stops if a metric has no value for most of the clips: the time would be that of refusing them."""
-    valued = sum(
-        score.value is not None and bool(np.isfinite(score.value)) for of_clip in scores for score in of_clip.values()
-    )
+    values = [score.value for of_clip in scores for score in of_clip.values()]
+    valued = sum(value is not None and bool(np.isfinite(value)) for value in values)
     if not 2 * valued > len(scores):
         raise SystemExit(f"{name} has a value for {valued} of {len(scores)} clips: {list(scores)[:1]}")
 
@@ -55,9 +54,9 @@ def loaded(name: str) -> tuple[str, Scorer]:
     return (form := f"{name}[{RECOGNISER}]"), load_metric(form, device="cpu")
 
 
-def main() -> None:
-    """Measures, prints, writes rows."""
-    options = asked(__doc__, metrics=tuple(REGISTRY.names()), repeats=1, threads=1)
+@bench("torch", "numba", "scipy", metrics=tuple(REGISTRY.names()), repeats=1, threads=1)
+def main(options: Options) -> Cases:
+    """Every metric that can be had here."""
     samples = open_source("embedded").samples
     reference = [Audio.read(sample.audio) for sample in samples]
     rng = np.random.default_rng(0)
@@ -67,7 +66,6 @@ def main() -> None:
     ]
     text = [sample.text for sample in samples]
     hours = sum(sound.duration_s for sound in estimate) / 3600
-    rows = []
     for name in options.metrics:
         if name in NO_SOUND:
             continue
@@ -87,9 +85,5 @@ def main() -> None:
             metric(**given)
             seconds.append((process_time() - before) / hours)
         sys.stdout.write(f"{form}: {np.median(seconds):.3g} s for an hour of sound\n")
-        rows.append(row("an hour of sound", form, np.asarray(seconds), n=len(samples), note=f"processor time, from {3600 * hours:.0f} s of embedded speech"))  # fmt: skip
-    append_rows("metrics", rows, ("torch", "numba", "scipy"))
-
-
-if __name__ == "__main__":
-    main()
+        note = f"processor time, from {3600 * hours:.0f} s of embedded speech"
+        yield [row("an hour of sound", form, np.asarray(seconds), n=len(samples), note=note)]

@@ -4,9 +4,8 @@
 
 The data are hard links to a few hundred clips of 0.3 s, in a manifest; two codecs, three metrics. The command is the one that
 a user types. It is killed (SIGKILL) at moments that are drawn over the whole run, and started again each time. Then it is started
-once more with nothing left to do, and `report`, `export` and `compare` read the record. Every process's memory and processor
-time are read from /proc. All time and memory that is stated includes the runs that were killed. The main process's time is stated
-in two parts: that of the starts, each up to its first new item, and that of the items.
+once more with nothing left to do, and `report`, `export` and `compare` read the record. All time and memory that is stated includes
+the runs that were killed. The main process's time is stated in two parts: that of the starts, and that of the items.
 
 What is checked: every item is finished, no score failed, and all links to one clip have the same scores to the last digit,
 whatever was killed in between.
@@ -19,7 +18,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -29,7 +27,9 @@ from pathlib import Path
 
 import numpy as np
 import soundfile
-from common import COMMAND, append_rows, asked
+from common import COMMAND, MAIN, Cases, Options, bench, clips, figures, in_own_process
+
+from codec_bench.environment import resident_bytes
 
 SYSTEMS = ("g711-ulaw", "g711-alaw")
 METRICS = ("si_sdr", "stft_distance", "bitrate")
@@ -57,26 +57,21 @@ class Watched:
 
 def make(folder: Path, samples: int) -> Path:
     """Clips of the embedded speech, links to them, and a manifest; gives the manifest."""
-    from codec_bench.audio.resample import to_rate
-    from codec_bench.data import open_source
-    from codec_bench.types import Audio
-
-    speech = np.concatenate([to_rate(Audio.read(s.audio), RATE_HZ).samples[0] for s in open_source("embedded")])
+    speech = np.concatenate(clips(None, rate_hz=RATE_HZ)[1])
     loud = np.flatnonzero(np.abs(speech) > 0.05)
     rng, length = np.random.default_rng(0), int(CLIP_S * RATE_HZ)
-    clips = []
-    for number in range(min(CLIPS, samples)):
+    files = [folder / f"clip{number:03d}.wav" for number in range(min(CLIPS, samples))]
+    for file in files:
         start = min(int(rng.choice(loud)), len(speech) - length)
-        clips.append(folder / f"clip{number:03d}.wav")
-        soundfile.write(clips[-1], speech[start : start + length], RATE_HZ)
+        soundfile.write(file, speech[start : start + length], RATE_HZ)
     manifest = folder / "manifest.jsonl"
-    with manifest.open("w", encoding="utf-8") as file:
+    with manifest.open("w", encoding="utf-8") as lines:
         for number in range(samples):
             link = folder / f"{number // LINKS_IN_A_FOLDER:04d}" / f"u{number:07d}.wav"
             if number % LINKS_IN_A_FOLDER == 0:
                 link.parent.mkdir()
-            os.link(clips[number % len(clips)], link)
-            file.write(json.dumps({"id": link.stem, "audio": f"{link.parent.name}/{link.name}"}) + "\n")
+            os.link(files[number % len(files)], link)
+            lines.write(json.dumps({"id": link.stem, "audio": f"{link.parent.name}/{link.name}"}) + "\n")
     return manifest
 
 
@@ -101,12 +96,10 @@ def watched(arguments: Sequence[str | Path], seen: Watched, out: Path, stop_at: 
     cpu_s = looked = 0.0
     started_s: float | None = None
     while process.poll() is None:
-        with suppress(OSError, KeyError, ValueError):  # it may have ended
+        with suppress(OSError):  # it may have ended
             fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
             cpu_s = (int(fields[11]) + int(fields[12])) / _TICKS_S
-            status = Path(f"/proc/{process.pid}/status").read_text()
-            lines = {name: value for name, _, value in (line.partition(":") for line in status.splitlines())}
-            mib = int(lines["VmRSS"].split()[0]) / 1024
+            mib = resident_bytes(process.pid) / 2**20
             seen.peak_mib = max(seen.peak_mib, mib)
             if time.perf_counter() - looked > (0.3 if started_s is None else 2.0):  # counting reads the whole record
                 looked = time.perf_counter()
@@ -147,10 +140,7 @@ def check(out: Path, samples: int) -> int:
 
 
 def grown(memory: Sequence[tuple[int, float]]) -> float | None:
-    """By which share the memory of one process grew from its first 50,000 items to its last; None if it did not run so many.
-
-    What it takes for the tables and the page, once all items are finished, is in the peak alone.
-    """
+    """By which share the memory of one process grew from its first 50,000 items to its last; None if it did not run so many. Tables and page are in the peak alone."""
     settled = [mib for done, mib in memory if memory[0][0] + SETTLED <= done < memory[-1][0]]
     tenth = max(1, len(settled) // 10)
     return float(np.median(settled[-tenth:]) / np.median(settled[:tenth]) - 1) if settled else None
@@ -183,15 +173,13 @@ def measured(folder: Path, samples: int, kills: int) -> dict[str, float]:
         ("report", out, "--out", folder / "page.html"), ("export", out, "--out", folder / "rows.csv", "--format", "csv"),
         ("compare", out, "--systems", ",".join(SYSTEMS)),
     ):  # fmt: skip
-        seen = Watched()
-        found[f"{command[0]}, s"] = watched(command, seen, folder / "nothing")
-        found[f"{command[0]}, MiB"] = seen.peak_mib
+        found[f"{command[0]}, s"], found[f"{command[0]}, MiB"] = in_own_process(MAIN, *command)
     return found
 
 
-def main() -> None:
-    """Measures, prints, writes rows."""
-    options = asked(__doc__, samples=500_000, kills=10)
+@bench(samples=500_000, kills=10)
+def main(options: Options) -> Cases:
+    """Every figure of one run."""
     os.environ["CODEC_BENCH_CACHE"] = tempfile.mkdtemp()
     with tempfile.TemporaryDirectory() as scratch:
         found = measured(Path(scratch), options.samples, options.kills)
@@ -201,12 +189,8 @@ def main() -> None:
         "n": items,
         "agreement": "all links to a clip have equal scores",
     }
-    rows = []
-    for name, value in found.items():
-        sys.stdout.write(f"{name:>40} {value:>12.4g}\n")
-        rows.append({**about, "variant": name, "unit": name.rpartition(", ")[2], "p50": f"{value:.5g}"})
-    append_rows("million", rows)
-
-
-if __name__ == "__main__":
-    main()
+    yield [
+        row
+        for name, value in found.items()
+        for row in figures({name.rpartition(", ")[2]: value}, **about, variant=name)
+    ]

@@ -9,17 +9,21 @@ in every run; `--pairs 0` leaves them out. Narrow-band scores are those of the s
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from common import append_rows, asked, clips, cores, race, worst
+from common import Cases, Options, bench, clips, cores, race, worst
+from scipy.signal import butter, sosfilt
 from threadpoolctl import threadpool_limits
 
+from codec_bench.audio.resample import prepare
+from codec_bench.codecs import load_codec
+from codec_bench.codecs.adapt import reconstruct
 from codec_bench.metrics import Inputs, build_metric
+from codec_bench.types import Audio
 
 RATE_HZ = 16_000
 BANDS = {"": ("pesq_wb", RATE_HZ), "narrow, ": ("pesq_nb", 8_000)}
@@ -31,76 +35,43 @@ CODECS = (
 FAR = 5e-3
 """A difference that would be seen in a table."""
 Signal = np.ndarray
-Damage = Callable[[Signal, np.random.Generator], Signal]
+KINDS = ("coded", "noisy", "clipped", "lossy", "late", "jumping", "filtered", "louder", "partly silent")
 
 
-def coded(signal: Signal, rng: np.random.Generator) -> Signal:
-    """The signal through a codec."""
-    from codec_bench.audio.resample import prepare
-    from codec_bench.codecs.adapt import reconstruct
-    from codec_bench.types import Audio
-
-    audio = Audio(signal[None].astype(np.float32), RATE_HZ)
-    return prepare(reconstruct(_codec(str(rng.choice(CODECS))), [audio]).items[0].estimate, RATE_HZ)[: signal.size]
+_codec = cache(load_codec)
 
 
-@cache
-def _codec(name: str) -> Any:
-    from codec_bench.codecs import load_codec
-
-    return load_codec(name)
-
-
-def noisy(signal: Signal, rng: np.random.Generator) -> Signal:
-    """With white noise at 0 to 50 dB."""
-    power = float(np.mean(signal**2)) * 10 ** (-rng.uniform(0, 5))
-    return signal + np.sqrt(power) * rng.standard_normal(signal.size)
-
-
-def clipped(signal: Signal, rng: np.random.Generator) -> Signal:
-    """Cut at a part of its peak."""
-    limit = float(np.abs(signal).max()) * rng.uniform(0.05, 0.8)
-    return np.clip(signal, -limit, limit)
-
-
-def lossy(signal: Signal, rng: np.random.Generator) -> Signal:
-    """Frames of 20 ms are silent, 1 to 30 % of them."""
-    kept = rng.random(signal.size // 320 + 1) >= rng.uniform(0.01, 0.3)
-    return signal * np.repeat(kept, 320)[: signal.size]
-
-
-def late(signal: Signal, rng: np.random.Generator) -> Signal:
-    """Up to 0.4 s late."""
-    return np.concatenate([np.zeros(rng.integers(1, 6400)), signal])[: signal.size]
-
-
-def jumping(signal: Signal, rng: np.random.Generator) -> Signal:
-    """From some place on, up to 0.1 s late."""
-    at = rng.integers(0, signal.size)
-    return np.concatenate([signal[:at], np.zeros(rng.integers(1, 1600)), signal[at:]])[: signal.size]
-
-
-def filtered(signal: Signal, rng: np.random.Generator) -> Signal:
-    """Without what is above 1 to 7 kHz, or below 100 to 800 Hz."""
-    from scipy.signal import butter, sosfilt
-
-    low = rng.random() < 0.5
-    edge_hz = rng.uniform(1000, 7000) if low else rng.uniform(100, 800)
-    return np.asarray(sosfilt(butter(4, edge_hz, "low" if low else "high", fs=RATE_HZ, output="sos"), signal))
-
-
-def louder(signal: Signal, rng: np.random.Generator) -> Signal:
-    """30 dB softer to 6 dB louder."""
-    return signal * 10 ** rng.uniform(-1.5, 0.3)
-
-
-def partly_silent(signal: Signal, rng: np.random.Generator) -> Signal:
-    """Up to half of it is silent in one stretch."""
-    start, length = rng.integers(0, signal.size), rng.integers(1, signal.size // 2 + 1)
-    return np.where((np.arange(signal.size) >= start) & (np.arange(signal.size) < start + length), 0.0, signal)
-
-
-DAMAGES: tuple[Damage, ...] = (coded, noisy, clipped, lossy, late, jumping, filtered, louder, partly_silent)
+def damaged(kind: str, signal: Signal, rng: np.random.Generator) -> Signal:
+    """The signal after one kind of damage."""
+    size = signal.size
+    match kind:
+        case "coded":
+            audio = Audio(signal[None].astype(np.float32), RATE_HZ)
+            codec = _codec(str(rng.choice(CODECS)))
+            return prepare(reconstruct(codec, [audio]).items[0].estimate, RATE_HZ)[:size]
+        case "noisy":  # white noise at 0 to 50 dB
+            power = float(np.mean(signal**2)) * 10 ** (-rng.uniform(0, 5))
+            return signal + np.sqrt(power) * rng.standard_normal(size)
+        case "clipped":  # at a part of its peak
+            limit = float(np.abs(signal).max()) * rng.uniform(0.05, 0.8)
+            return np.clip(signal, -limit, limit)
+        case "lossy":  # frames of 20 ms are silent, 1 to 30 % of them
+            kept = rng.random(size // 320 + 1) >= rng.uniform(0.01, 0.3)
+            return signal * np.repeat(kept, 320)[:size]
+        case "late":  # up to 0.4 s
+            return np.concatenate([np.zeros(rng.integers(1, 6400)), signal])[:size]
+        case "jumping":  # from some place on, up to 0.1 s late
+            at = rng.integers(0, size)
+            return np.concatenate([signal[:at], np.zeros(rng.integers(1, 1600)), signal[at:]])[:size]
+        case "filtered":  # without what is above 1 to 7 kHz, or below 100 to 800 Hz
+            low = rng.random() < 0.5
+            edge_hz = rng.uniform(1000, 7000) if low else rng.uniform(100, 800)
+            return np.asarray(sosfilt(butter(4, edge_hz, "low" if low else "high", fs=RATE_HZ, output="sos"), signal))
+        case "louder":  # 30 dB softer to 6 dB louder
+            return signal * 10 ** rng.uniform(-1.5, 0.3)
+    # Up to half of it is silent in one stretch.
+    start, length = rng.integers(0, size), rng.integers(1, size // 2 + 1)
+    return np.where((np.arange(size) >= start) & (np.arange(size) < start + length), 0.0, signal)
 
 
 def pair(number: int, references: list[Signal]) -> tuple[Signal, Signal]:
@@ -114,8 +85,8 @@ def pair(number: int, references: list[Signal]) -> tuple[Signal, Signal]:
     start = rng.integers(0, reference.size - length + 1)
     reference = reference[start : start + length]
     estimate = reference
-    for damage in [coded] if rng.random() < 0.5 else rng.choice(np.array(DAMAGES, object), rng.integers(1, 3), False):
-        estimate = damage(estimate, rng)
+    for kind in ["coded"] if rng.random() < 0.5 else rng.choice(KINDS, rng.integers(1, 3), False):
+        estimate = damaged(kind, estimate, rng)
     cut = [np.clip(signal, -1, 1).astype(np.float32) for signal in (reference, estimate)]
     return cut[0], np.pad(cut[1], (0, reference.size - cut[1].size))
 
@@ -129,9 +100,6 @@ def numbers(name: str, pairs: Sequence[tuple[Signal, Signal]]) -> list[float | N
 
 def resampled(one: tuple[Signal, Signal], rate_hz: int) -> tuple[Signal, Signal]:
     """A pair at another rate, as a run would give it to a metric."""
-    from codec_bench.audio.resample import prepare
-    from codec_bench.types import Audio
-
     reference, estimate = (prepare(Audio(signal[None], RATE_HZ), rate_hz) for signal in one)
     return reference, estimate
 
@@ -164,7 +132,7 @@ def compared(found: Iterable[tuple[float | None, float | None]], material: str, 
         f"95 % within {p95:.1e}, 99 % within {p99:.1e}, largest {apart.max():.3f}; "
         f"both have no number in {none.all(axis=1).sum()} more, one of them in {(none[:, 0] != none[:, 1]).sum()}"
     )
-    sys.stdout.write(f"{band}{apart.size} pairs: {said}\n")
+    print(f"{band}{apart.size} pairs: {said}")
     spread = {name: f"{value:.3g}" for name, value in (("p20", p20), ("p50", p50), ("p80", p80))}
     shared = {"case": f"{band}pairs", "variant": "codec-bench", "n": apart.size, "unit": "MOS", "note": material}
     return {**shared, **spread, "agreement": said}
@@ -176,15 +144,14 @@ def transforms(counts: list[int], size: int) -> None:
         np.fft.rfft(np.ones((2, count, size)))
 
 
-def main() -> None:
-    """Runs the bench and appends its rows."""
-    options = asked(__doc__, recordings=None, repeats=5, pairs=10_000)
+@bench("codec-bench", "pesq", "numba", "numpy", "scipy", recordings=None, repeats=5, pairs=10_000)
+def main(options: Options) -> Cases:
+    """All clips through codecs in turns, then the pairs."""
     material, references = clips(options.recordings)
     rng = np.random.default_rng(0)
-    pairs = [(x, coded(x, rng).astype(np.float32)) for x in references]
+    pairs = [(x, damaged("coded", x, rng).astype(np.float32)) for x in references]
     threadpool_limits(1)
-    note = f"{sum(map(len, references)) / RATE_HZ:.1f} s of {material}, one thread"
-    rows = []
+    note = f"{material}, one thread"
     for band, (name, rate_hz) in BANDS.items():
         at_rate = [resampled(one, rate_hz) for one in pairs]
         frames = [x.size * 125 // (2 * rate_hz) for x, _ in at_rate]
@@ -195,13 +162,8 @@ def main() -> None:
         }
         scores = [one for one in zip(calls["pesq"](), calls["codec-bench"](), strict=True) if one != (None, None)]
         said = {"codec-bench": f"within {worst(scores, 0.02, 'coded'):.1e}"}
-        rows += race(f"{band}coded, all clips", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=said)
+        yield race(f"{band}coded, all clips", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=said)
     if options.pairs:
         with ProcessPoolExecutor(cores(), initializer=_begin, initargs=(options.recordings,)) as pool:
             found = list(pool.map(both, range(options.pairs), chunksize=8))
-        rows += [compared([one[band] for one in found], material, band) for band in BANDS]
-    append_rows("pesq", rows, ("codec-bench", "pesq", "numba", "numpy", "scipy"))
-
-
-if __name__ == "__main__":
-    main()
+        yield [compared([one[band] for one in found], material, band) for band in BANDS]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from common import append_rows, asked, clips, race
+from common import Cases, Options, bench, clips, race
 from scipy import fft
 
 from codec_bench.kernels.pitch import cpu, ref
@@ -32,11 +32,7 @@ def praat(signal: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def both(signal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Our pitch and Praat's on the frames that both have.
-
-    Raises:
-        SystemExit: the two look at different places of the signal.
-    """
+    """Our pitch and Praat's on the frames that both have; stops where the two look at different places of the signal."""
     for start in range(0, 2 * ref.HOP, ref.HOP // 2):  # Praat centres its frames on the signal: shift till they meet
         expected, first = praat(signal[start : start + signal.size - 2 * ref.HOP])
         frame = first + start / ref.HOP
@@ -48,11 +44,7 @@ def both(signal: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_praat(signal: np.ndarray) -> str:
-    """How near our tracker is to Praat.
-
-    Raises:
-        SystemExit: not near enough, or nothing is voiced in both.
-    """
+    """How near our tracker is to Praat; stops where that is not near enough, or nothing is voiced in both."""
     found, expected = both(signal)
     voiced = (found > 0) & (expected > 0)
     same = float(np.mean((found > 0) == (expected > 0)))
@@ -71,11 +63,13 @@ def transforms(count: int) -> None:
         fft.irfft(power, ref.FINER * ref.FFT, workers=1)
 
 
-def main() -> None:
-    """Runs the bench and appends its rows."""
-    options = asked(__doc__, recordings=None, seconds=(3.0, 9.0, 30.0), repeats=5)
+@bench(
+    "codec-bench", "praat-parselmouth", "numba", "scipy", "numpy", recordings=None, seconds=(3.0, 9.0, 30.0), repeats=5
+)
+def main(options: Options) -> Cases:
+    """A clip of each length."""
     material, signals = clips(options.recordings, rate_hz=RATE, starting=READ)
-    everything, rows = np.concatenate([signal for signal in signals if signal.size > RATE // 2]), []
+    everything = np.concatenate([signal for signal in signals if signal.size > RATE // 2])
     for length in options.seconds:
         signal = np.resize(everything, round(length * RATE) // ref.HOP * ref.HOP)
         calls = {
@@ -84,9 +78,4 @@ def main() -> None:
             "floor": partial(transforms, cpu.track(signal).size),
         }
         said = {"codec-bench": check_praat(signal)}
-        rows += race(f"{length:g} s", calls, n=1, repeats=options.repeats, note=material, agreement=said)
-    append_rows("pitch", rows, ("codec-bench", "praat-parselmouth", "numba", "scipy", "numpy"))
-
-
-if __name__ == "__main__":
-    main()
+        yield race(f"{length:g} s", calls, n=1, repeats=options.repeats, note=material, agreement=said)

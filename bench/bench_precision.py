@@ -1,10 +1,10 @@
 """Measures how far scores of WavLM-large and UTMOS in half precision are from those in float32.
 
-    python bench/bench_precision.py [--clips N] [--seconds S] [--recordings DIR] [--device cuda:0]
+    python bench/bench_precision.py [--clips N] [--seconds S] [--recordings DIR]
 
 The networks have seeded weights of the published size. Each clip is embedded and scored alone in float32, alone in half
 precision, and in half precision in one padded batch with all others; similarities are those of each clip with itself under
-noise, and with the clip before it. On a CPU, products of half-precision numbers are summed in float32 and rounded once, as
+noise, and with the clip before it. Products of half-precision numbers are summed in float32 and rounded once, as
 tensor cores do it: few CPUs multiply float16 themselves. The check stops the bench where a drift exceeds what the
 documentation promises.
 """
@@ -12,19 +12,17 @@ documentation promises.
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from common import append_rows, asked, clips, worst
+from common import Cases, Options, Rows, bench, clips, figures, worst
 from torch.overrides import TorchFunctionMode
 
 from codec_bench.features.precision_names import BY_WEIGHTS
+from codec_bench.metrics.sim import cosine_of
 from codec_bench.networks.ecapa import SpeakerNet
 from codec_bench.networks.half import HALF, reduce_weights
 from codec_bench.networks.precision import computing
@@ -38,7 +36,7 @@ PROMISED = {
     "bfloat16": {"angle": 5e-4, "similarity": 5e-3, "score": 5e-2},
 }
 """The greatest drifts that are let pass: 1 less the cosine of two embeddings, a similarity, and a score of UTMOS."""
-SPREAD = {"similarity": 1e-2, "score": 1e-2}
+SPREAD = 1e-2
 """Between the values in float32: where they hardly differ, a small drift shows nothing."""
 NOISE_DB = 20.0
 Embeddings = list[np.ndarray]
@@ -67,11 +65,6 @@ class TensorCores(TorchFunctionMode):
         return func(*wide, **named).to(kinds.pop())
 
 
-def multiplying(device: str) -> Any:
-    """How products in half precision are computed on a device."""
-    return TensorCores() if device == "cpu" else nullcontext()
-
-
 def noisy(signals: list[np.ndarray]) -> list[np.ndarray]:
     """The signals with noise that is 20 dB weaker."""
     rng = np.random.default_rng(0)
@@ -79,18 +72,12 @@ def noisy(signals: list[np.ndarray]) -> list[np.ndarray]:
     return [(x + rng.normal(0, part * x.std(), x.size)).astype(np.float32) for x in signals]
 
 
-def cosine(one: np.ndarray, other: np.ndarray) -> float:
-    """The cosine of two vectors, in float64."""
-    a, b = one.astype(np.float64), other.astype(np.float64)
-    return float(a @ b / np.sqrt((a @ a) * (b @ b)))
-
-
 def similarities(embeddings: Embeddings) -> np.ndarray:
     """Those of each signal with itself under noise, and with the signal before it; the noisy ones come second."""
     half = len(embeddings) // 2
     clean, under_noise = embeddings[:half], embeddings[half:]
     pairs = [*zip(clean, under_noise, strict=True), *zip(clean[1:], clean[:-1], strict=True)]
-    return np.array([cosine(*pair) for pair in pairs])
+    return np.array([cosine_of(*pair) for pair in pairs])
 
 
 def drifts(
@@ -102,32 +89,27 @@ def drifts(
         SystemExit: further than the limits, no numbers, or the exact values hardly differ among each other.
     """
     if isinstance(exact, np.ndarray):
-        pairs = {"score": (exact, np.asarray(found))}
-        apart = {"score": np.abs(pairs["score"][0] - pairs["score"][1])}
+        right, apart = exact, {"score": np.abs(exact - np.asarray(found))}
     else:
-        pairs = {"similarity": (similarities(exact), similarities(list(found)))}
-        apart = {"angle": np.array([1 - cosine(a, b) for a, b in zip(exact, found, strict=True)])}
-        apart["similarity"] = np.abs(pairs["similarity"][0] - pairs["similarity"][1])
-    for name, (right, _) in pairs.items():
-        if not np.ptp(right) >= SPREAD[name]:
-            raise SystemExit(f"{what}: the {name} hardly differs between clips, so its drift shows nothing: {right}")
+        right = similarities(exact)
+        apart = {"angle": np.array([1 - cosine_of(a, b) for a, b in zip(exact, found, strict=True)])}
+        apart["similarity"] = np.abs(right - similarities(list(found)))
+    if not np.ptp(right) >= SPREAD:
+        raise SystemExit(f"{what}: the values hardly differ between clips, so their drift shows nothing: {right}")
     for name, values in apart.items():
         worst([(np.zeros_like(values), values)], limits[name], f"{what}, {name}")
     return apart
 
 
 def measured(
-    net: torch.nn.Module,
-    run: Callable[[torch.nn.Module, list[np.ndarray]], Any],
-    signals: list[np.ndarray],
-    device: str,
+    net: torch.nn.Module, run: Callable[[torch.nn.Module, list[np.ndarray]], Any], signals: list[np.ndarray]
 ) -> dict[str, dict[str, np.ndarray]]:
     """The drifts of a network with float32 weights by what is compared, and by their names."""
     exact = joined([run(net, [x]) for x in signals])
     out = {}
     for point in POINTS:
         half = reduce_weights(copy.deepcopy(net), BY_WEIGHTS[point])
-        with multiplying(device):
+        with TensorCores():
             alone = joined([run(half, [x]) for x in signals])
             together = run(half, signals)
         out[f"{point} against float32"] = drifts(exact, alone, PROMISED[point], point)
@@ -140,21 +122,16 @@ def joined(parts: list[Any]) -> Any:
     return np.concatenate(parts) if isinstance(parts[0], np.ndarray) else [x for part in parts for x in part]
 
 
-def rows_of(case: str, found: dict[str, dict[str, np.ndarray]], note: str) -> list[dict[str, object]]:
-    """A row for each drift; says them too."""
+def rows_of(case: str, found: dict[str, dict[str, np.ndarray]], note: str) -> Rows:
+    """A row for each drift."""
     units = {"angle": "1 - cosine", "similarity": "cosine", "score": "MOS"}
-    rows: list[dict[str, object]] = []
+    rows: Rows = []
     for variant, apart in found.items():
         for name, values in apart.items():
             p20, p50, p80 = np.percentile(values, [20, 50, 80])
-            greatest = f"at most {values.max():.2g}"
-            rows.append(
-                {
-                    "case": f"{case}, {name}", "variant": variant, "n": values.size, "unit": units[name], "p20": f"{p20:.3g}",
-                    "p50": f"{p50:.3g}", "p80": f"{p80:.3g}", "agreement": greatest, "note": note,
-                }
-            )  # fmt: skip
-            sys.stdout.write(f"{case:>24} {name:>10} {variant:>32} {p50:>9.2g} {greatest}\n")
+            about = {"case": f"{case}, {name}", "variant": variant, "n": values.size, "note": note}
+            spread = {"p20": f"{p20:.3g}", "p80": f"{p80:.3g}", "agreement": f"at most {values.max():.2g}"}
+            rows += figures({units[name]: p50}, **about, **spread)
     return rows
 
 
@@ -167,43 +144,34 @@ def seed_weights(net: torch.nn.Module) -> None:
             torch.nn.init.normal_(values, std=0.1)
 
 
-def embed(device: str, net: torch.nn.Module, batch: list[np.ndarray]) -> Embeddings:
+def embed(net: torch.nn.Module, batch: list[np.ndarray]) -> Embeddings:
     """WavLM's embeddings of a batch."""
-    with computing(device, "float32"):
-        waves, lengths = padded(batch, device)
-        return [*net(standardised(waves, lengths, 1e-5), lengths).cpu().numpy()]
+    with computing("cpu", "float32"):
+        waves, lengths = padded(batch, "cpu")
+        return [*net(standardised(waves, lengths, 1e-5), lengths).numpy()]
 
 
-def score(device: str, net: torch.nn.Module, batch: list[np.ndarray]) -> np.ndarray:
+def score(net: torch.nn.Module, batch: list[np.ndarray]) -> np.ndarray:
     """UTMOS's scores of a batch."""
-    with computing(device, "float32"):
-        return net(*padded(batch, device)).cpu().numpy()
+    with computing("cpu", "float32"):
+        return net(*padded(batch, "cpu")).numpy()
 
 
-def main() -> None:
-    """Runs the bench and appends its rows."""
-    options = asked(__doc__, recordings=None, clips=6, seconds=4.0, threads=2, device="cpu")
+@bench("codec-bench", "torch", recordings=None, clips=6, seconds=4.0, threads=2)
+def main(options: Options) -> Cases:
+    """Both networks."""
     torch.manual_seed(0)
     material, signals = clips(options.recordings, options.clips)
     signals = [x[: round(options.seconds * 16_000)] for x in signals]
-    shortest_s, longest_s = (size / 16_000 for size in (min(map(len, signals)), max(map(len, signals))))
-    products = "products as on tensor cores" if options.device == "cpu" else options.device
     note = (
-        f"{material}, {len(signals)} clips of {shortest_s:.1f} to {longest_s:.1f} s and the same at {NOISE_DB:g} dB of noise; "
-        f"seeded weights; {products}"
+        f"{len(signals)} clips of at most {options.seconds:g} s from {material}, and the same at {NOISE_DB:g} dB of noise; "
+        f"seeded weights; products as on tensor cores"
     )
     signals += noisy(signals)
     networks = {
         "WavLM-large, full size": (SpeakerNet(WAVLM_LARGE), embed),
         "UTMOS, full size": (UtmosNet(WAV2VEC2_BASE, HIDDEN, PROJECTION), score),
     }
-    rows = []
     for case, (net, run) in networks.items():
         seed_weights(net.eval())
-        found = measured(net.to(options.device), partial(run, options.device), signals, options.device)
-        rows += rows_of(case, found, note)
-    append_rows("precision", rows, ("codec-bench", "torch"))
-
-
-if __name__ == "__main__":
-    main()
+        yield rows_of(case, measured(net, run, signals), note)

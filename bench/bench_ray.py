@@ -1,16 +1,14 @@
 """A run on Ray against the built-in pool of workers (target: two actors with one CPU each at least 0.9 as fast as two workers).
 
-CODEC_BENCH_TEST_RECORDINGS=DIR python bench/bench_ray.py [--clips 2000] [--turns 3]
+python bench/bench_ray.py [--recordings DIR] [--clips 2000] [--turns 3]
 
-Both send the same clips through the same codec and metrics, one after the other in turns. The clips are hard links to the
-recordings of the folder, under new names; without the variable, to the embedded speech. Ray is started before the first turn, with
-two nodes of one CPU each, as a cluster runs before anybody uses it. A turn on Ray begins with the driver's connection and ends
-with the merged record; starting actors, their workers and merging count. The merged record must be the pool's, row for row.
+Both send the same clips through the same codec and metrics, one after the other in turns. The clips are the recordings of the
+folder again and again, under new names. Ray is started before the first turn, with two nodes of one CPU each, as a cluster runs
+before anybody uses it. A turn on Ray begins with the driver's connection and ends with the merged record; starting actors, their workers and merging count. The merged record must be the pool's, row for row.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
@@ -19,31 +17,21 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import numpy as np
-from common import append_rows, asked, ranked
+from common import Cases, Options, bench, ranked, write_manifest
 
 from codec_bench import evaluate
 from codec_bench.data import open_source
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.running import Running
 
-RECORDINGS = "CODEC_BENCH_TEST_RECORDINGS"
 WHAT = {"codec": "opus-12k", "metrics": "stoi,si_sdr,pesq_wb,bitrate"}
 WORKERS = 2
 
 
-def linked(folder: Path, data: str, clips: int) -> Path:
-    """A folder of so many clips, which are links to those of a data set, with a manifest."""
-    folder.mkdir()
-    with open(folder / "manifest.jsonl", "w") as manifest:
-        for number, sample in enumerate(islice(cycle(open_source(data)), clips)):
-            source = Path(str(sample.audio))
-            name = f"{number:06d}{source.suffix}"
-            try:
-                os.link(source, folder / name)
-            except OSError:  # another file system
-                (folder / name).symlink_to(source)
-            manifest.write(json.dumps({"id": f"{number:06d}", "audio": name}) + "\n")
-    return folder
+def repeated(path: Path, data: str, clips: int) -> Path:
+    """A manifest of so many clips, which are those of a data set under new names."""
+    samples = enumerate(islice(cycle(open_source(data)), clips))
+    return write_manifest(path, ({"id": f"{number:06d}", "audio": str(sample.audio)} for number, sample in samples))
 
 
 def timed(data: Path, out: Path, running: Running) -> tuple[float, list[object]]:
@@ -59,42 +47,36 @@ def compare(found: list[object], expected: list[object]) -> None:
         raise SystemExit(f"the record of Ray has {len(found)} rows that are not the {len(expected)} of the pool")
 
 
-def main() -> None:
-    """Runs both in turns, and compares their records."""
-    options = asked(__doc__, clips=2000, turns=3)
+@bench("ray", recordings=None, clips=2000, turns=3)
+def main(options: Options) -> Cases:
+    """Both in turns, and their records beside each other."""
     from ray.cluster_utils import Cluster
 
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     small = {"object_store_memory": 80 << 20, "include_dashboard": False}
-    given = os.environ.get(RECORDINGS)
-    seconds: dict[str, list[float]] = {"pool": [], "ray": []}
+    pool, ray = names = f"pool of {WORKERS} workers", f"Ray, {WORKERS} actors"
+    seconds: dict[str, list[float]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        data = linked(folder / "data", given or "embedded", options.clips)
+        data = repeated(folder / "manifest.jsonl", options.recordings or "embedded", options.clips)
         cluster = Cluster(initialize_head=True, head_node_args={**small, "num_cpus": 0})
         try:
             for _ in range(WORKERS):
                 cluster.add_node(**small, num_cpus=1)
             same = {"cache": False, "save_audio": "none", "page": False}
             ways = {
-                "pool": Running(workers=WORKERS, **same),
-                "ray": Running(executor=OnRay(cluster.address, actors=WORKERS, cpus=1), **same),
+                pool: Running(workers=WORKERS, **same),
+                ray: Running(executor=OnRay(cluster.address, actors=WORKERS, cpus=1), **same),
             }
             for turn in range(options.turns):
                 held = {}
                 for name, running in ways.items():
-                    took, held[name] = timed(data, folder / f"{name}{turn}", running)
+                    took, held[name] = timed(data, folder / f"{name[:4]}{turn}", running)
                     seconds[name].append(took)
-                compare(held["ray"], held["pool"])
+                compare(held[ray], held[pool])
         finally:
             cluster.shutdown()
-    what = "recordings" if given else "embedded clips"
+    what = "recordings" if options.recordings else "embedded clips"
     case = f"{options.clips} {what}, {WHAT['codec']}, {WHAT['metrics']}"
-    names = {"pool": f"pool of {WORKERS} workers", "ray": f"Ray, {WORKERS} actors"}
-    times = {names[way]: np.asarray(taken) for way, taken in seconds.items()}
-    rows = ranked(case, times, n=options.clips, agreement={names["ray"]: "every row as of the pool"})
-    append_rows("ray", rows, ("ray",))
-
-
-if __name__ == "__main__":
-    main()
+    times = {name: np.asarray(taken) for name, taken in seconds.items()}
+    yield ranked(case, times, n=options.clips, agreement={ray: "every row as of the pool"})

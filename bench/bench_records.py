@@ -9,44 +9,16 @@ file is what `export --format parquet` writes. One metric of one system is read 
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
-from bench_merge import METRICS, SYSTEMS, write
-from common import PEAK_MIB, append_rows, asked, row
+from bench_merge import METRICS, SYSTEMS, source_of, write
+from common import MAIN, Cases, Options, bench, figures, in_own_process
 
-from codec_bench.data import Source
 from codec_bench.store.record import Run
-from codec_bench.types import Sample
-
-BYTES_AN_ITEM, BYTES_A_SCORE = 75, 45
-"""About what they take in a record, to state its size before it is written."""
-COMMAND = f"""
-import sys
-from codec_bench.cli import main
-try:
-    main()
-finally:
-    print("\\npeak", {PEAK_MIB}, file=sys.stderr)
-"""
-
-
-def timed(*arguments: str | Path) -> tuple[float, float]:
-    """Runs a command of `codec-bench`: seconds and peak MiB."""
-    start = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", COMMAND, *map(str, arguments)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )  # fmt: skip
-    seconds = time.perf_counter() - start
-    if done.returncode:
-        raise SystemExit(f"{arguments[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
-    return seconds, float(done.stderr.rpartition("peak ")[2])
 
 
 def from_record(folder: Path) -> tuple[float, np.ndarray]:
@@ -79,9 +51,7 @@ def check(record: np.ndarray, parquet: np.ndarray, samples: int) -> None:
 def measured(folder: Path, samples: int, metrics: int = len(METRICS)) -> dict[str, tuple[float, str, str]]:
     """Writes and reads a record; gives each figure by its name: value, unit, note."""
     items = samples * len(SYSTEMS)
-    source = Source("made", [Sample(f"u{number:08d}", f"{number}.wav") for number in range(samples)])
-    source.fingerprint = "made"
-    start = time.perf_counter()
+    source, start = source_of(samples), time.perf_counter()
     write(folder / "run", source, (*METRICS, *(f"metric{number}" for number in range(len(METRICS), metrics)))[:metrics])
     found = {"written": (time.perf_counter() - start, "s", f"{items * metrics} scores")}
     del source
@@ -93,7 +63,7 @@ def measured(folder: Path, samples: int, metrics: int = len(METRICS)) -> dict[st
         "export": ("export", folder / "run", "--out", parquet, "--format", "parquet"),
         "compare": ("compare", folder / "run", "--systems", ",".join(SYSTEMS)),
     }.items():
-        seconds, peak = timed(*arguments)
+        seconds, peak = in_own_process(MAIN, *arguments)
         found[name] = (seconds, "s", f"peak {peak:.0f} MiB")
     found["Parquet"] = (parquet.stat().st_size / 1e6, "MB", f"{parquet.stat().st_size / items:.0f} bytes an item")
     (record_s, record), (parquet_s, values) = from_record(folder / "run"), from_parquet(parquet)
@@ -103,22 +73,16 @@ def measured(folder: Path, samples: int, metrics: int = len(METRICS)) -> dict[st
     return found
 
 
-def main() -> None:
-    """Measures, prints, writes rows."""
-    options = asked(__doc__, samples=500_000, metrics=len(METRICS))
+@bench(samples=500_000, metrics=len(METRICS))
+def main(options: Options) -> Cases:
+    """Every figure of one record."""
     items = options.samples * len(SYSTEMS)
-    needed = 2 * items * (BYTES_AN_ITEM + options.metrics * BYTES_A_SCORE)
     with tempfile.TemporaryDirectory() as scratch:
-        if shutil.disk_usage(scratch).free < 1.5 * needed:
-            raise SystemExit(f"{scratch} has no {1.5 * needed / 1e6:.0f} MB free; set TMPDIR")
         os.environ["CODEC_BENCH_CACHE"] = f"{scratch}/cache"
         found = measured(Path(scratch), options.samples, options.metrics)
-    case, said, rows = f"{items} items with {options.metrics} scores", "equal values from both", []
-    for name, (value, unit, note) in found.items():
-        sys.stdout.write(f"{name:>26} {value:>10.4g} {unit:<3} {note}\n")
-        rows.append(row(case, name, np.asarray([value]), n=items, agreement=said, note=note) | {"unit": unit})
-    append_rows("records", rows)
-
-
-if __name__ == "__main__":
-    main()
+    about = {"case": f"{items} items with {options.metrics} scores", "n": items, "agreement": "equal values from both"}
+    yield [
+        row
+        for name, (value, unit, note) in found.items()
+        for row in figures({unit: value}, **about, variant=name, note=note)
+    ]

@@ -3,8 +3,7 @@
     python bench/bench_references.py [--measures nisqa campplus] [--clips 12] [--threads 1] [--repeats 3]
 
 A reference takes one signal at a time; a batch of ours takes all. Speech activity and DistillMOS have their published weights,
-which are inside their packages. The other networks have the published architecture and size, and the same weights of noise on both sides. The material is
-recordings (CODEC_BENCH_TEST_RECORDINGS), or the embedded speech.
+which are inside their packages. The other networks have the published architecture and size, and the same weights of noise on both sides.
 
 References: silero-vad's own function; DistillMOS's package; torchmetrics' NISQA; FunASR's CAM++ and ERes2Net behind torchaudio's filter bank of Kaldi;
 s3prl's wav2vec 2.0 under SCOREQ's linear layer; transformers' CLAP window by window.
@@ -12,17 +11,17 @@ s3prl's wav2vec 2.0 under SCOREQ's linear layer; transformers' CLAP window by wi
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 import torch.nn.functional as F
-from common import append_rows, asked, clips, interleaved, ranked, worst
+from common import Cases, Options, Rows, bench, clips, race, worst
 
 from codec_bench.features import Unavailable, load_feature
 
@@ -68,10 +67,7 @@ def distillmos(folder: Path) -> Pair:
     from distillmos import ConvTransformerSQAModel
 
     network = ConvTransformerSQAModel().eval()
-
-    def theirs(signal: np.ndarray) -> np.ndarray:
-        return network(torch.from_numpy(signal)[None]).numpy()[0]
-
+    theirs = lambda signal: network(torch.from_numpy(signal)[None]).numpy()[0]  # noqa: E731
     return Pair(load_feature("distillmos"), lambda found: np.array([found["mos"]]), theirs, "distillmos", 1e-4)
 
 
@@ -92,13 +88,16 @@ def nisqa(folder: Path) -> Pair:
     return Pair(feature, lambda found: np.array([found[name] for name in names]), theirs, "torchmetrics", 1e-4)
 
 
-def _speaker(folder: Path, name: str, reference: torch.nn.Module) -> Pair:
-    """A speaker embedding behind Kaldi's filter bank."""
+def speaker(folder: Path, name: str) -> Pair:
+    """The speaker embedding of CAM++ or ERes2Net behind Kaldi's filter bank."""
     import tiny_speech
+    from funasr.models.campplus.model import CAMPPlus
+    from funasr.models.eres2net.eres2net import ERes2Net
     from torchaudio.compliance.kaldi import fbank
 
     path = folder / f"{name}.pt"
     tiny_speech.bare(type(load_feature(name, weights=__file__)), path)
+    reference = CAMPPlus() if name == "campplus" else ERes2Net(feat_dim=80, embedding_size=192, m_channels=32)
     reference.load_state_dict(torch.load(path, weights_only=True))
     reference.eval()
 
@@ -107,20 +106,6 @@ def _speaker(folder: Path, name: str, reference: torch.nn.Module) -> Pair:
         return reference((bands - bands.mean(0))[None])[0].numpy()
 
     return Pair(load_feature(name, weights=str(path)), lambda found: found["embedding"], theirs, "funasr", 1e-5)
-
-
-def campplus(folder: Path) -> Pair:
-    """The speaker embedding of CAM++."""
-    from funasr.models.campplus.model import CAMPPlus
-
-    return _speaker(folder, "campplus", CAMPPlus())
-
-
-def eres2net(folder: Path) -> Pair:
-    """The speaker embedding of ERes2Net."""
-    from funasr.models.eres2net.eres2net import ERes2Net
-
-    return _speaker(folder, "eres2net", ERes2Net(feat_dim=80, embedding_size=192, m_channels=32))
 
 
 def scoreq(folder: Path) -> Pair:
@@ -172,7 +157,8 @@ def clap(folder: Path) -> Pair:
 
 
 MEASURES = {
-    "speech-activity": speech_activity, "distillmos": distillmos, "nisqa": nisqa, "campplus": campplus, "eres2net": eres2net, "scoreq": scoreq, "clap": clap,
+    "speech-activity": speech_activity, "distillmos": distillmos, "nisqa": nisqa, "campplus": partial(speaker, name="campplus"),
+    "eres2net": partial(speaker, name="eres2net"), "scoreq": scoreq, "clap": clap,
 }  # fmt: skip
 
 
@@ -188,7 +174,7 @@ def compare(found: Sequence[np.ndarray], expected: Sequence[np.ndarray], toleran
     return worst(zip(expected, found, strict=True), tolerance, what)
 
 
-def measure(name: str, options: argparse.Namespace) -> list[dict[str, object]]:
+def measure(name: str, options: Options) -> Rows:
     """The rows of one measure."""
     with tempfile.TemporaryDirectory() as folder, torch.inference_mode():
         pair = MEASURES[name](Path(folder))
@@ -206,24 +192,19 @@ def measure(name: str, options: argparse.Namespace) -> list[dict[str, object]]:
             "batched": lambda: numbers(pair.feature.compute(signals)),
         }
         found = {variant: call() for variant, call in variants.items()}
-        apart = {
-            variant: compare(of, found[pair.package], pair.tolerance, f"{name}, {variant}")
+        expected = found.pop(pair.package)
+        said = {
+            variant: f"within {compare(of, expected, pair.tolerance, f'{name}, {variant}'):.1e}"
             for variant, of in found.items()
         }
-        seconds = interleaved(variants, options.repeats, warmup=0)
-    case = f"{name}, {len(signals)} clips, {options.threads} threads"
-    note = f"{sum(map(len, signals)) / pair.feature.rate_hz:.0f} s of {material}"
-    said = {variant: f"within {far:.1e}" for variant, far in apart.items() if variant != pair.package}
-    return ranked(case, seconds, n=len(signals), note=note, agreement=said)
+        case = f"{name}, {len(signals)} clips, {options.threads} threads"
+        return race(case, variants, n=len(signals), repeats=options.repeats, warmup=0, note=material, agreement=said)
 
 
-def main() -> None:
-    """Runs the bench and appends its rows."""
-    options = asked(__doc__, measures=tuple(MEASURES), recordings=None, clips=12, repeats=3, threads=1)
-    rows = [row for name in options.measures for row in measure(name, options)]
-    packages = ("silero-vad", "distillmos", "torchmetrics", "funasr", "s3prl", "transformers", "torch")
-    append_rows("references", rows, packages)
-
-
-if __name__ == "__main__":
-    main()
+@bench(
+    "silero-vad", "distillmos", "torchmetrics", "funasr", "s3prl", "transformers", "torch",
+    measures=tuple(MEASURES), recordings=None, clips=12, repeats=3, threads=1,
+)  # fmt: skip
+def main(options: Options) -> Cases:
+    """Every measure that is asked for."""
+    return (measure(name, options) for name in options.measures)

@@ -2,8 +2,7 @@
 
     python bench/bench_stoi.py [--recordings DIR]
 
-Without real recordings (a folder with a manifest.jsonl, also taken from CODEC_BENCH_TEST_RECORDINGS) it uses the
-embedded speech. The floor is the Fourier transforms that the definition asks for, by NumPy, and nothing else.
+The floor is the Fourier transforms that the definition asks for, by NumPy, and nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import warnings
 from functools import partial
 
 import numpy as np
-from common import append_rows, asked, clips, race, worst
+from common import Cases, Options, bench, clips, race, worst
 from pystoi import stoi as pystoi
 from threadpoolctl import threadpool_limits
 
@@ -39,9 +38,9 @@ def compare(found: list[float | None], expected: list[float], tolerance: float, 
     return worst([pair for pair in both if pair[1] is not None], tolerance, what)
 
 
-def main() -> None:
-    """Runs the bench and appends its rows."""
-    options = asked(__doc__, recordings=None, repeats=7)
+@bench("codec-bench", "pystoi", "numba", "numpy", "scipy", recordings=None, repeats=7)
+def main(options: Options) -> Cases:
+    """All clips, and the same with a little noise."""
     threadpool_limits(1)  # pystoi's matrix products would take every core
     warnings.simplefilter("ignore")  # pystoi's, of clips that are too short
     material, references = clips(options.recordings)
@@ -49,25 +48,17 @@ def main() -> None:
     pairs = [(x, (x + 0.01 * rng.standard_normal(x.size)).astype(np.float32)) for x in references]
     items = [Inputs(str(index), 16_000, y, x) for index, (x, y) in enumerate(pairs)]
     kept = [envelopes(x, y, 16_000) for x, y in pairs]
-    note = f"{sum(map(len, references)) / 16_000:.1f} s of {material}, one thread"
-    rows = []
     for name, tolerance in TOLERANCE.items():
-        metric = build_metric(name)
+        metric, case = build_metric(name), f"{name}, all clips"
 
         def package(extended: bool = name == "estoi") -> list[float]:
             return [pystoi(x, y, 16_000, extended=extended) for x, y in pairs]
 
-        case = f"{name}, all clips"
         apart = compare([score.value for score in metric.compute(items)], package(), tolerance, case)
         calls = {
             "pystoi": package,
             "codec-bench": partial(metric.compute, items),
             "floor": partial(transforms, [k.shape[2] for k in kept if k is not None]),
         }
-        said = {"codec-bench": f"within {apart:.1e}"}
-        rows += race(case, calls, n=len(pairs), repeats=options.repeats, warmup=2, note=note, agreement=said)
-    append_rows("stoi", rows, ("codec-bench", "pystoi", "numba", "numpy", "scipy"))
-
-
-if __name__ == "__main__":
-    main()
+        said, note = {"codec-bench": f"within {apart:.1e}"}, f"{material}, one thread"
+        yield race(case, calls, n=len(pairs), repeats=options.repeats, warmup=2, note=note, agreement=said)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import COMMAND, append_rows, asked, ranked, worst
+from common import COMMAND, Cases, Options, bench, ranked, worst
 
 CODECS = ("opus-6k", "opus-12k", "opus-24k", "mp3-16k", "mp3-32k", "aac-32k", "amr-nb-12k", "g722")
 BASE = "unprocessed"
@@ -32,20 +32,14 @@ METRICS = "sim[ge2e],dwer[pocketsphinx],dnsmos,stoi,mel_distance"
 def evaluate(codecs: list[str], data: str, metrics: str, out: Path) -> tuple[dict[str, object], np.ndarray]:
     """One run in a process of its own: its summary's systems, and its seconds `(wall, CPU)`."""
     command = ["eval", "--codec", ",".join(codecs), "--data", data, "--metrics", metrics, "--out", str(out)]
-    start = np.array([time.perf_counter(), cpu_s()])
+    start = np.array([time.perf_counter(), sum(os.times()[2:4])])  # of processes that have ended, workers included
     done = subprocess.run(
         [*COMMAND, *command, "--no-cache", "--save-audio", "none", "--device", "cpu"], capture_output=True
     )
-    taken = np.array([time.perf_counter(), cpu_s()]) - start
+    taken = np.array([time.perf_counter(), sum(os.times()[2:4])]) - start
     if done.returncode not in (0, 3):
         raise SystemExit(done.stderr.decode())
     return json.loads((out / "summary.json").read_text("utf-8"))["systems"], taken
-
-
-def cpu_s() -> float:
-    """CPU seconds of the processes that have ended, workers included."""
-    now = os.times()
-    return now.children_user + now.children_system
 
 
 def measure(data: str, metrics: str) -> dict[str, np.ndarray]:
@@ -75,16 +69,11 @@ def compare(name: str, together: dict[str, dict[str, Any]], apart: dict[str, dic
     worst(pairs, 1e-6, f"{name}, the sweep", relative=1e-6)
 
 
-def main() -> None:
-    """Runs the bench and appends its rows."""
-    options = asked(__doc__, data="embedded", metrics=METRICS, repeats=1)
+@bench("codec-bench", data="embedded", metrics=METRICS, repeats=1)
+def main(options: Options) -> Cases:
+    """All runs, as often as asked."""
     runs = [measure(options.data, options.metrics) for _ in range(options.repeats)]
     wall, cpu = ({name: np.array([run[name][k] for run in runs]) for name in runs[0]} for k in (0, 1))
     note = "CPU: " + ", ".join(f"{name} {np.median(seconds):.4g} s" for name, seconds in cpu.items())
     case = f"8 codecs, {options.data}, {options.metrics}"
-    rows = ranked(case, wall, n=len(CODECS), note=note, agreement={"one sweep": "same values"})
-    append_rows("sweep", rows, ("codec-bench",))
-
-
-if __name__ == "__main__":
-    main()
+    yield ranked(case, wall, n=len(CODECS), note=note, agreement={"one sweep": "same values"})

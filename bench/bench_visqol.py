@@ -2,8 +2,7 @@
 
     python bench/bench_visqol.py [--clips 12] [--audio-clips 6] [--repeats 3]
 
-Speech mode compares at 16 kHz, audio mode at 48 kHz. The pairs are recordings (CODEC_BENCH_TEST_RECORDINGS), or the embedded speech,
-and the same with noise 20 dB below. The package maps speech by its exponential fit, as the metric does. Its kernels are compiled before
+Speech mode compares at 16 kHz, audio mode at 48 kHz. The pairs are clips and the same with noise 20 dB below. The package maps speech by its exponential fit, as the metric does. Its kernels are compiled before
 the first turn. Recordings of less than a second are left out, because neither side has a number for the shortest of them.
 """
 
@@ -14,7 +13,7 @@ from functools import partial
 
 import numba
 import numpy as np
-from common import append_rows, asked, clips, race, worst
+from common import Cases, Options, bench, clips, race, worst
 from threadpoolctl import threadpool_limits
 
 from codec_bench.audio.resample import to_rate
@@ -53,12 +52,10 @@ def package(mode: str | None) -> Callable[[Pairs], np.ndarray]:
     manager.init(regression, use_speech_mode=mode is None, use_lattice_model=False)
     rate_hz = visqol.Visqol.variants[mode].rate_hz
 
-    def scores(pairs: Pairs) -> np.ndarray:
-        return np.array(
-            [manager.run_from_signals(*(AudioSignal(side, rate_hz) for side in pair)).moslqo for pair in pairs]
-        )
+    def score(pair: tuple[np.ndarray, np.ndarray]) -> float:
+        return float(manager.run_from_signals(*(AudioSignal(side, rate_hz) for side in pair)).moslqo)
 
-    return scores
+    return lambda pairs: np.array([*map(score, pairs)])
 
 
 def ours(mode: str | None) -> Callable[[Pairs], np.ndarray]:
@@ -79,27 +76,17 @@ def compare(expected: np.ndarray, found: np.ndarray) -> float:
     return worst([(expected, found)], AGREEMENT, "ViSQOL")
 
 
-def measured(mode: str | None, signals: Sequence[np.ndarray], material: str, repeats: int) -> list[dict[str, object]]:
-    """Runs both in turns and compares; the rows."""
-    pairs = pairs_of(signals, visqol.Visqol.variants[mode].rate_hz)
-    theirs, mine = package(mode), ours(mode)
-    said = {"codec-bench": f"within {compare(theirs(pairs), mine(pairs)):.1e}"}
-    calls = {"visqol-python": partial(theirs, pairs), "codec-bench": partial(mine, pairs)}
-    note = f"{len(pairs)} pairs, {sum(map(len, signals)) / 16_000:.0f} s of {material}, one thread"
-    return race(f"{mode or 'speech'} mode", calls, n=len(pairs), repeats=repeats, note=note, agreement=said)
-
-
-def main() -> None:
-    """Runs the bench and appends its rows; audio mode needs libsvm-official and the package's regression."""
-    options = asked(__doc__, recordings=None, clips=12, audio_clips=6, repeats=3)
+@bench("visqol-python", "numba", "scipy", recordings=None, clips=12, audio_clips=6, repeats=3)
+def main(options: Options) -> Cases:
+    """Both modes; audio mode needs libsvm-official and the package's regression."""
     material, signals = clips(options.recordings)
     signals = [signal for signal in signals if len(signal) > 16_000]
     numba.set_num_threads(1)
     threadpool_limits(1)
-    rows = measured(None, signals[: options.clips], material, options.repeats)
-    rows += measured(visqol.AUDIO, signals[: options.audio_clips], material, options.repeats)
-    append_rows("visqol", rows, ("visqol-python", "numba", "scipy"))
-
-
-if __name__ == "__main__":
-    main()
+    for mode, count in ((None, options.clips), (visqol.AUDIO, options.audio_clips)):
+        pairs = pairs_of(signals[:count], visqol.Visqol.variants[mode].rate_hz)
+        theirs, mine = package(mode), ours(mode)
+        said = {"codec-bench": f"within {compare(theirs(pairs), mine(pairs)):.1e}"}
+        calls = {"visqol-python": partial(theirs, pairs), "codec-bench": partial(mine, pairs)}
+        note = f"{len(pairs)} pairs of {material}, one thread"
+        yield race(f"{mode or 'speech'} mode", calls, n=len(pairs), repeats=options.repeats, note=note, agreement=said)

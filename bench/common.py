@@ -1,4 +1,4 @@
-"""What every bench shares: timing two things side by side, comparing their numbers, and the one writer of rows.
+"""What every bench shares: its options and rows, material, timing two things side by side, and comparing their numbers.
 
 A row of `data/*.csv` is written by `append_rows` alone. It has the id of its run, when and where it was measured, the load
 of the machine before the bench began, how many passes were made, the revision, and whether the tree was as committed. The
@@ -12,6 +12,7 @@ import csv
 import datetime
 import hashlib
 import json
+import math
 import multiprocessing
 import os
 import platform
@@ -20,35 +21,41 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import torch
+from codec_bench import environment
 
-    from codec_bench.networks.precision import Precision
-
+QUIET_SHARE = 0.25
+"""The load average over one minute before a bench begins, up to which a machine is quiet: of each core."""
+Row = dict[str, str]
+"""A row of `data/*.csv` as it is read."""
+Options = argparse.Namespace
+Rows = list[dict[str, object]]
+Cases = Iterator[Rows]
+"""The rows of one case after the other."""
+Calls = dict[str, Callable[[], Any]]
+Codes = Sequence[Sequence[np.ndarray]]
+"""For each item its streams."""
 FIELDS = (
     "bench", "case", "variant", "n", "unit", "p20", "p50", "p80", "ratio_to_baseline", "agreement", "note",
     "machine", "cores", "gpu", "python", "versions", "commit", "run", "date", "load", "repeats", "tree",
 )  # fmt: skip
-PEAK_MIB = "int(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1]) / 1024"
-"""The text of an expression for programs that a bench starts: their own peak memory in MiB.
-
-`resource.getrusage` would begin with the peak of the process that started the program.
-"""
-COMMAND = (sys.executable, "-P", "-c", "from codec_bench.cli import main; main()")
+MAIN = "from codec_bench.cli import main; main()"
+COMMAND = (sys.executable, "-P", "-c", MAIN)
 """`codec-bench` in a process of its own."""
+cores = environment.cpu_count
 DATA = Path(__file__).resolve().parent / "data"
 ROOT = DATA.parents[1]
 sys.path.append(str(ROOT / "tests" / "golden"))
 """Where the stand-ins for checkpoints lie, which a bench imports by name inside the function that needs them."""
 
 
-def interleaved(variants: dict[str, Callable[[], object]], repeats: int = 5, warmup: int = 1) -> dict[str, np.ndarray]:
+def interleaved(variants: Calls, repeats: int = 5, warmup: int = 1) -> dict[str, np.ndarray]:
     """Times each callable `repeats` times in turn (A B A B ...), so that a drifting machine touches all alike.
 
     Returns:
@@ -95,10 +102,7 @@ def worst(pairs: Iterable[tuple[object, object]], tolerance: float, what: str, r
 
 
 def codes_and_waves(
-    codes: Sequence[Sequence[np.ndarray]],
-    waves: Sequence[np.ndarray],
-    base: tuple[Sequence[Sequence[np.ndarray]], Sequence[np.ndarray]],
-    fewer_samples: int = 0,
+    codes: Codes, waves: Sequence[np.ndarray], base: tuple[Codes, Sequence[np.ndarray]], fewer_samples: int = 0
 ) -> str:
     """How far a codec's codes and waves are from those of the same items one by one.
 
@@ -108,22 +112,31 @@ def codes_and_waves(
         fewer_samples: by how much a wave may be shorter than the base's.
 
     Raises:
-        SystemExit: more than one frame in 10,000 (or, in short material, more than one) has another code, or the waves of an
-            item with equal codes differ by more than 1e-4, or are no numbers, or no item has equal codes. Frames are counted,
-            because a code that is as near as another changes what all later codebooks of its frame are given.
+        SystemExit: the codes are not the same, or the waves of an item with equal codes differ by more than 1e-4, or are no numbers,
+            or no item has equal codes.
     """
-    flips, total = frames_apart(codes, base[0])
-    pairs = []
+    said, pairs = same_codes(codes, base[0]), []
     for streams, wave, expected, reference in zip(codes, waves, *base, strict=True):
         if not frames_apart([streams], [expected])[0]:
             kept = wave.shape[1] if 0 <= reference.shape[1] - wave.shape[1] <= fewer_samples else reference.shape[1]
             pairs.append((reference[:, :kept], wave))
+    return f"{said}; waves within {worst(pairs, 1e-4, 'waves'):.1e}"
+
+
+def same_codes(codes: Codes, expected: Codes) -> str:
+    """How many frames have another code; for each item its streams.
+
+    Raises:
+        SystemExit: more than one frame in 10,000 (or, in short material, more than one) has. Frames are counted, because a code
+            that is as near as another changes what all later codebooks of its frame are given.
+    """
+    flips, total = frames_apart(codes, expected)
     if flips > max(1, 1e-4 * total):
         raise SystemExit(f"{flips} of {total} frames have another code")
-    return f"{flips} of {total} frames have another code; waves within {worst(pairs, 1e-4, 'waves'):.1e}"
+    return f"{flips} of {total} frames have another code"
 
 
-def frames_apart(codes: Sequence[Sequence[np.ndarray]], expected: Sequence[Sequence[np.ndarray]]) -> tuple[int, int]:
+def frames_apart(codes: Codes, expected: Codes) -> tuple[int, int]:
     """How many frames have another code than expected, and how many there are; for each item its streams.
 
     Raises:
@@ -175,44 +188,32 @@ START = _start()
 
 def machine() -> dict[str, str]:
     """The machine, its cores and GPU, and the Python version."""
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [
-            line.split(":", 1)[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
-        ]
-        model = names[0] if names else model
-    try:
-        gpu = subprocess.run(
-            ["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        gpu = "none"
+    facts = environment.machine()
+    gpu = "; ".join(one.partition(",")[0] for one in str(facts["gpu"]).split("; "))
     return {
-        "machine": model, "cores": str(cores()), "gpu": gpu, "python": platform.python_version(),
+        "machine": str(facts["cpu"]), "cores": str(facts["cores"]), "gpu": gpu, "python": platform.python_version(),
     }  # fmt: skip
 
 
-def digest(rows: Iterable[dict[str, str]]) -> str:
+def digest(rows: Iterable[Row]) -> str:
     """Ten hexadecimal digits that depend on every cell of the rows but the run's id."""
     cells = [[row[name] for name in FIELDS if name != "run"] for row in rows]
     return hashlib.sha256(json.dumps(cells).encode()).hexdigest()[:10]
 
 
-def read_rows(stem: str) -> list[dict[str, str]]:
-    """The rows of data/<stem>.csv, oldest first."""
-    with (DATA / f"{stem}.csv").open(newline="", encoding="utf-8") as file:
+@cache
+def rows_of(stem: str) -> list[Row]:
+    """The rows of data/<stem>.csv, oldest first; none where there is no file."""
+    path = DATA / f"{stem}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
-def append_rows(stem: str, rows: list[dict[str, object]], packages: tuple[str, ...] = ()) -> Path:
+def append_rows(stem: str, rows: Rows, packages: tuple[str, ...] = ()) -> Path:
     """Appends rows to data/<stem>.csv, filling in the run, the machine, the versions of `packages` and the revision."""
-    versions = []
-    for name in packages:
-        try:
-            versions.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            versions.append(f"{name} missing")
+    versions = [f"{name} {environment.package_version(name) or 'missing'}" for name in packages]
     shared = {"repeats": 1, **START, **machine(), "versions": "; ".join(versions), "bench": stem}
     new = [{key: str({**shared, **row}.get(key, "")) for key in FIELDS} for row in rows]
     run = f"{START['date'].replace('-', '').replace(':', '')}-{digest(new)}"
@@ -227,28 +228,19 @@ def append_rows(stem: str, rows: list[dict[str, object]], packages: tuple[str, .
 
 
 def row(
-    case: str,
-    variant: str,
-    seconds: np.ndarray,
-    *,
-    n: int,
-    ratio: float | None = None,
-    agreement: str = "",
-    note: str = "",
+    case: str, variant: str, seconds: np.ndarray, *, ratio: float | None = None, **about: object
 ) -> dict[str, object]:
-    """One CSV row of a timing in seconds."""
-    p20, p50, p80 = np.percentile(seconds, [20, 50, 80])
-    return {
-        "case": case, "variant": variant, "n": n, "unit": "s", "p20": f"{p20:.5g}", "p50": f"{p50:.5g}", "p80": f"{p80:.5g}",
-        "ratio_to_baseline": "" if ratio is None else f"{ratio:.3g}", "agreement": agreement, "note": note,
-        "repeats": len(seconds),
-    }  # fmt: skip
+    """One CSV row of a timing in seconds; `about` are more columns."""
+    p20, p50, p80 = (f"{value:.5g}" for value in np.percentile(seconds, [20, 50, 80]))
+    base = {} if ratio is None else {"ratio_to_baseline": f"{ratio:.3g}"}
+    timed = {"case": case, "variant": variant, "unit": "s", "p20": p20, "p50": p50, "p80": p80, "repeats": len(seconds)}
+    return {**timed, **base, **about}
 
 
 def clips(
     recordings: str | None, count: int | None = None, rate_hz: int = 16_000, starting: tuple[str, ...] = ("",)
 ) -> tuple[str, list[np.ndarray]]:
-    """The name of the material, and its clips at one rate: of a folder with a manifest.jsonl, or the embedded speech.
+    """What the material is, and its clips at one rate: of a folder with a manifest.jsonl, or the embedded speech.
 
     Args:
         count: how many clips at the most, evenly chosen; None for all.
@@ -265,7 +257,75 @@ def clips(
     else:
         paths, name = [sample.audio for sample in open_source("embedded")], "embedded speech"
     step = 1 if count is None else max(1, len(paths) // count)
-    return name, [prepare(Audio.read(path), rate_hz) for path in paths[::step][:count]]
+    signals = [prepare(Audio.read(path), rate_hz) for path in paths[::step][:count]]
+    return f"{sum(map(len, signals)) / rate_hz:.1f} s of {name}", signals
+
+
+SHORTEST_S, LONGEST_S, MEAN_S, MEDIAN_S = 1.285, 34.955, 7.42, 5.8
+"""Of the 2620 utterances of LibriSpeech's test-clean (5.4 h)."""
+
+
+def durations(count: int, mean_s: float = MEAN_S) -> np.ndarray:
+    """Lengths in seconds: quantiles of a log-normal distribution with test-clean's median and mean, within its extremes.
+
+    Another mean makes all of them shorter or longer.
+    """
+    sigma = math.sqrt(2 * math.log(MEAN_S / MEDIAN_S))
+    quantiles = [NormalDist(math.log(MEDIAN_S), sigma).inv_cdf((n + 0.5) / count) for n in range(count)]
+    lengths_s = np.random.default_rng(0).permutation(np.clip(np.exp(quantiles), SHORTEST_S, LONGEST_S))
+    return lengths_s * (mean_s / MEAN_S)
+
+
+def utterances(count: int, rate_hz: int = 16_000, mean_s: float = MEAN_S) -> list[np.ndarray]:
+    """Stretches of the embedded speech with the lengths of `durations`."""
+    speech = np.concatenate(clips(None, rate_hz=rate_hz)[1])
+    starts = np.random.default_rng(0).integers(0, speech.size, count)
+    return [
+        np.take(speech, start + np.arange(round(length_s * rate_hz)), mode="wrap")
+        for start, length_s in zip(starts, durations(count, mean_s))
+    ]
+
+
+def batches(lengths_s: Sequence[float], budget_s: float) -> list[list[int]]:
+    """Places of items, shortest first, as many together as stay within so many padded seconds."""
+    out: list[list[int]] = []
+    for place in sorted(range(len(lengths_s)), key=lambda k: lengths_s[k]):
+        if out and (len(out[-1]) + 1) * lengths_s[place] <= budget_s:
+            out[-1].append(place)
+        else:
+            out.append([place])
+    return out
+
+
+def in_own_process(program: str, *arguments: object) -> tuple[float, float]:
+    """Runs a program in a process of its own: its seconds and its peak memory in MiB.
+
+    `resource.getrusage` would begin with the peak of the process that started the program.
+
+    Raises:
+        SystemExit: it fails.
+    """
+    text = f"""
+import sys, time
+start = time.perf_counter()
+try:
+    {program}
+finally:
+    peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]
+    print("\\ntook", time.perf_counter() - start, int(peak) / 1024, file=sys.stderr)
+"""
+    command = [sys.executable, "-P", "-c", text, *map(str, arguments)]
+    done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise SystemExit(f"{arguments[0]} ended with {done.returncode}: {done.stderr[-2000:]}")
+    seconds, peak_mib = done.stderr.rpartition("took ")[2].split()
+    return float(seconds), float(peak_mib)
+
+
+def write_manifest(path: Path, items: Iterable[dict[str, Any]]) -> Path:
+    """Writes a manifest of samples, a line each."""
+    path.write_text("".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items), "utf-8")
+    return path
 
 
 @contextmanager
@@ -279,26 +339,25 @@ def served(serve: Callable[..., None], *arguments: object) -> Iterator[Any]:
     server.terminate()
 
 
-def product_rate(device: torch.device, precision: Precision = "float32") -> float:
+def product_rate(device: str, precision: Any = "float32") -> float:
     """Floating-point operations a second of a matrix product at a precision on this device."""
     import torch
 
     from codec_bench.networks.half import HALF
     from codec_bench.networks.precision import computing
 
-    side = 8192 if device.type == "cuda" else 1024
+    side = 1024 if device == "cpu" else 8192
     a, b = (torch.randn(side, side, device=device, dtype=HALF.get(precision, torch.float32)) for _ in range(2))
-    with computing(str(device), precision):
+    with computing(device, precision):
         seconds = interleaved({"product": waited(lambda: a @ b, device)}, warmup=2)["product"]
     return float(2 * side**3 / seconds.min())
 
 
-def waited(call: Callable[[], object], device: torch.device) -> Callable[[], object]:
+def waited(call: Callable[[], object], device: str) -> Callable[[], object]:
     """The call, and on a GPU the wait for its end."""
-    import torch
-
-    if device.type != "cuda":
+    if device == "cpu":
         return call
+    import torch
 
     def both() -> object:
         result = call()
@@ -308,29 +367,28 @@ def waited(call: Callable[[], object], device: torch.device) -> Callable[[], obj
     return both
 
 
-AS_IT_COMES = "transformers as it comes (TF32)"
-"""The variant of a reference on a GPU with torch's own setting, by which convolutions are in TF32."""
+def add_tf32(calls: Calls, said: dict[str, str], name: str, codes: Callable[[Any], Codes], expected: Codes) -> None:
+    """Adds a reference as it comes on a GPU, where convolutions are in TF32, and in how many frames it then has other codes.
 
-
-def as_it_comes(call: Callable[[], Any]) -> Callable[[], Any]:
-    """The call with torch's own setting of convolutions, also where they are computed in true float32."""
+    Args:
+        calls: what is timed. said: what is said of each. name: of the reference in float32. codes: those in what it gives.
+        expected: those in float32.
+    """
     import torch
 
     convolutions: Any = torch.backends.cudnn.conv
 
-    def inside() -> Any:
+    def as_it_comes() -> Any:
         before, convolutions.fp32_precision = convolutions.fp32_precision, "tf32"
         try:
-            return call()
+            return calls[name]()
         finally:
             convolutions.fp32_precision = before
 
-    return inside
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0))
+    variant = "transformers as it comes (TF32)"
+    flips, total = frames_apart(codes(as_it_comes()), expected)
+    calls[variant] = as_it_comes
+    said[variant] = f"{flips} of {total} frames have other codes than in float32 ({flips / total:.2%})"
 
 
 def asked(doc: str, **defaults: Any) -> argparse.Namespace:
@@ -361,30 +419,61 @@ def asked(doc: str, **defaults: Any) -> argparse.Namespace:
     return options
 
 
-def race(
-    case: str,
-    calls: dict[str, Callable[[], object]],
-    *,
-    n: int,
-    repeats: int,
-    warmup: int = 1,
-    note: str = "",
-    agreement: dict[str, str] | None = None,
-) -> list[dict[str, object]]:
-    """Times callables in turns and prints them; the rows, each with its ratio to the first one."""
-    return ranked(case, interleaved(calls, repeats, warmup), n=n, note=note, agreement=agreement)
+def bench(*packages: str, **defaults: Any) -> Callable[[Callable[[Options], Cases]], Callable[[], None]]:
+    """Makes the `main` of a bench of what measures, which is the last of its file: it appends the rows of each case once they are known.
+
+    Args:
+        packages: whose versions stand in the rows. defaults: the options, as `asked` takes them.
+    """
+
+    def made(measured: Callable[[Options], Cases]) -> Callable[[], None]:
+        told = measured.__globals__
+
+        def main() -> None:
+            for rows in measured(asked(told["__doc__"], **defaults)):
+                append_rows(Path(told["__file__"]).stem.removeprefix("bench_"), rows, packages)
+
+        if told["__name__"] == "__main__":
+            main()
+        return main
+
+    return made
+
+
+def each(cases: Iterable[Any], measured: Callable[[Any], Rows]) -> Cases:
+    """The rows of each case. One that is wrong holds up no other: the bench fails in the end."""
+    wrong = []
+    for case in cases:
+        try:
+            yield measured(case)
+        except SystemExit as error:
+            wrong.append(f"{case}: {error}")
+    if wrong:
+        raise SystemExit("\n".join(wrong))
+
+
+def race(case: str, calls: Calls, *, repeats: int, warmup: int = 1, device: str = "cpu", **about: Any) -> Rows:
+    """Times callables on a device in turns and prints them; the rows, each with its ratio to the first one. `about` is as of `ranked`."""
+    calls = {variant: waited(call, device) for variant, call in calls.items()}
+    return ranked(case, interleaved(calls, repeats, warmup), **about)
+
+
+def figures(values: dict[str, float], **about: object) -> Rows:
+    """A row for each figure by its unit, which are printed too; `about` are the other columns."""
+    said = ", ".join(f"{value:.5g} {unit}" for unit, value in values.items())
+    print(f"{about['case']}: {about['variant']}: {said}", flush=True)
+    return [{**about, "unit": unit, "p50": f"{value:.5g}"} for unit, value in values.items()]
 
 
 def ranked(
-    case: str, seconds: dict[str, np.ndarray], *, n: int, note: str = "", agreement: dict[str, str] | None = None
-) -> list[dict[str, object]]:
-    """Prints times and makes rows of them, each with its ratio to the first one."""
+    case: str, seconds: dict[str, np.ndarray], *, note: str = "", agreement: dict[str, str] | None = None, **about: Any
+) -> Rows:
+    """Prints times and makes rows of them, each with its ratio to the first one; `agreement` is of each variant."""
     base = float(np.median(next(iter(seconds.values()))))
     rows = []
     for variant, times in seconds.items():
         ratio, said = base / float(np.median(times)), (agreement or {}).get(variant, "")
-        rows.append(row(case, variant, times, n=n, ratio=ratio, agreement=said, note=note))
-        sys.stdout.write(f"{case}: {variant:>28} {np.median(times):>9.4f} s {ratio:>7.2f}  {said}\n")
-    sys.stdout.write(f"{case}: {note}\n")
-    sys.stdout.flush()
+        rows.append(row(case, variant, times, ratio=ratio, agreement=said, note=note, **about))
+        print(f"{case}: {variant:>28} {np.median(times):>9.4f} s {ratio:>7.2f}  {said}")
+    print(f"{case}: {note}", flush=True)
     return rows

@@ -8,12 +8,11 @@
 
 Every step is a process of its own with seconds that are kept for it, so that one that hangs or breaks costs no other. It may also
 take what the steps before it have left. A step whose packages are missing is left out and says so. Without a GPU all steps but the
-first are left out. The table at the end goes to standard output, everything else to standard error. Where the project is a copy, rows
-name no revision unless CODEC_BENCH_REVISION says it: what `git describe --always --dirty --abbrev=10` prints where the repository is.
+first are left out. The table at the end goes to standard output, everything else to standard error. In a copy of the project,
+CODEC_BENCH_REVISION says the revision for the rows: what `git describe --always --dirty --abbrev=10` prints where the repository is.
 
-With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`), so that a
-step that a device would refuse is found before there is one. Runs with worker processes, Whisper in CTranslate2, profiles and
-what torch compiles are tried on the CPU.
+With `--pretend`, what torch computes in the process of a step runs on a GPU that is not there (`gpu_pretended.py`). Runs with worker
+processes, Whisper in CTranslate2 and what torch compiles are tried on the CPU.
 """
 
 from __future__ import annotations
@@ -30,11 +29,10 @@ import time
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-ATTENTION_FILE, STAGES_FILE, PRETENDED_FILE = (
-    ROOT / "bench" / f"gpu_{name}.py" for name in ("attention", "stages", "pretended")
-)
+BENCH = Path(__file__).resolve().parent
+ROOT = BENCH.parent
 CUBLAS = "libcublas.so.12"
 PART_S, LEAST_S = 540, 5
 """Seconds that a part may take, and those without which a step is not begun."""
@@ -61,15 +59,27 @@ class Step:
     reduced: tuple[str, ...] = ()
 
 
-def _tried(script: Path | str, *words: str, cpu: bool = False) -> tuple[str, ...]:
-    """What tries a script of this folder without a GPU."""
-    return (str(PRETENDED_FILE), *(("--cpu",) if cpu else ()), str(script), *words)
+_BASE = ("torch", "numpy", "soundfile", "soxr", "pydantic", "yaml")
 
 
-def _bench(stem: str, limit_s: int, *words: str, needs: tuple[str, ...] = (), reduced: str, cpu: bool = False) -> Step:
-    """A step that is a bench; `reduced` has its words for a trial."""
-    script = str(ROOT / "bench" / f"bench_{stem}.py")
-    return Step(stem, limit_s, (script, *words), ("torch", *needs), reduced=_tried(script, *reduced.split(), cpu=cpu))
+def _script(
+    name: str, limit_s: int, file: str, words: str = "", *, needs: tuple[str, ...] = (), reduced: str, cpu: bool = False
+) -> Step:
+    """A step that is a script of this folder; `reduced` has its words for a trial, which `cpu` does not pretend a GPU for."""
+    path = str(BENCH / file)
+    tried = (str(BENCH / "gpu_pretended.py"), *(("--cpu",) if cpu else ()), path, *reduced.split())
+    return Step(name, limit_s, (path, *words.split()), (*_BASE, *needs), reduced=tried)
+
+
+def _bench(stem: str, limit_s: int, words: str, **more: Any) -> Step:
+    """A step that is a bench."""
+    return _script(stem, limit_s, f"bench_{stem}.py", words, **more)
+
+
+def _stages(name: str, limit_s: int, words: str, *, cpu: bool = False, **more: Any) -> Step:
+    """A step that measures stages, which begin its words."""
+    reduced = f"--device {'cpu' if cpu else 'cuda:0'} --reduced --repeats 1 --stages {words}"
+    return _script(name, limit_s, "gpu_stages.py", f"--stages {words}", reduced=reduced, cpu=cpu, **more)
 
 
 def _marked() -> list[str]:
@@ -83,57 +93,33 @@ def _marked() -> list[str]:
 
 _TESTS = ("-m", "pytest", "-m", "gpu", "-q", "-p", "no:cacheprovider", "--continue-on-collection-errors")
 _DOCTOR = ("-c", "from codec_bench.cli import main; main()", "doctor")
-_BASE = ("numpy", "soundfile", "soxr", "pydantic", "yaml")
-
-
-def _stages(name: str, limit_s: int, *words: str, needs: tuple[str, ...] = (), cpu: bool = False) -> Step:
-    """A step that measures stages; its other words are stages and options."""
-    words = (str(STAGES_FILE), *words)
-    reduced = _tried(*words, "--device", "cpu" if cpu else "cuda:0", "--reduced", "--repeats", "1", cpu=cpu)
-    return Step(name, limit_s, words, ("torch", *_BASE, *needs), reduced=reduced)
-
-
-_HALVED = ("sim-float16", "utmos-float16")
-# Half precision first: one by one, float32 takes most of the step's time.
-_ENCODERS = (*_HALVED, "sim", "utmos", "sim-bfloat16", "utmos-bfloat16")
-_WHISPER = ("whisper-encoder", "whisper-decoder", "whisper-torch-encoder", "whisper-torch-decoder")
-_REST = (
-    "dnsmos",
-    "log-mel",
-    "mimi-decode",
-    "mimi-encode",
-    "dac-decode",
-    "dac-encode",
-    "encodec-decode",
-)
-_CODECS = ("transformers", "speechmos")
-_HALF_ON_GPU = ("--device", "cuda:0", "--precision", "float16", "--backend", "torch")
+_HALF_ON_GPU = "--full --device cuda:0 --precision float16 --backend torch"
+_SIX = "--scorers wer,sim,utmos,dnsmos,pesq,stoi"
 _SCORERS = ("faster_whisper", "speechmos", "pesq", "pystoi", "av")
 FIRST = (
-    Step("look", 20, _DOCTOR, ("torch", "typer", "rich", *_BASE), anywhere=True, reduced=_DOCTOR),
+    Step("look", 20, _DOCTOR, ("typer", "rich", *_BASE), anywhere=True, reduced=_DOCTOR),
     Step("tests", 210, (*_TESTS, *_marked()), ("torch", "pytest")),
-    Step("attention", 25, (str(ATTENTION_FILE),), ("torch", *_BASE), reduced=_tried(ATTENTION_FILE, "--reduced")),
-    _stages("encoders", 45, *_ENCODERS),
-    _stages("whisper", 80, *_WHISPER, needs=("ctranslate2", "tokenizers"), cpu=True),
-    _stages("stages", 55, *_REST, needs=_CODECS),
-    _bench("model_scorers", 100, "--full", "--utterances", "300", "--loop", "12", *_HALF_ON_GPU, "--scorers",
-           "wer,sim,utmos,dnsmos,pesq,stoi", needs=_SCORERS,
-           reduced="--utterances 2 --loop 1 --scorers wer,sim,utmos,dnsmos,pesq,stoi", cpu=True),
+    _script("attention", 25, "gpu_attention.py", reduced="--reduced"),
+    # Half precision first: one by one, float32 takes most of the step's time.
+    _stages("encoders", 45, "sim-float16 utmos-float16 sim utmos"),
+    _stages("whisper", 80, "whisper-encoder whisper-decoder whisper-torch-encoder whisper-torch-decoder",
+            needs=("ctranslate2", "tokenizers"), cpu=True),
+    _stages("stages", 55, "dnsmos log-mel mimi-decode mimi-encode dac-decode dac-encode encodec-decode",
+            needs=("transformers", "speechmos")),
+    _bench("model_scorers", 100, f"--utterances 300 --loop 12 {_SIX} {_HALF_ON_GPU}", needs=_SCORERS,
+           reduced=f"--utterances 2 --loop 1 {_SIX}", cpu=True),
 )  # fmt: skip
 SECOND = (
     # As many clips as Seed-TTS's English set has, and as long.
-    _bench("model_scorers", 110, "--full", "--utterances", "1088", "--mean-s", "4.7", "--loop", "4", *_HALF_ON_GPU,
-           needs=_SCORERS, reduced="--utterances 2 --loop 1 --mean-s 4.7 --scorers wer,sim --backend torch", cpu=True),
-    _stages("profiles", 50, *_HALVED, *_REST, "--profiles", str(ROOT / "bench" / "data" / "profiles"), needs=_CODECS,
-            cpu=True),
-    _stages("compiled", 70, *_HALVED, "--compile", cpu=True),
-    _bench("wavlm_sv", 60, "--full", "--device", "cuda:0", needs=_BASE,
-           reduced="--device cuda:0 --clips 2 --batch-s 10 --repeats 1"),
-    _bench("codecs", 60, "--device", "cuda:0", "--full", needs=("transformers", "av"),
+    _bench("model_scorers", 110, f"--utterances 1088 --mean-s 4.7 --loop 4 {_HALF_ON_GPU}", needs=_SCORERS,
+           reduced="--utterances 2 --loop 1 --mean-s 4.7 --scorers wer,sim --backend torch", cpu=True),
+    _stages("compiled", 70, "sim-float16 utmos-float16 --compile", cpu=True),
+    _bench("wavlm_sv", 60, "--full --device cuda:0", reduced="--device cuda:0 --clips 2 --batch-s 10 --repeats 1"),
+    _bench("codecs", 60, "--full --device cuda:0", needs=("transformers", "av"),
            reduced="--device cuda:0 --codecs dac-16khz --utterances 1 --repeats 1"),
-    _bench("rvq", 40, "--device", "cuda:0", "--items", "16", needs=("transformers",),
+    _bench("rvq", 40, "--device cuda:0 --items 16", needs=("transformers",),
            reduced="--device cuda:0 --items 1 --seconds 0.5 --repeats 1"),
-    _bench("whisper", 40, "--size", "tiny", "--device", "cuda:0", needs=("ctranslate2", "faster_whisper"),
+    _bench("whisper", 40, "--size tiny --device cuda:0", needs=("ctranslate2", "faster_whisper"),
            reduced="--clips 2 --repeats 1", cpu=True),
 )  # fmt: skip
 STEPS = (*FIRST, *SECOND)

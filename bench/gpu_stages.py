@@ -1,9 +1,9 @@
-"""Every stage of a run on a device by itself: its time in a batch and one by one, its floor, compiled, and its profile.
+"""Every stage of a run on a device by itself: its time in a batch and one by one, its floor, and compiled.
 
-    python bench/gpu_stages.py [STAGE ...] [--device cuda:0] [--reduced] [--compile] [--profiles FOLDER]
+    python bench/gpu_stages.py [--stages STAGE ...] [--device cuda:0] [--reduced] [--compile]
 
-The networks have random weights in the published sizes, or with `--reduced` sizes that a CPU computes in a second. A batch
-has the lengths of LibriSpeech's test-clean and as many seconds as the stage's first batch in a run. Beside it stand the same
+The networks have random weights in the published sizes, or with `--reduced` sizes that a CPU computes in a second, which write no
+rows. A batch has the lengths of LibriSpeech's test-clean and as many seconds as the stage's first batch in a run. Beside it stand the same
 items one by one, which is how other toolkits score.
 
 The floor of a stage is the larger of two: its products and convolutions at the rate of one large product here, and the bytes
@@ -13,17 +13,15 @@ floor's part of the time.
 
 from __future__ import annotations
 
-import argparse
 import atexit
 import json
-import os
 import shutil
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -31,24 +29,21 @@ from unittest import mock
 
 import numpy as np
 import torch
-from bench_model_scorers import durations
-from common import append_rows, cores, interleaved, product_rate, row, waited
+from common import Cases, Options, Rows, bench, cores, durations, each, interleaved, product_rate, ranked, waited
 from reduced_scorers import FullSpeaker, FullUtmos, ReducedSpeaker, ReducedUtmos
 from torch.utils.flop_counter import FlopCounterMode
-from whisper_folder import SIZES, write
+from whisper_folder import SIZES, Size, write
 
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
 from codec_bench.engine.device import memory_bytes
 from codec_bench.engine.loading import first_batch_s
 from codec_bench.features.precision_names import BY_WEIGHTS
-from codec_bench.memory import own_device
 from codec_bench.networks import convolutions, speech_transformer
 
 RATE_HZ = 16_000
 STEPS = 27
 """Tokens that Whisper's decoder writes, as many as LibriSpeech's utterances have, and the end."""
-PROFILED_ROWS = 25
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +67,6 @@ class Stage:
     flops: float | None = None
     net: Any = None
     precision: str = "float32"
-    note: str = field(default="")
 
 
 def first_s(feature: Any, device: str) -> float:
@@ -83,19 +77,14 @@ def first_s(feature: Any, device: str) -> float:
 def noise(batch_s: float, rate_hz: int = RATE_HZ) -> list[np.ndarray]:
     """Clips of noise as a batch of a run has them, as many as `batch_s` seconds hold when they are padded to the longest.
 
-    A run sorts by length, so these are neighbours around the median of LibriSpeech's. A batch of less than a minute has
-    sixteen unequal ones.
+    A run sorts by length, so these are neighbours around the median of LibriSpeech's; where not even two of these fit, they are shorter.
     """
     rng = np.random.default_rng(0)
-    if batch_s > 60:
-        lengths_s = np.sort(durations(2000))
-        middle = len(lengths_s) // 2
-        count = min(middle, max(2, int(batch_s / lengths_s[middle])))
-        lengths_s = lengths_s[middle - count // 2 :][:count]
-    else:
-        lengths_s = np.sort(durations(200)[:16])
-        count = max(2, int(batch_s / lengths_s[-1]))
-        lengths_s = lengths_s[:count] / lengths_s[count - 1] * batch_s / count
+    lengths_s = np.sort(durations(2000))
+    middle = len(lengths_s) // 2
+    count = min(middle, max(2, int(batch_s / lengths_s[middle])))
+    lengths_s = lengths_s[middle - count // 2 :][:count]
+    lengths_s *= min(1.0, batch_s / (count * lengths_s[-1]))
     return [rng.normal(0, 0.1, max(720, round(s * rate_hz))).astype(np.float32) for s in lengths_s]
 
 
@@ -105,9 +94,10 @@ def weight_bytes(net: Any) -> float:
 
 
 def of_feature(feature: Any, signals: Sequence[np.ndarray], precision: str = "float32") -> Stage:
-    """The stage of a feature of one network."""
+    """The stage of a feature, and of its network if it has one alone."""
     feature.load()
-    moved = weight_bytes(feature._net) + sum(signal.nbytes for signal in signals)
+    net = getattr(feature, "_net", None)
+    moved = (0.0 if net is None else weight_bytes(net)) + sum(signal.nbytes for signal in signals)
     return Stage(
         lambda: feature.compute(signals), lambda: [feature.compute([signal])[0] for signal in signals],
         sum(signal.size for signal in signals) / RATE_HZ, len(signals), moved, net=feature, precision=precision,
@@ -129,14 +119,8 @@ def dnsmos(device: str, reduced: bool) -> Stage:
     from codec_bench.features import load_feature
     from codec_bench.features.dnsmos import Dnsmos
 
-    feature = load_feature("dnsmos@torch", device=device)
-    signals = [signal[: 9 * RATE_HZ + 160] for signal in noise(1 if reduced else first_s(Dnsmos, device))]
-    feature.load()
-    alone = None if reduced else lambda: [feature.compute([signal])[0] for signal in signals]
-    moved = float(sum(signal.nbytes for signal in signals))
-    seconds = sum(signal.size for signal in signals) / RATE_HZ
-    batch = (lambda: feature.compute(signals[:1])) if reduced else (lambda: feature.compute(signals))
-    return Stage(batch, alone, seconds, len(signals), moved)
+    signals = noise(1)[:1] if reduced else noise(first_s(Dnsmos, device))
+    return of_feature(load_feature("dnsmos@torch", device=device), [one[: 9 * RATE_HZ + 160] for one in signals])
 
 
 def log_mel(device: str, reduced: bool) -> Stage:
@@ -153,84 +137,75 @@ def log_mel(device: str, reduced: bool) -> Stage:
     )  # fmt: skip
 
 
+def whisper_size(reduced: bool) -> tuple[Size, str]:
+    """The architecture, and the type of its numbers."""
+    return (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
+
+
 @cache
 def whisper_folder(reduced: bool) -> Path:
     """A Whisper in CTranslate2's layout, which is removed when the process ends."""
-    size, kind = (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
+    size, kind = whisper_size(reduced)
     folder = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return write(Path(folder, "whisper"), size, tokens=STEPS, dtype=kind)
 
 
-def whisper_stage(
-    encode: Callable[[], Any], decode: Callable[[], Any], reduced: bool, part: str, windows: int
-) -> Stage:
-    """The encoder or the decoder of a Whisper over full windows."""
-    size, kind = (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
-    d, bytes_each = size.d_model, 2 if kind == "float16" else 4
-    if part == "encoder":
-        moved = bytes_each * size.layers * 12 * d * d + windows * size.n_mels * 3000 * 4
-        return Stage(encode, None, windows * 30.0, windows, moved, 2.0 * windows * size.encoder_macs, precision=kind)
-    moved = STEPS * bytes_each * (size.step_weights + windows * size.decoder_layers * 2 * 1500 * d)
-    return Stage(decode, None, windows * 30.0, windows, moved, 2.0 * windows * STEPS * size.step_macs, precision=kind)
-
-
 PROMPT = ("<|startoftranscript|>", "<|en|>", "<|transcribe|>", "<|notimestamps|>")
+Both = tuple[Callable[[], Any], Callable[[], Any]]
+"""What encodes and what decodes."""
 
 
-def whisper(device: str, reduced: bool, part: str) -> Stage:
-    """Whisper-large-v3 in CTranslate2."""
+def in_ctranslate2(place: Path, device: str, kind: str, mels: np.ndarray) -> Both:
+    """A Whisper in CTranslate2."""
     import ctranslate2
 
     from codec_bench.features.recognisers.cublas import load_cublas
 
-    size, kind = (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
-    windows, place = 2 if reduced else 64, whisper_folder(reduced)
     if device != "cpu":
         load_cublas("Whisper")
     where, _, index = device.partition(":")
     net = ctranslate2.models.Whisper(str(place), device=where, device_index=int(index or 0), compute_type=kind)
     words = json.loads((place / "vocabulary.json").read_text("utf-8"))
-    rng = np.random.default_rng(0)
-    mels = ctranslate2.StorageView.from_array(rng.normal(0, 0.5, (windows, size.n_mels, 3000)).astype(np.float32))
-    encoded = net.encode(mels, to_cpu=False)
-    prompts = [[words.index(word) for word in PROMPT]] * windows
-    return whisper_stage(
-        lambda: net.encode(mels, to_cpu=False),
+    heard = ctranslate2.StorageView.from_array(mels)
+    encoded = net.encode(heard, to_cpu=False)
+    prompts = [[words.index(word) for word in PROMPT]] * len(mels)
+    return (
+        lambda: net.encode(heard, to_cpu=False),
         lambda: net.generate(encoded, prompts, beam_size=1, max_length=2 * STEPS, suppress_tokens=[]),
-        reduced, part, windows,
-    )  # fmt: skip
+    )
 
 
-def whisper_torch(device: str, reduced: bool, part: str) -> Stage:
+def in_torch(place: Path, device: str, kind: str, mels: np.ndarray) -> Both:
     """The same Whisper in torch, of the same numbers."""
     from ct2_whisper import write_transformers
 
     from codec_bench.features.recognisers.whisper_checkpoint import Tokens
     from codec_bench.features.recognisers.whisper_torch import TorchWhisper
 
-    size, kind = (SIZES["reduced"], "float32") if reduced else (SIZES["large-v3"], "float16")
-    windows, place = 2 if reduced else 64, whisper_folder(reduced)
     folder = place.with_name("transformers")
     if not folder.exists():
         write_transformers(place, folder)
     tokens = Tokens.read(folder, True)
     net = TorchWhisper("whisper-large-v3", folder, device, kind, tokens)
-    rng = np.random.default_rng(0)
-    mels = torch.from_numpy(rng.normal(0, 0.5, (windows, size.n_mels, 3000)).astype(np.float32)).to(device)
-    prompts = [[tokens.tokenizer.token_to_id(word) for word in PROMPT]] * windows
-    with torch.inference_mode():
-        encoded = net.encode([mels])
+    heard = torch.from_numpy(mels).to(device)
+    prompts = [[tokens.tokenizer.token_to_id(word) for word in PROMPT]] * len(mels)
+    encode = torch.inference_mode()(lambda: net.encode([heard]))
+    encoded = encode()
+    return encode, torch.inference_mode()(lambda: net.decode(encoded, prompts))
 
-    def encode() -> Any:
-        with torch.inference_mode():
-            return net.encode([mels])
 
-    def decode() -> Any:
-        with torch.inference_mode():
-            return net.decode(encoded, prompts)
-
-    return whisper_stage(encode, decode, reduced, part, windows)
+def whisper(device: str, reduced: bool, made: Callable[[Path, str, str, np.ndarray], Both], part: str) -> Stage:
+    """The encoder or the decoder of Whisper-large-v3 over full windows."""
+    size, kind = whisper_size(reduced)
+    windows, d, bytes_each = 2 if reduced else 64, size.d_model, 2 if kind == "float16" else 4
+    mels = np.random.default_rng(0).normal(0, 0.5, (windows, size.n_mels, 3000)).astype(np.float32)
+    encode, decode = made(whisper_folder(reduced), device, kind, mels)
+    if part == "encoder":
+        moved = bytes_each * size.layers * 12 * d * d + windows * size.n_mels * 3000 * 4
+        return Stage(encode, None, windows * 30.0, windows, moved, 2.0 * windows * size.encoder_macs, precision=kind)
+    moved = STEPS * bytes_each * (size.step_weights + windows * size.decoder_layers * 2 * 1500 * d)
+    return Stage(decode, None, windows * 30.0, windows, moved, 2.0 * windows * STEPS * size.step_macs, precision=kind)
 
 
 def codec_stage(name: str, direction: str) -> Callable[[str, bool], Stage]:
@@ -257,11 +232,11 @@ STAGES: dict[str, Callable[[str, bool], Stage]] = {
     **{
         f"{name}{'' if precision == 'float32' else f'-{precision}'}": scorer(*kinds, precision)
         for name, kinds in {"sim": (ReducedSpeaker, FullSpeaker), "utmos": (ReducedUtmos, FullUtmos)}.items()
-        for precision in ("float32", "bfloat16", "float16")
+        for precision in ("float32", "float16")
     },
     **{
-        f"{name}-{part}": partial(made, part=part)
-        for name, made in {"whisper": whisper, "whisper-torch": whisper_torch}.items()
+        f"{name}-{part}": partial(whisper, made=made, part=part)
+        for name, made in {"whisper": in_ctranslate2, "whisper-torch": in_torch}.items()
         for part in ("encoder", "decoder")
     },
     "dnsmos": dnsmos,
@@ -280,8 +255,8 @@ def rates(device: str, precision: str) -> tuple[float, float]:
     torch.set_num_threads(cores())  # the engine has all of them
     source = torch.zeros(1 << (28 if device.startswith("cuda") else 24), device=device)
     target = torch.empty_like(source)
-    copied = interleaved({"": waited(lambda: target.copy_(source), torch.device(device))}, repeats=6)[""].min()
-    return product_rate(torch.device(device), BY_WEIGHTS.get(precision, "float32")), source.nbytes / copied
+    copied = interleaved({"": waited(lambda: target.copy_(source), device)}, repeats=6)[""].min()
+    return product_rate(device, BY_WEIGHTS.get(precision, "float32")), source.nbytes / copied
 
 
 def floor_s(stage: Stage, per_second: float, bytes_per_second: float) -> tuple[float, str]:
@@ -297,16 +272,6 @@ def floor_s(stage: Stage, per_second: float, bytes_per_second: float) -> tuple[f
     products_s, moved_s = flops / per_second, stage.moved / bytes_per_second
     said = f"{flops / 1e9:.3g} GFLOP take {products_s:.3g} s, {stage.moved / 1e6:.3g} MB take {moved_s:.3g} s"
     return max(products_s, moved_s), said
-
-
-def numbers(result: Any) -> list[np.ndarray]:
-    """Every number in a result, array by array."""
-    if isinstance(result, dict):
-        result = list(result.values())
-    if isinstance(result, (list, tuple)):
-        return [array for one in result for array in numbers(one)]
-    result = getattr(result, "samples", result)
-    return [np.asarray(result, np.float64)] if isinstance(result, (np.ndarray, float, int)) else []
 
 
 def compiled(stage: Stage, reduced: bool) -> tuple[Callable[[], Any], float]:
@@ -330,91 +295,42 @@ def compiled(stage: Stage, reduced: bool) -> tuple[Callable[[], Any], float]:
     return call, time.perf_counter() - begun
 
 
-def profile(name: str, stage: Stage, device: str, folder: Path) -> Path:
-    """Writes torch's table of one batch: which operations take the device's time."""
-    from torch.profiler import ProfilerActivity
-    from torch.profiler import profile as recorded
-
-    cuda = device != "cpu"
-    kinds = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if cuda else [])]
-    with recorded(activities=kinds) as found:
-        waited(stage.batch, torch.device(device))()
-    by = "self_cuda_time_total" if cuda else "self_cpu_time_total"
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.txt"
-    path.write_text(found.key_averages().table(sort_by=by, row_limit=PROFILED_ROWS, max_name_column_width=60) + "\n")
-    return path
-
-
-def measure(name: str, stage: Stage, options: argparse.Namespace) -> list[dict[str, object]]:
+def measure(name: str, stage: Stage, options: Options) -> Rows:
     """The rows of one stage."""
-    device = torch.device(options.device)
     # A reduced size only tries the stage: a large product would take a CPU minutes.
     floor, said = floor_s(stage, *rates("cpu" if options.reduced else options.device, stage.precision))
-    calls = {"batch": stage.batch}
-    if stage.alone is not None:
-        calls["one by one"] = stage.alone
+    calls = {} if stage.alone is None else {"one by one": stage.alone}
+    calls["batch"] = stage.batch
     if options.compile and stage.net is not None:
         calls["batch, compiled"], seconds = compiled(stage, options.reduced)
         said += f"; compiled in {seconds:.0f} s"
-    times = interleaved({key: waited(call, device) for key, call in calls.items()}, repeats=options.repeats)
+    times = interleaved({key: waited(call, options.device) for key, call in calls.items()}, repeats=options.repeats)
     times["floor"] = np.array([floor])
-    base = np.median(times.get("one by one", times["batch"]))
-    rows = []
-    for variant, taken in times.items():
-        p50 = float(np.median(taken))
-        note = f"{stage.items} items, {stage.audio_s:.1f} s of audio, {stage.precision}, {options.device}; share {floor / p50:.2g}; {said}"
-        rows.append(row(name, variant, taken, n=stage.items, ratio=float(base / p50), note=note))
-        sys.stdout.write(
-            f"{name:>16} {variant:>20} {p50:9.5f} s {stage.audio_s / p50:9.0f} x real time, {base / p50:6.2f} of one by one, "
-            f"{floor / p50:5.0%} is floor\n"
-        )
-    sys.stdout.flush()
+    about = f"{stage.items} items, {stage.audio_s:.1f} s of audio, {stage.precision}, {options.device}"
+    rows = ranked(name, times, n=stage.items, note=said)
+    for row, taken in zip(rows, times.values(), strict=True):
+        row["note"] = f"{about}; share {floor / float(np.median(taken)):.2g}; {said}"
     return rows
 
 
-def main() -> int:
-    """Measures the stages one after the other; rows are written after each."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("stages", nargs="*", metavar="STAGE", help=f"of {', '.join(STAGES)}; all without one")
-    parser.add_argument("--device", default="cuda:0" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--reduced", action="store_true", help="small sizes, which write no rows")
-    parser.add_argument("--compile", action="store_true", help="also compiled by torch")
-    parser.add_argument("--profiles", type=Path, help="writes a table of one batch of each stage into this folder")
-    parser.add_argument("--repeats", type=int, default=5)
-    options = parser.parse_args()
-    unknown = set(options.stages) - STAGES.keys()
-    if unknown:
-        parser.error(f"there is no stage {', '.join(sorted(unknown))}; there are {', '.join(STAGES)}")
-    warnings.simplefilter("ignore")
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
-    own_device(options.device)  # as the workers of a run do
-    with tempfile.TemporaryDirectory() as folder:
-        if options.profiles and options.reduced:
-            options.profiles = Path(folder)
-        right = [tried(name, options) for name in options.stages or STAGES]
-    return 0 if all(right) else 1
-
-
-def tried(name: str, options: argparse.Namespace) -> bool:
-    """Measures or profiles one stage; says so and goes on where that cannot be done. Whether nothing was wrong."""
+def tried(name: str, options: Options) -> Rows:
+    """The rows of one stage; none where a package is missing, or where it is only tried."""
     try:
-        stage = STAGES[name](options.device, options.reduced)
-        if options.profiles:
-            stage.batch()
-            sys.stdout.write(f"{profile(name, stage, options.device, options.profiles)}\n")
-            return True
-        rows = measure(name, stage, options)
+        rows = measure(name, STAGES[name](options.device, options.reduced), options)
     except ImportError as error:
-        sys.stdout.write(f"{name:>16} left out: {error}\n")
-        return True
-    except (Exception, SystemExit) as error:  # the next stage may work
-        sys.stdout.write(f"{name:>16} {type(error).__name__}: {' '.join(str(error).split())[:300]}\n")
-        return False
-    if not options.reduced:
-        append_rows("gpu_stages", rows, ("codec-bench", "torch", "transformers", "ctranslate2", "triton"))
-    return True
+        print(f"{name} left out: {error}")
+        return []
+    except Exception as error:
+        raise SystemExit(f"{type(error).__name__}: {' '.join(str(error).split())[:300]}") from error
+    return [] if options.reduced else rows
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+@bench(
+    "codec-bench", "torch", "transformers", "ctranslate2", "triton",
+    stages=tuple(STAGES), device="cuda:0", reduced=False, compile=False, repeats=5,
+)  # fmt: skip
+def main(options: Options) -> Cases:
+    """Every stage that is asked for."""
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(cores())
+    return (rows for rows in each(options.stages, partial(tried, options=options)) if rows)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
-from rows import Row, rows_of
+from common import Row, rows_of
 
-HELD, ALARMS, MARKED, GIVEN = (
-    "share of intervals with the truth",
-    "share of p below 0.05",
-    "share of marked intervals",
-    "share of runs with an interval",
-)
-PLAIN = "share of intervals without a note with the truth"
-WIDER = "times as wide as Student's t"
+UNITS = {
+    "given": "share of runs with an interval",
+    "coverage": "share of intervals with the truth",
+    "alarms": "share of p below 0.05",
+    "marked": "share of marked intervals",
+    "plain": "share of intervals without a note with the truth",
+    "wider": "times as wide as Student's t",
+}
+"""What is counted, and the unit of its rows."""
+GIVEN, HELD, ALARMS, MARKED, PLAIN, WIDER = UNITS.values()
 OURS, BOOTSTRAP, SIGNS, ALONE = "codec-bench", "percentile bootstrap", "sign test of items", "over raters alone"
 FEW_VALUES = re.compile(r"mean, (.+), (\d+) items")
+"""The designs of means of few values, whose width stands beside that of Student's t."""
 Found = dict[tuple[str, str, str], Row]
 
 
@@ -42,40 +45,29 @@ def _table(heads: Iterable[str], lines: Iterable[Iterable[str]]) -> str:
     return "\n".join(["", *(f"| {' | '.join(cells)} |" for cells in (heads, ["---"] * len(heads), *lines)), "", ""])
 
 
-def _of_equal(columns: list[tuple[str, str, str, str]]) -> str:
-    """A table of the first study.
-
-    Args:
-        columns: of each its head, the kind, the variant and the unit.
-    """
+def _of_equal(*columns: tuple[str, str, str, Sequence[str]]) -> str:
+    """A table of the first study; of columns how their heads begin, the variant, the unit and the kinds."""
     found = _newest("")
-    designs = dict.fromkeys(case.rpartition(", ")[2] for case in [*_cases(found)])
+    designs = dict.fromkeys(case.rpartition(", ")[2] for case in _cases(found))
+    wanted = [(head + kind, kind, variant, unit) for head, variant, unit, kinds in columns for kind in kinds]
     return _table(
-        ["speakers x utterances", *(head for head, *_ in columns)],
-        ([design, *(_number(found, f"{kind}, {design}", variant, unit) for _, kind, variant, unit in columns)] for design in designs),
+        ["speakers x utterances", *(head for head, *_ in wanted)],
+        ([design, *(_number(found, f"{kind}, {design}", variant, unit) for _, kind, variant, unit in wanted)] for design in designs),
     )  # fmt: skip
 
 
 def equal() -> str:
     """Of equal speakers: the intervals that hold the truth."""
     kinds = ("mean", "bounded mean", "ratio", "difference", "share", "error rate")
-    return _of_equal(
-        [
-            *((kind, kind, OURS, HELD) for kind in kinds),
-            *((f"bootstrap: {kind}", kind, BOOTSTRAP, HELD) for kind in ("mean", "difference")),
-            *((f"marked: {kind}", kind, OURS, MARKED) for kind in ("bounded mean", "error rate")),
-        ]
-    )
+    marked = ("marked: ", OURS, MARKED, ("bounded mean", "error rate"))
+    return _of_equal(("", OURS, HELD, kinds), ("bootstrap: ", BOOTSTRAP, HELD, ("mean", "difference")), marked)
 
 
 def alarms() -> str:
     """Of equal speakers: the share of p below 0.05 where two systems do not differ."""
+    bootstrap = ("bootstrap: ", BOOTSTRAP, ALARMS, ("mean", "difference"))
     return _of_equal(
-        [
-            *((kind, kind, OURS, ALARMS) for kind in ("mean", "ratio", "difference")),
-            *((f"bootstrap: {kind}", kind, BOOTSTRAP, ALARMS) for kind in ("mean", "difference")),
-            ("sign test: mean", "mean", SIGNS, ALARMS),
-        ]
+        ("", OURS, ALARMS, ("mean", "ratio", "difference")), bootstrap, ("sign test: ", SIGNS, ALARMS, ("mean",))
     )
 
 

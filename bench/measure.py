@@ -19,22 +19,23 @@ import sys
 import time
 from pathlib import Path
 
-from common import ROOT, cores
-from rows import QUIET_SHARE
+from common import QUIET_SHARE, ROOT, cores
 from table import CLAIMS, claims, standing
 
 BENCH = Path(__file__).parent
+COMMANDS = {name: told for name, told in CLAIMS["commands"].items() if not told.get("gpu")}
+"""Those of a GPU are for `make gpu`."""
 
 
 def wanted(every: bool) -> list[str]:
-    """The commands to run, in the order of claims.yaml; those of a GPU are for `make gpu`."""
+    """The commands to run, in the order of claims.yaml."""
     missing = {claim.command for claim in claims().values() if (found := standing(claim)) is None or not found.quiet}
-    return [name for name, told in CLAIMS["commands"].items() if not told.get("gpu") and (every or name in missing)]
+    return [name for name in COMMANDS if every or name in missing]
 
 
 def words_of(name: str) -> list[str]:
     """A command as words."""
-    script, *options = shlex.split(CLAIMS["commands"][name]["run"])
+    script, *options = shlex.split(COMMANDS[name]["run"])
     return [sys.executable, str(BENCH / script), *options]
 
 
@@ -66,7 +67,7 @@ def measure(name: str, patience_min: float) -> str:
 def main() -> None:
     """Lists or measures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", choices=[[], *CLAIMS["commands"]], help="commands of claims.yaml")
+    parser.add_argument("names", nargs="*", choices=[[], *COMMANDS], help="commands of claims.yaml")
     parser.add_argument("--all", action="store_true", help="also what has rows of a quiet machine")
     parser.add_argument("--list", action="store_true", help="print the commands, run none")
     parser.add_argument("--patience", type=float, default=5.0, help="minutes to wait for a quiet machine")
@@ -74,14 +75,12 @@ def main() -> None:
     chosen = options.names or wanted(options.all)
     if options.list:
         for name in chosen:
-            told = CLAIMS["commands"][name]
-            sys.stdout.write(f"{name:22} {told['minutes']:>3} min  python bench/{told['run']}\n")
-        sys.stdout.write(f"{sum(CLAIMS['commands'][name]['minutes'] for name in chosen)} min in all\n")
+            sys.stdout.write(f"{name:22} {COMMANDS[name]['minutes']:>3} min  python bench/{COMMANDS[name]['run']}\n")
+        sys.stdout.write(f"{sum(COMMANDS[name]['minutes'] for name in chosen)} min in all\n")
         return
     said = {}
     for name in chosen:
-        sys.stdout.write(f"== {name}: {CLAIMS['commands'][name]['run']}\n")
-        sys.stdout.flush()
+        print(f"== {name}: {COMMANDS[name]['run']}", flush=True)
         said[name] = measure(name, options.patience)
         sys.stdout.write(f"== {name}: {said[name]}\n")
     subprocess.run([sys.executable, str(BENCH / "table.py")], cwd=ROOT, check=True)

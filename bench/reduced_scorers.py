@@ -8,56 +8,43 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import torch
+
 from codec_bench.features.encoded import Encoded
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision
 from codec_bench.features.speakers.wavlm_sv import WAVE_EPS, WavlmSv
 from codec_bench.features.utmos import Utmos
 from codec_bench.metrics import REGISTRY
 from codec_bench.metrics.sim import Sim
+from codec_bench.networks.ecapa import SpeakerNet
+from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE, EncoderConfig
+from codec_bench.networks.speech_encoder import standardised
+from codec_bench.networks.utmos import UtmosNet
 
 CONVOLUTIONS = ((128, 10, 5), *((128, 3, 2),) * 4, *((128, 2, 2),) * 2)
-UTMOS_HEAD = (128, 512)
-
-
-def speaker_config() -> Any:
-    """WavLM-large's architecture in small."""
-    from codec_bench.networks.speech_config import EncoderConfig
-
-    return EncoderConfig("layer_norm", 256, 6, 4, 1024, pre_norm=True, conv_layers=CONVOLUTIONS, relative_buckets=320)
-
-
-def utmos_config() -> Any:
-    """The architecture of wav2vec 2.0 base in small."""
-    from codec_bench.networks.speech_config import EncoderConfig
-
-    return EncoderConfig("group_norm", 256, 4, 4, 1024, pre_norm=False, conv_layers=CONVOLUTIONS)
+SPEAKER = EncoderConfig("layer_norm", 256, 6, 4, 1024, pre_norm=True, conv_layers=CONVOLUTIONS, relative_buckets=320)
+"""WavLM-large's architecture in small."""
+UTMOS = EncoderConfig("group_norm", 256, 4, 4, 1024, pre_norm=False, conv_layers=CONVOLUTIONS)
+"""The architecture of wav2vec 2.0 base in small."""
 
 
 class ReducedSpeaker(WavlmSv):
     """The speaker embedding at a reduced size."""
 
     full: ClassVar = False
-    name = "reduced-speaker"
-    protocol = "reduced-speaker"
+    name = protocol = "reduced-speaker"
     min_samples = 720
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
         Encoded.__init__(self, device, weights, parse_precision(self.name, point, BY_WEIGHTS))
 
     def _network(self) -> Any:
-        import torch
-
-        from codec_bench.networks.ecapa import SpeakerNet
-        from codec_bench.networks.speech_config import WAVLM_LARGE
-
         with torch.random.fork_rng(devices=[]), torch.device(self.device if self.full else "cpu"):
             torch.manual_seed(0)
-            net = SpeakerNet(WAVLM_LARGE) if self.full else SpeakerNet(speaker_config(), 128, 384, 256)
+            net = SpeakerNet(WAVLM_LARGE) if self.full else SpeakerNet(SPEAKER, 128, 384, 256)
         return net.eval()
 
     def _prepared(self, waves: Any, lengths: Any) -> Any:
-        from codec_bench.networks.speech_encoder import standardised
-
         return standardised(waves, lengths, WAVE_EPS)
 
 
@@ -78,14 +65,9 @@ class ReducedUtmos(Utmos):
         self.protocol = "reduced-utmos"
 
     def _network(self) -> Any:
-        import torch
-
-        from codec_bench.networks.speech_config import WAV2VEC2_BASE
-        from codec_bench.networks.utmos import UtmosNet
-
         with torch.random.fork_rng(devices=[]), torch.device(self.device if self.full else "cpu"):
             torch.manual_seed(0)
-            net = UtmosNet(WAV2VEC2_BASE) if self.full else UtmosNet(utmos_config(), *UTMOS_HEAD)
+            net = UtmosNet(WAV2VEC2_BASE) if self.full else UtmosNet(UTMOS, 128, 512)
             for constant in (net.domain_emb, net.judge_emb):
                 torch.nn.init.normal_(constant)
         return net.eval()

@@ -20,21 +20,24 @@ from pathlib import Path
 
 import common
 import yaml
-from blocks import cost_table, drift_table
-from common import ROOT
+from common import QUIET_SHARE, ROOT, Row, digest, git, rows_of
 from interval_tables import TABLES
-from rows import NOT_QUIET, QUIET_SHARE, Row, damaged, quiet, rows_of
 
 from codec_bench.metrics.costs import COSTS, FIELDS
 
+NOT_QUIET = "not measured on a quiet machine yet"
 CLAIMS = yaml.safe_load((Path(__file__).parent / "claims.yaml").read_text("utf-8"))
-OF_ONE_BENCH = {"drift": drift_table, **TABLES}
 SECTIONS = ("metrics", "networks", "codecs", "gpu", "models", "scheduler", "scale")
 BLOCK = re.compile(r"(<!-- rows: ([\w-]+) -->\n).*?(<!-- rows end -->)", re.DOTALL)
 INLINE = re.compile(r"(<!-- row: ([\w, -]+?) -->).*?(<!-- /row -->)", re.DOTALL)
 UNBOUND = re.compile(
     r"(?<![\w@.×-])\d+(?:\.\d+)?x\b(?! a\b)|\d(?:\.\d+)? times (?:as fast|as slow|as long|faster|slower|less time)"
 )
+
+
+def quiet(row: Row) -> bool:
+    """Whether a row counts as measured on a quiet machine: little load before the bench began, and a clean tree."""
+    return row["tree"] == "clean" and float(row["load"]) <= QUIET_SHARE * int(row["cores"])
 
 
 @dataclass(frozen=True)
@@ -189,13 +192,51 @@ def table(names: list[str]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def drift_table() -> str:
+    """How far scores in half precision are from float32, and batches from single items, from the newest row of each."""
+    lines = ["| what | compared | of how many | middle | greatest |", "|---|---|--:|--:|--:|"]
+    rows = [row for row in rows_of("precision") if row["unit"] != "share"]
+    for row in {(row["case"], row["unit"], row["variant"]): row for row in rows}.values():
+        greatest = row["agreement"].removeprefix("at most ")
+        lines.append(f"| {row['case']}, {row['unit']} | {row['variant']} | {row['n']} | {row['p50']} | {greatest} |")
+    return "\n".join(lines) + f"\n\n{row['note']}. Measured on {row['machine']}, {row['date'][:10]}.\n"
+
+
+CORE_HOUR, GPU_HOUR = 0.04, 3.0
+"""Prices in dollars, as examples: the documentation says that they are."""
+
+
+def cost_table() -> str:
+    """What a million utterances and more cost, each figure in proportion to a measured one."""
+    each = {
+        "Opus, STOI, SI-SDR and PESQ, 2.6 s of speech: hours of a core": ("ray-pool", 2 / 2000 / 3600),
+        "the same: dollars": ("ray-pool", 2 / 2000 / 3600 * CORE_HOUR),
+        "WER (Whisper large-v3), SIM, UTMOS and DNSMOS in float32, 7.4 s of speech: hours of an H200, estimated": ("virtual-seconds", 1 / 3000 / 3600),
+        "the same: dollars, estimated": ("virtual-seconds", GPU_HOUR / 3000 / 3600),
+        "planning, scheduling and writing: hours of a core": ("million-main", 1 / 1000 / 3600),
+        "record with three scores an utterance: GB": ("million-bytes", 1e-9),
+        "`merge`: minutes": ("merge-thousand", 1 / 3_333_334 / 60),
+        "`report`: minutes": ("ten-report", 1 / 3_333_334 / 60),
+        "`compare`: minutes": ("ten-compare", 1 / 3_333_334 / 60),
+    }  # fmt: skip
+    lines = ["| one system | 10^6 utterances | 10^7 | 10^8 |", "|---|--:|--:|--:|"]
+    for what, (claim, factor) in each.items():
+        found = standing(claims()[claim])
+        sizes = (None if found is None else found.number() * factor * count for count in (1e6, 1e7, 1e8))
+        lines.append(f"| {what} | {' | '.join(NOT_QUIET if one is None else _two_digits(one) for one in sizes)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _two_digits(number: float) -> str:
+    """A number to two significant digits: 0.31, 2.4, 1,300."""
+    kept = float(f"{number:.2g}")
+    return f"{kept:,.0f}" if kept >= 10 else f"{kept:g}"
+
+
 def block(name: str) -> str:
     """What stands between the marks of this name."""
-    if name in OF_ONE_BENCH:
-        return OF_ONE_BENCH[name]()
-    if name == "costs":
-        return cost_table(lambda claim: found.number() if (found := standing(claims()[claim])) else None)
-    return table(list(CLAIMS[name]))
+    made = {"drift": drift_table, "costs": cost_table, **TABLES}
+    return made[name]() if name in made else table(list(CLAIMS[name]))
 
 
 def sentence(names: str) -> str:
@@ -264,6 +305,21 @@ def unbound(text: str) -> list[str]:
     return [
         f"{match[0]!r} in {line.strip()[:100]!r}" for line in outside.splitlines() for match in UNBOUND.finditer(line)
     ]
+
+
+def damaged() -> Iterator[str]:
+    """What was changed in the rows by another hand than a bench's: since the last commit, and within a run."""
+    for line in (git("diff", "--numstat", "HEAD", "--", str(common.DATA / "*.csv")) or "").splitlines():
+        _, removed, file = line.split("\t")
+        if removed != "0":
+            yield f"{file}: {removed} committed rows were changed or removed; restore them"
+    for path in sorted(common.DATA.glob("*.csv")):
+        runs: dict[str, list[Row]] = {}
+        for row in rows_of(path.stem):
+            runs.setdefault(row["run"], []).append(row)
+        for run, rows in runs.items():
+            if run.rpartition("-")[2] != digest(rows):
+                yield f"bench/data/{path.name}: the rows of run {run} are not those that the bench wrote; measure it again"
 
 
 def wrong() -> Iterator[str]:

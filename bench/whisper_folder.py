@@ -16,6 +16,11 @@ import common  # noqa: F401 - the stand-ins can be imported
 import numpy as np
 
 POSITIONS, TEXT_POSITIONS = 1_500, 448
+GREEDY = {
+    "beam_size": 1, "best_of": 1, "temperature": 0.0, "without_timestamps": True, "condition_on_previous_text": False,
+    "no_speech_threshold": None, "log_prob_threshold": None, "compression_ratio_threshold": None,
+}  # fmt: skip
+"""What faster-whisper is told, so that it writes the likeliest token of each window and nothing else."""
 _NOISE = 1 << 20
 # By the ends of names: the deviation of a weight, times the root of its inputs.
 _LOUD = {
@@ -63,11 +68,7 @@ class Size:
 SIZES = {
     "reduced": Size(64, 2, 2, 2, 80, "multilingual", "whisper-tiny"),
     "tiny": Size(384, 4, 4, 6, 80, "multilingual", "whisper-tiny"),
-    "base": Size(512, 6, 6, 8, 80, "multilingual", "whisper-base"),
-    "small": Size(768, 12, 12, 12, 80, "multilingual", "whisper-small"),
-    "medium": Size(1024, 24, 24, 16, 80, "multilingual", "whisper-medium"),
     "large-v3": Size(1280, 32, 32, 20, 128, "v3", "whisper-large-v3"),
-    "large-v3-turbo": Size(1280, 32, 4, 20, 128, "v3", "whisper-large-v3-turbo"),
 }
 
 
@@ -89,7 +90,7 @@ def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", word
     vocabulary = _vocabulary(folder, ids, tiny.TIMESTAMPS)
     spec = whisper_spec.WhisperSpec(size.layers, size.heads, size.decoder_layers, size.heads)
     _fill(spec, size, len(vocabulary), np.dtype(dtype))
-    _end_after(spec.decoder, ids["<|endoftext|>"], tokens + (1 if size.kind == "en" else 3))
+    _end_after(spec.decoder, ids["<|endoftext|>"], tokens + 3)
     spec.register_vocabulary(vocabulary)
     spec.config.suppress_ids, spec.config.suppress_ids_begin = [], [ids["<|endoftext|>"]]
     languages = tiny.special_tokens(size.kind)[2 : 2 + (100 if size.kind == "v3" else 99)]
@@ -98,14 +99,7 @@ def write(folder: Path, size: Size, *, tokens: int, dtype: str = "float32", word
     spec.validate()
     spec.decoder.projection.weight = "decoder/embeddings/weight"  # an alias, as the converter makes it of equal weights
     spec.save(str(folder))
-    features = {
-        "feature_size": size.n_mels,
-        "sampling_rate": 16_000,
-        "hop_length": 160,
-        "n_fft": 400,
-        "chunk_length": 30,
-    }
-    (folder / "preprocessor_config.json").write_text(json.dumps(features))
+    (folder / "preprocessor_config.json").write_text(json.dumps(tiny.features(size.n_mels)))
     return folder
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-import device_sim
+import bench_device_sim
 import numpy as np
 import pytest
-from device_sim import Run, simulate
+from bench_device_sim import Run, simulate
 
 from codec_bench.engine.arena import Arena
 
@@ -44,12 +44,12 @@ def test_a_device_is_busy(precision, least, count, faults):
 
 def test_four_devices_are_nearly_four_times_as_fast(monkeypatch):
     # The time of the main process is left out, so that this does not depend on how fast the machine is.
-    monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
+    monkeypatch.setattr(bench_device_sim.VirtualPool, "_tick", lambda self: None)
     one, four = (simulate(Run(1500, "half", devices)) for devices in (1, 4))
     times = one.wall_s / four.wall_s
     assert times >= 3.5
-    rows = device_sim.rows_of(Run(1500, "half", 4), four, one.wall_s)
-    assert [row.get("ratio_to_baseline") for row in rows] == [f"{times:.3g}", None, None]
+    rows = bench_device_sim.rows_of(Run(1500, "half", 4), four, one.wall_s)
+    assert [row.get("ratio_to_baseline") for row in rows[:3]] == [f"{times:.3g}", None, None]
 
 
 def test_a_scheduler_that_reads_too_late_is_seen():
@@ -58,7 +58,7 @@ def test_a_scheduler_that_reads_too_late_is_seen():
 
 
 def test_a_second_lane_hides_what_makes_a_batch_ready(monkeypatch):
-    monkeypatch.setattr(device_sim.VirtualPool, "_tick", lambda self: None)
+    monkeypatch.setattr(bench_device_sim.VirtualPool, "_tick", lambda self: None)
     one, two = (simulate(Run(600, "half", lanes=lanes)) for lanes in (1, 2))
     assert two.busy > one.busy + 0.02
 

@@ -49,6 +49,6 @@ def test_a_busy_machine_measures_nothing(ran, monkeypatch):
 
 
 def test_every_command_is_a_bench_that_there_is():
-    for name in measure.CLAIMS["commands"]:
-        assert (measure.BENCH / measure.CLAIMS["commands"][name]["run"].split()[0]).exists()
-        assert measure.CLAIMS["commands"][name]["minutes"] >= 1
+    for told in measure.CLAIMS["commands"].values():
+        assert (measure.BENCH / told["run"].split()[0]).exists()
+        assert told.get("gpu") or told["minutes"] >= 1

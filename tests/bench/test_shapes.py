@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from functools import cache
 
+import bench_device_sim
 import deterministic_weights
-import device_sim
 import numpy as np
 import pytest
 import tiny_speech
@@ -28,7 +28,7 @@ def batches():
     """The lengths in seconds of the first hundred batches of a stage in a simulated run."""
     made = []
     longest = np.zeros(60 * 16_000, np.float32)
-    outcome = device_sim.VirtualPool._outcome
+    outcome = bench_device_sim.VirtualPool._outcome
 
     def noted(pool, worker, batch, payload):
         if batch.key.endswith(":Speaker"):
@@ -37,10 +37,10 @@ def batches():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Arena, "view", lambda _, region: longest[: math.prod(region.shape)].reshape(region.shape))
-        patch.setattr(device_sim.VirtualPool, "_outcome", noted)
+        patch.setattr(bench_device_sim.VirtualPool, "_outcome", noted)
         patch.setattr("codec_bench.engine.batch.GPU_BATCH_S", 0.0)  # they are not doubled, and so are more
-        patch.setattr(device_sim.VirtualPool, "memory_bytes", lambda _: 0)  # nor larger from the first one on
-        device_sim.simulate(device_sim.Run(700, "half"))
+        patch.setattr(bench_device_sim.VirtualPool, "memory_bytes", lambda _: 0)  # nor larger from the first one on
+        bench_device_sim.simulate(bench_device_sim.Run(700, "half"))
     assert len(made) >= BATCHES and sum(map(len, made)) == 1400
     return made[:BATCHES]
 

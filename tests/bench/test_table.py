@@ -8,7 +8,6 @@ import subprocess
 import common
 import numpy as np
 import pytest
-import rows
 import table
 
 
@@ -27,9 +26,9 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(table, "CLAIMS", {**table.CLAIMS, "metrics": ["mine"]})
     start = {"date": "2026-11-01T10:00:00Z", "load": "0.10", "tree": "clean", "commit": "0123456789"}
     monkeypatch.setattr(common, "START", start)
-    rows.rows_of.cache_clear()
+    common.rows_of.cache_clear()
     yield tmp_path
-    rows.rows_of.cache_clear()
+    common.rows_of.cache_clear()
 
 
 def measured(theirs_s: float, ours_s: float, **start: str) -> None:
@@ -40,7 +39,7 @@ def measured(theirs_s: float, ours_s: float, **start: str) -> None:
         common.row("speech", name, s * around, n=1) for name, s in (("theirs", theirs_s), ("ours", ours_s))
     ]
     common.append_rows("stoi", measured_rows)
-    rows.rows_of.cache_clear()
+    common.rows_of.cache_clear()
 
 
 def settle(folder) -> None:
@@ -55,7 +54,7 @@ BEGUN = "# A\n\nIt is <!-- row: mine --><!-- /row --> as fast.\n\n<!-- rows: met
 
 
 def faults() -> list[str]:
-    rows.rows_of.cache_clear()
+    common.rows_of.cache_clear()
     return [text for text in table.wrong() if "has no command in" not in text]
 
 
@@ -65,7 +64,7 @@ def test_the_documentation_says_what_the_rows_say():
 
 def test_a_row_says_where_when_and_how_often_it_was_measured(folder):
     measured(6.0, 2.0)
-    ours = common.read_rows("stoi")[1]
+    ours = common.rows_of("stoi")[1]
     assert (ours["repeats"], ours["load"], ours["tree"], ours["commit"]) == ("3", "0.10", "clean", "0123456789")
     assert ours["run"].startswith("20261101T100000Z-") and ours["p50"] == "2" and ours["machine"]
 
@@ -125,7 +124,7 @@ def test_sides_of_two_runs_are_no_ratio(folder):
     measured(6.0, 2.0)
     common.START["date"] = "2026-11-05T10:00:00Z"
     common.append_rows("stoi", [common.row("speech", "ours", np.array([0.5, 0.6]), n=1)])
-    rows.rows_of.cache_clear()
+    common.rows_of.cache_clear()
     assert table.standing(table.claims()["mine"]).value() == "3.0x"
 
 
@@ -149,7 +148,7 @@ def test_a_share_and_a_rate_are_said_as_the_bench_wrote_them(folder):
     shared = {"case": "3000", "variant": "half", "n": 3000}
     busy = {**shared, "unit": "busy share", "p50": "0.97406"}
     common.append_rows("stoi", [{**shared, "unit": "s", "p50": "30", "ratio_to_baseline": "7.73"}, busy])
-    rows.rows_of.cache_clear()
+    common.rows_of.cache_clear()
 
     def said(**how):
         claim = table.Claim("mine", "stoi", "3000", "half", "what", "", **how)

@@ -123,8 +123,12 @@ def write_transformers(
         alignment_heads=[[0, 0]],
     )  # fmt: skip
     net.save_pretrained(folder)
-    features = {"feature_size": n_mels, "sampling_rate": 16_000, "hop_length": 160, "n_fft": 400, "chunk_length": 30}
-    (folder / "preprocessor_config.json").write_text(json.dumps(features))
+    (folder / "preprocessor_config.json").write_text(json.dumps(features(n_mels)))
+
+
+def features(n_mels: int) -> dict[str, int]:
+    """What a checkpoint says of its spectrograms."""
+    return {"feature_size": n_mels, "sampling_rate": 16_000, "hop_length": 160, "n_fft": 400, "chunk_length": 30}
 
 
 def write_converted(folder: Path, *, quantization: str | None = None, **options: Any) -> Path:
