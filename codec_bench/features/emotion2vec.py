@@ -9,7 +9,7 @@ import numpy as np
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE, Encoded
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 EMOTIONS = ("angry", "disgusted", "fearful", "happy", "neutral", "other", "sad", "surprised", "unknown")
 """In the order of the published classifier."""
@@ -53,7 +53,7 @@ class Emotion2vecPlusLarge(Encoded):
     def _network(self) -> Any:
         from codec_bench.networks.emotion2vec import Emotion2vecNet
 
-        net = Emotion2vecNet(self._architecture()).eval()
+        net = unfilled(lambda: Emotion2vecNet(self._architecture()))
         load_into(net, load_state(self._path, key="model"), path=self._path)
         return net
 

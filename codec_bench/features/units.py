@@ -10,7 +10,7 @@ from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE, Encoded
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.weights import find_all, load_into, load_state
+from codec_bench.weights import find_all, load_into, load_state, unfilled
 
 ENCODER = "hubert-base-ls960"
 CLUSTERS = {"hubert-km50": 50, "hubert-km100": 100, "hubert-km200": 200}
@@ -70,7 +70,7 @@ class HubertUnits(Encoded):
                 f"the weights in '{self._centres}' have {centres.shape[0]} clusters of {centres.shape[1]} numbers; expected "
                 f"{self._clusters} of {config.width}"
             )
-        net = UnitsNet(config, torch.from_numpy(centres), LAYERS).eval()
+        net = unfilled(lambda: UnitsNet(config, torch.from_numpy(centres), LAYERS))
         state = {fairseq_name(name, config.extractor): value for name, value in load_state(self._path).items()}
         load_into(net.encoder, state, path=self._path)
         return net

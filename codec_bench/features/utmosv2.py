@@ -15,7 +15,7 @@ from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 RATE_HZ = 16_000
 MIN_SAMPLES = 400
@@ -128,7 +128,7 @@ class UtmosV2(PreparedFeature):
 
             nets = []
             for path in self._paths:
-                net = self._architecture().eval()
+                net = unfilled(self._architecture)
                 state = {
                     f"ssl.encoder.{fairseq_name(name.removeprefix(ENCODER), 'group_norm')}"
                     if name.startswith(ENCODER)

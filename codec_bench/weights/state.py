@@ -142,14 +142,16 @@ def unfilled(build: Callable[[], Any]) -> Any:
     No time is spent on random values, and the weights are in memory once, not twice.
 
     Args:
-        build: makes the module. Each of its tensors must be in its `state_dict`, since no other gets a value.
+        build: makes the module. Each of its tensors must be in its `state_dict`, since no other gets a value; a constant that no file holds
+            is made with `device="cpu"` or from an array.
     """
     import torch
 
     with torch.device("meta"):
         net = build().eval()
     kept = net.state_dict()
-    assert all(name in kept for name, _ in net.named_buffers()), "a buffer that no file holds would have no value"
+    lost = [name for name, buffer in net.named_buffers() if name not in kept and buffer.is_meta]
+    assert not lost, f"no file holds {lost}, which would have no value"
     return net
 
 

@@ -12,7 +12,7 @@ from codec_bench.errors import WeightsError
 from codec_bench.features.dnsmos_pro import tensors_of
 from codec_bench.weights import state
 from codec_bench.weights.pretrained import load_pretrained
-from codec_bench.weights.state import load_state
+from codec_bench.weights.state import load_into, load_state, unfilled
 
 
 def bomb(path):
@@ -101,3 +101,19 @@ def test_a_name_that_is_never_closed_is_refused_before_torch_reads_it(tmp_path, 
     monkeypatch.setattr(torch, "load", lambda *_a, **_k: pytest.fail("torch read it"))
     with pytest.raises(WeightsError, match="a word of more than 2048 characters"):
         load_state(tmp_path / "x.pt")
+
+
+def test_a_module_without_memory_keeps_its_constants_and_is_filled_from_the_file(tmp_path):
+    class Net(torch.nn.Module):
+        def __init__(self, device):
+            super().__init__()
+            self.layer = torch.nn.Linear(2, 3)
+            self.register_buffer("constant", torch.ones(2, device=device), persistent=False)
+
+    net = unfilled(lambda: Net("cpu"))
+    assert net.layer.weight.is_meta and net.constant.tolist() == [1, 1]
+    tensors = {"layer.weight": torch.full((3, 2), 2.0), "layer.bias": torch.zeros(3)}
+    load_into(net, tensors, path=tmp_path)
+    assert net.layer(net.constant).tolist() == [4, 4, 4]
+    with pytest.raises(AssertionError, match="constant"):
+        unfilled(lambda: Net("meta"))

@@ -86,14 +86,14 @@ def _load(frame_rate_hz: int, checkpoint: str, weights: str | None) -> tuple[Any
     """The network in eval mode on the CPU, and which weights it has."""
     from codec_bench.networks.wavtokenizer import Shape, WavTokenizerNet
     from codec_bench.networks.weight_norm import fold_weight_norm
-    from codec_bench.weights import find, load_into, load_state, without
+    from codec_bench.weights import find, load_into, load_state, unfilled, without
 
     ratios = _RATIOS[frame_rate_hz]
     window = _WINDOW_HOPS * _RATE_HZ // frame_rate_hz
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(Shape(ratios, window, **(_SMALL if weights == RANDOM else {}))), weights
     found = find(checkpoint, weights)
-    net = WavTokenizerNet(Shape(ratios, window))
+    net = unfilled(lambda: WavTokenizerNet(Shape(ratios, window)))
     state = without(load_state(found.path, key="state_dict"), starts=_UNUSED, ends=_UNUSED_ENDS)
     parts = {name: value for name, value in state.items() if name.startswith(_PARTS)}
     load_into(net, fold_weight_norm(parts), path=found.path)

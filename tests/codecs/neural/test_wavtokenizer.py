@@ -36,6 +36,7 @@ def published(tmp_path_factory):
     state = {name: torch.from_numpy(value) for name, value in state.items()}
     other = {"multiperioddisc.discriminators.0.convs.0.bias": torch.zeros(32)}  # used in training only; ignored
     torch.save({"epoch": 3, "global_step": 7, "state_dict": {**state, **other}, "hyper_parameters": {"x": 1e-4}}, path)
+    del state, other  # half a gigabyte, which the codec reads again
     codec = load_codec(NAMES[75], weights=str(path))
     path.unlink()
     return codec
