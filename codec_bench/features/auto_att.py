@@ -108,8 +108,8 @@ class AutoAtt(Feature):
         self._prompt = self._processor.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
         dtype = "bfloat16" if self._precision == "bfloat16-weights" else "float32"
         net = load_pretrained(Qwen2AudioForConditionalGeneration, str(self._folder), {}, dtype)
-        self._words = [tokens[0] for tokens in ids.values()]
         self._net = net.to(self.device).eval()
+        self._words = self._net.lm_head.weight[[tokens[0] for tokens in ids.values()]]
 
     def compute(self, signals: Sequence[np.ndarray]) -> list[Result | Unavailable]:
         """One result per signal `(samples,)`, float32 at 16 kHz."""
@@ -150,7 +150,7 @@ class AutoAtt(Feature):
         inputs["input_features"] = inputs["input_features"].to(self._net.dtype)
         with computing(self.device, self._precision):
             last = self._net.model(**inputs, use_cache=False).last_hidden_state[:, -1]
-            logits = torch.nn.functional.linear(last, self._net.lm_head.weight[self._words])
+            logits = torch.nn.functional.linear(last, self._words)
             (shares,) = fetched([logits.float().softmax(-1)])
         return shares.astype(np.float64)
 
