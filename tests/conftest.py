@@ -111,6 +111,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # this when they are imported, and none of them is by now.
     if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault("OMP_NUM_THREADS", "1")
+        # oneDNN keeps what it has made ready for the last thousand shapes. Hardly a test meets more than a hundred.
+        os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "128")
         # What a network has held goes back to the system as soon as it is freed. By itself the C library keeps up to 32 MB of a piece.
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_PIECE)
