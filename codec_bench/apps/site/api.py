@@ -81,6 +81,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
         UserError: a folder holds neither a run nor a site, or there is none.
     """
     from codec_bench.apps.site.contradictions import contradictions as found_in
+    from codec_bench.apps.site.folder import age
     from codec_bench.apps.site.records import describe_run, is_part
     from codec_bench.apps.site.same_sounds import placed
     from codec_bench.report.opened import open_run
@@ -97,7 +98,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
             entries.setdefault(entry["key"], entry)
     if not entries:
         raise UserError("no run was given to check", hint="name run folders, or the folder of a site")
-    return found_in(placed(sorted(entries.values(), key=lambda entry: (entry["date"] or "", entry["key"]))))
+    return found_in(placed(sorted(entries.values(), key=age)))
 
 
 def _sorted(runs: Iterable[_PathLike]) -> tuple[list[Path], list[SiteFolder]]:

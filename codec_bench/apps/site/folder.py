@@ -38,6 +38,11 @@ _SCRIPTS = (
 )  # fmt: skip
 
 
+def age(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    """What runs are sorted by, the oldest first: when they ended, to the second; of one second, when they began."""
+    return entry["date"] or "", entry["started"] or "", entry["key"]
+
+
 class SiteFolder:
     """The folder of a site, new or existing.
 
@@ -152,7 +157,7 @@ class SiteFolder:
     def entries(self) -> list[dict[str, Any]]:
         """What the site knows of all its runs, the oldest first."""
         found = [entry for key in self.keys() if (entry := self.entry(key)) is not None]
-        return sorted(found, key=lambda entry: (entry["date"] or "", entry["key"]))
+        return sorted(found, key=age)
 
     def forget(self, key: str) -> None:
         """Removes what the site holds of a run."""

@@ -12,7 +12,7 @@ import pytest
 
 from codec_bench.api.compare import compare
 from codec_bench.apps.site.api import contradictions, site
-from codec_bench.apps.site.folder import SiteFolder
+from codec_bench.apps.site.folder import SiteFolder, age
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import ratios
 from codec_bench.stats.summary import summarise
@@ -432,3 +432,13 @@ def test_runs_of_shards_are_left_out_and_it_is_said(make_run, tmp_path):
     done = site([run.folder, folder], out=tmp_path / "site", tell=told.append)
     assert done.added == ("whole",) and "1 run of a shard is left out" in told[0]
     assert contradictions([run.folder, folder]) == []
+
+
+def test_of_runs_that_ended_in_one_second_the_one_that_began_first_is_older():
+    """Which of two runs over other sounds keeps the plain title follows from their order, and not from a hash."""
+    of_one_second = [
+        {"date": "2026-05-01T10:00:02+00:00", "started": f"2026-05-01T10:00:0{began}+00:00", "key": key}
+        for began, key in (("0.250", "c"), ("1.125", "a"), ("1.500", "b"))
+    ]
+    before = {"date": "2026-05-01T10:00:01+00:00", "started": "2026-05-01T10:00:00.750+00:00", "key": "d"}
+    assert sorted([*of_one_second[::-1], before], key=age) == [before, *of_one_second]
