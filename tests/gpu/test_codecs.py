@@ -63,7 +63,8 @@ def case(request):
     # The decoder of 48 kHz EnCodec fills up whole chunks of a second only.
     batch = sounds(here, (1.2, *SECONDS) if request.param.startswith("encodec-48khz") else SECONDS)
     codes = here.encode(batch)
-    return request.param, batch, codes, here.decode(codes)
+    yield request.param, batch, codes, here.decode(codes)
+    built.cache_clear()  # together these networks are most of what a process of tests holds
 
 
 @pytest.fixture(autouse=True)
