@@ -87,6 +87,11 @@ def _of_lengths(answers: Answers) -> list[str]:
         told.append(f"{_part(answers.too_long)} were not asked, because their audio is longer than the model takes")
     if answers.at_limit and answers.at_limit.n:
         told.append(f"{_part(answers.at_limit, 'answers')} ended at a limit of length")
+    if answers.with_reasoning and answers.with_reasoning.n:
+        told.append(
+            f"{_part(answers.with_reasoning, 'answers')} still hold the model's reasoning, up to </think>, as a part of the answer; "
+            "--set NAME.reasoning_end='</think>' takes it away for models of a chat endpoint and of transformers"
+        )
     return told
 
 

@@ -15,6 +15,9 @@ from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER
 
+END_OF_REASONING = "</think>"
+"""What most open models write between their reasoning and their answer, where their server leaves it in."""
+
 
 def answers_of(run: Run) -> Answers | None:
     """Counts, costs and times of a run's answers, or None for a run that asked nothing."""
@@ -29,6 +32,7 @@ def answers_of(run: Run) -> Answers | None:
     )[0]
     known = "SELECT TOTAL(cut_s), TOTAL(sound_s) FROM answers WHERE sound_s IS NOT NULL"
     unheard_s, sound_s = run.query(known)[0]
+    thoughts = run.query("SELECT COUNT(*) FROM answers WHERE text LIKE ?", (f"%{END_OF_REASONING}%",))[0][0]
     usage = run.query(
         "SELECT j.key, SUM(j.value) FROM answers a, json_each(a.usage) j WHERE j.key NOT IN ('cost_usd', 'cost_unsure_usd') GROUP BY j.key ORDER BY j.key"
     )
@@ -36,7 +40,6 @@ def answers_of(run: Run) -> Answers | None:
         "SELECT TOTAL(json_extract(usage, '$.cost_usd')), TOTAL(json_extract(usage, '$.cost_unsure_usd')), "
         "TOTAL(json_extract(usage, '$.cost_usd') IS NULL) FROM answers WHERE status = 'ok' AND NOT cached"
     )[0]
-    served = _served(run)
     part = lambda n: Part(int(n), n / asked if asked else 0.0)  # noqa: E731
     served = _served(run)
     return Answers(
@@ -55,6 +58,7 @@ def answers_of(run: Run) -> Answers | None:
         canary=_canary(meta.get("canary")),
         cut=Cut(int(cut), cut / asked if asked else 0.0, cut_s, unheard_s / sound_s if sound_s else None),
         too_long=part(too_long),
+        with_reasoning=part(thoughts) if thoughts else UNTOLD,
         usage=dict(usage),
         # If the price of one answer is not known, the sum of the others is not the cost of all.
         **cost_of(None if unpriced else spent, unsure),

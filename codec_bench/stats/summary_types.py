@@ -417,6 +417,7 @@ class Answers(Told):
             leaderboard defines it; untold if the seconds of no sound are known.
         cost_range_usd: the least and the most that they cost, where a service did not say which tokens were sound.
         no_answer, ways: how many answers are none, and in which ways; an answer may be none in several ways.
+        with_reasoning: answers in which the model's reasoning was left, up to `</think>`; untold if there are none.
     """
 
     asked: int = 0
@@ -443,6 +444,7 @@ class Answers(Told):
     no_answer: int = UNTOLD
     ways: Mapping[str, int] = UNTOLD
     wordings: Mapping[str, Wording] = UNTOLD
+    with_reasoning: Part = UNTOLD
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
+from codec_bench.report.answers import answer_notes
 from codec_bench.stats import breakdown
 from codec_bench.stats.answers import answers_of
 from codec_bench.stats.breakdown import MAX_SUBSETS, Parts, folded, subsets_of
@@ -276,6 +277,14 @@ def test_what_answering_took(tmp_path):
         "first_s": {"p50": 0.25, "p95": 0.25},
         "at_limit": {"n": 0, "share": 0.0}, "decoding": None, "asked_for": None, "served": [], "canary": None,
     }  # fmt: skip
+
+
+def test_answers_that_still_hold_their_reasoning_are_counted_and_told(tmp_path):
+    with_it, without = AnswerRecord("ok", text="<think>one or two</think>two"), AnswerRecord("ok", text="I think two")
+    took = answered(tmp_path, with_it, without, AnswerRecord("failed", "down"))
+    assert took["with_reasoning"] == {"n": 1, "share": 1 / 3}
+    (note,) = [one for one in answer_notes(answers_of(Run(tmp_path))) if "reasoning" in one]
+    assert note.startswith("1 answers (33.3 %) still hold the model's reasoning") and "reasoning_end='</think>'" in note
 
 
 def test_a_cost_that_is_not_known_of_all_is_not_known(tmp_path):

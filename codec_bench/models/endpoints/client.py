@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from codec_bench.errors import MissingExtra, optional_package
@@ -185,7 +185,7 @@ class Client(Persistence):
                     self._heed_limits(response.headers)
                     if response.status >= 300:
                         text = (await read_bytes(response)).decode("utf-8", "replace")
-                        raise self.error(response.status, text, response.headers)
+                        raise self.error(response.status, text, response.headers, url)
                     return await read(response, began)
         except aiohttp.ClientError as error:
             raise self._broken(error) from None
@@ -204,6 +204,8 @@ class Client(Persistence):
         from aiohttp.http_exceptions import ContentEncodingError
 
         said = self.clean(str(error)) or type(error).__name__
+        if isinstance(error, (aiohttp.ClientConnectorSSLError, aiohttp.ClientConnectorCertificateError)):
+            return Again(f"no secure connection to {self.base_url}: {said}", lost=True, hint=_of_tls(said))
         if isinstance(error, aiohttp.ClientConnectorError):
             said = self.clean(error.os_error.strerror or str(error.os_error))
             return Again(f"nothing answers at {self.base_url}: {said}", lost=True)
@@ -217,34 +219,50 @@ class Client(Persistence):
             return Again(f"the reply of {self.base_url} cannot be read: {said}")
         return Again(f"the connection to {self.base_url} broke: {said}")
 
-    def error(self, status: int, text: str, headers: Mapping[str, str]) -> Again | GivenUp | Denied:
+    def error(
+        self, status: int, text: str, headers: Mapping[str, str], url: yarl.URL | None = None
+    ) -> Again | GivenUp | Denied:
         """The exception for a reply that is not a success.
 
         Args:
-            status: of HTTP. text: the body. headers: of the reply.
+            status: of HTTP. text: the body. headers: of the reply. url: what was asked.
         """
         said, codes = error_of(text)
-        said = self.clean(said)
+        said = self.clean(said).removeprefix(f"{status}: ")
         reason = f"{self.base_url} answered {status}" + (f": {said}" if said else "")
         if codes & _QUOTA:
             return Denied(reason, "the account has no credit left or is not active", final=True)
         if any("api_key" in code.lower() for code in codes):
-            return Denied(reason, self._advice(401, None), final=True)
+            return Denied(reason, self._advice(401), final=True)
         if status in (400, 413, 415, 422):
             return GivenUp(reason, refused=True, said=text)
         if is_temporary(status):
             crowded = is_crowded(status)
             return Again(reason, wait_s=wait_of(headers, text), crowded=crowded, daily=crowded and is_daily(text))
-        return Denied(reason, self._advice(status, headers.get("location")), final=status in (401, 402))
+        return Denied(reason, self._advice(status, headers.get("location"), url), final=status in (401, 402))
 
-    def _advice(self, status: int, location: str | None) -> str:
+    def _advice(self, status: int, location: str | None = None, url: yarl.URL | None = None) -> str:
         if location is not None:
-            return f"the service redirects to {self.clean(location)}; give that URL as base_url"
+            return self._of_redirect(urljoin(str(url or self.base_url), location), url)
         if status == 404:
-            return f"is the model's name right, and is base_url ({self.base_url}) right?"
+            return f"is the model's name right, and is base_url ({self.base_url}) right?{self._of_path(url)}"
         if self._key.env is None:
             return "the service needs a key: name the environment variable that holds it with key_env=NAME"
         return f"check the key in the environment variable {self._key.env}, and that it may use this model"
+
+    def _of_redirect(self, target: str, url: yarl.URL | None) -> str:
+        """What to give as base_url where a service sends the request elsewhere."""
+        path = str(url).removeprefix(self.base_url) if url is not None else ""
+        if path and target.endswith(path):
+            return f"the service redirects to {self.clean(target)}; give {self.clean(target.removesuffix(path))} as base_url"
+        return f"the service redirects to {self.clean(target)}; is base_url ({self.base_url}) right?"
+
+    def _of_path(self, url: yarl.URL | None) -> str:
+        """A sentence about a base_url that holds the path of the request, or lacks the version before it."""
+        path = str(url).removeprefix(self.base_url) if url is not None else ""
+        if path and self.base_url.endswith(path):
+            return f" It ends before {path}, which every request adds: base_url={self.base_url.removesuffix(path)}"
+        return "" if urlsplit(self.base_url).path else f" Most services have a version in it: {self.base_url}/v1"
 
     def _heed_limits(self, headers: Mapping[str, str]) -> None:
         most = most_at_once(headers)
@@ -295,6 +313,13 @@ def sent_by(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 data = opened.enter_context(content.open("rb")) if isinstance(content, Path) else content
                 form.add_field(name, data, filename=called, content_type=kind)
         yield sent
+
+
+def _of_tls(said: str) -> str:
+    """What to do about a connection that could not be made secure."""
+    if "certificate" in said.lower():
+        return "the certificate is not trusted here: name the file of the authority that signed it in SSL_CERT_FILE"
+    return "does the service speak TLS? If it does not, base_url begins with http://"
 
 
 def _proxy_to(url: str) -> str | None:

@@ -207,6 +207,7 @@ class Again(Exception):
         wait_s: how long the service asks to wait, in seconds; None if it does not say.
         crowded: whether the service takes no more requests now. slow: whether the attempt reached the time limit.
         lost: whether the service could not be reached. daily: whether a quota is used up for the day.
+        hint: what to do about a service that could not be reached; None if there is nothing special.
     """
 
     def __init__(
@@ -218,10 +219,11 @@ class Again(Exception):
         slow: bool = False,
         lost: bool = False,
         daily: bool = False,
+        hint: str | None = None,
     ) -> None:
         super().__init__(reason)
         self.reason, self.wait_s, self.crowded, self.slow, self.lost = reason, wait_s, crowded, slow, lost
-        self.daily = daily
+        self.daily, self.hint = daily, hint
 
 
 class GivenUp(Exception):
@@ -424,7 +426,7 @@ class Persistence:
     def _end(self, again: Again, attempts: int) -> Exception:
         self._given_up += 1
         if again.lost and not self.answered:
-            return UserError(again.reason, hint="is the server running, and is base_url right?")
+            return UserError(again.reason, hint=again.hint or "is the server running, and is base_url right?")
         return GivenUp(again.reason, attempts=attempts)
 
 

@@ -104,7 +104,8 @@ async def read_json(response: aiohttp.ClientResponse, _began: float = 0.0) -> An
     except ValueError:
         kind = response.headers.get("content-type", "no content type")
         said = clean(body.decode("utf-8", "replace")) or "nothing"
-        raise Again(f"expected JSON, got {clean(kind)}: {said}") from None
+        got = f"JSON that is damaged or cut off ({clean(kind)})" if "json" in kind and said[0] in "{[" else clean(kind)
+        raise Again(f"expected JSON, got {got}: {said}") from None
 
 
 class EventLines:

@@ -3,8 +3,15 @@ import gzip
 import json
 import logging
 import random
+import ssl
+from datetime import UTC, datetime, timedelta
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from codec_bench.errors import UserError
 from codec_bench.models.endpoints.client import Client
@@ -131,9 +138,80 @@ def test_spent_credit_is_not_waited_for(kit):
     assert isinstance(end, UserError) and "credit" in end.hint and clock.slept == [] and len(service.seen) == 1
 
 
-def test_a_redirect_is_told_and_not_followed(kit):
-    (end,), _, _ = asked(kit, replies(kit, kit.reply(b"", 301, Location="https://elsewhere.example/v1")))
-    assert isinstance(end, UserError) and "elsewhere.example" in end.hint
+@pytest.mark.parametrize(
+    ("location", "hint"),
+    [
+        ("https://elsewhere.example/v1/x", "redirects to https://elsewhere.example/v1/x; give https://elsewhere.example/v1 as base_url"),
+        ("/v2/x", "give http://127.0.0.1:PORT/v2 as base_url"),
+        ("https://elsewhere.example/login", "redirects to https://elsewhere.example/login; is base_url (http://127.0.0.1:PORT/v1) right?"),
+    ],
+)  # fmt: skip
+def test_a_redirect_is_told_as_the_base_url_that_it_means_and_not_followed(kit, location, hint):
+    (end,), service, _ = asked(kit, replies(kit, kit.reply(b"", 301, Location=location)))
+    port = service.url.split(":")[2].split("/")[0]
+    assert isinstance(end, UserError) and hint.replace("PORT", port) in end.hint and len(service.seen) == 1
+
+
+@pytest.mark.parametrize(
+    ("after", "hint"),
+    [("/v1/x", "base_url=http://127.0.0.1:PORT/v1"), ("", "http://127.0.0.1:PORT/v1"), ("/v1", "right?")],
+)
+def test_a_base_url_with_the_path_or_without_the_version_is_told(kit, after, hint):
+    async def main():
+        async with kit.serving(replies(kit, kit.reply(b"404: Not Found", 404, kind="text/plain"))) as service:
+            host = service.url.removesuffix("/v1")
+            client = made(host + after, kit.Clock())
+            await client.start()
+            try:
+                with pytest.raises(UserError) as caught:
+                    await client.send("POST", "/x", read_json)
+            finally:
+                await client.close()
+            return caught.value, host.split(":")[2]
+
+    error, port = asyncio.run(main())
+    assert error.message.endswith("answered 404: Not Found") and error.hint.endswith(hint.replace("PORT", port))
+
+
+def insecure(kit, tls):
+    """What is told of a server on this machine that a secure connection is made to: the error."""
+
+    def answer(reader, writer):
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        writer.close()
+
+    async def main():
+        async with await asyncio.start_server(answer, "127.0.0.1", 0, ssl=tls) as server:
+            client = made(f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", kit.Clock())
+            await client.start()
+            try:
+                with pytest.raises(UserError, match="no secure connection to https://") as caught:
+                    await client.send("POST", "/x", read_json)
+            finally:
+                await client.close()
+            return caught.value
+
+    return asyncio.run(main())
+
+
+def test_a_service_without_tls_is_told_apart_from_nobody(kit):
+    assert "does the service speak TLS?" in insecure(kit, None).hint
+
+
+def test_a_certificate_that_nobody_vouches_for_is_told(kit, tmp_path):
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    signed = (
+        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
+    )
+    signed = signed.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    (tmp_path / "both.pem").write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        + signed.sign(key, SHA256()).public_bytes(Encoding.PEM)
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "both.pem")
+    assert "SSL_CERT_FILE" in insecure(kit, context).hint
 
 
 def test_a_cut_connection_is_tried_again(kit):
@@ -158,6 +236,11 @@ def test_what_is_not_json_is_tried_again_and_told(kit, body):
     (end,), service, _ = asked(kit, replies(kit, kit.reply(body, kind="text/html")), patience=Patience(attempts=2))
     assert isinstance(end, GivenUp) and "expected JSON, got text/html" in end.reason and len(service.seen) == 2
     assert "<" not in end.reason and len(end.reason) < 400
+
+
+def test_json_that_was_cut_off_is_called_so(kit):
+    (end,), _, _ = asked(kit, replies(kit, kit.reply(b'{"a": ')), patience=Patience(attempts=1))
+    assert "expected JSON, got JSON that is damaged or cut off (application/json)" in end.reason
 
 
 def test_a_slow_answer_is_given_two_chances(kit):
