@@ -63,7 +63,6 @@ class Needs:
 
 def launches() -> Iterator[Launch]:
     """Every kernel with every tile that its dispatcher may choose, for every target."""
-    from codec_bench.kernels.codebook import gpu as codebook
     from codec_bench.kernels.convolve import CAPABILITY
     from codec_bench.kernels.convolve import gpu as convolve
     from codec_bench.kernels.gated_attention import gpu as gated
@@ -78,9 +77,6 @@ def launches() -> Iterator[Launch]:
         constants = {"WIDTH": 64, "QUERIES": gated.QUERIES, "KEYS": gated.KEYS}
         shown = f"{gated.QUERIES} queries, {gated.KEYS} keys"
         yield Launch("gated attention", shown, target, gated._attend, constants, gated.WARPS, gated.STAGES)
-        block = codebook._FRAMES_AT_ONCE
-        constants = {"codes_frame": 1, "BLOCK": block}
-        yield Launch("histogram", f"{block} frames", target, codebook._histogram, constants)
         if target // 10 == CAPABILITY:
             shown = f"{convolve.FRAMES} frames, {convolve.OUTPUTS} outputs"
             constants = {"x_frame": 1, "PLACES": 7, "WIDTH": 192, "BLOCK_T": convolve.FRAMES}

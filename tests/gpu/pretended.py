@@ -415,7 +415,6 @@ def _attended(q: Any, k: Any, v: Any, gate: Any, by_distance: Any, counts: Any) 
 def pretended() -> Iterator[Seen]:
     """`cuda:0` exists inside, and what happens there is counted."""
     from codec_bench.kernels import first_launch
-    from codec_bench.kernels.codebook import gpu as codebook
     from codec_bench.kernels.convolve import cpu as convolve_plain
     from codec_bench.kernels.convolve import gpu as convolve
     from codec_bench.kernels.first_launch import gpu as smallest
@@ -466,12 +465,11 @@ def pretended() -> Iterator[Seen]:
             (first_launch, "triton_fault", lambda _: None),
             *(
                 (module, name, launching(kernel, half=module is gated))
-                for module in (smallest, codebook, convolve, gated, mask, rvq)
+                for module in (smallest, convolve, gated, mask, rvq)
                 for name, kernel in kernels_of(module).items()
             ),
             (rvq, "_multiprocessors", lambda _: (8, 108)),
             (torch.cuda, "device_of", lambda _: nullcontext()),
-            (codebook, "histogram", _as_kernel("histogram", codebook.histogram, codebook.histogram_plain)),
             (convolve, "convolve", _as_kernel("convolve", convolve.convolve, convolve_plain.convolve)),
             (gated, "attend", _as_kernel("attend", gated.attend, _attended)),
             (mask, "activate", _as_kernel("activate", mask.activate, mask_plain.activate)),

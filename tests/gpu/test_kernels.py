@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import deterministic_weights
-import numpy as np
 import pytest
 import torch
 from pretended import Mixed
 
-from codec_bench.kernels import codebook
 from codec_bench.kernels.mask import activate
 from codec_bench.kernels.rvq import dispatch
 from codec_bench.networks.half import Reducible
@@ -77,21 +75,6 @@ def test_wavlm_launches_its_attention_in_half_precision_and_gives_the_cpus_value
     assert there.kernels == ({"attend": 2} if dtype.itemsize == 2 else {})
     for item, count in enumerate(counts.tolist()):
         torch.testing.assert_close(found.numbers()[item, :count], expected[item, :count], rtol=3e-2, atol=3e-2)
-
-
-def test_counts_of_codes_are_made_there(there):
-    codes = torch.from_numpy(np.random.default_rng(0).integers(-1, 9, (3, 2, 40)))
-    lengths = torch.tensor([40, 7, 0])
-    expected, pairs = codebook.histogram(codes, 8, lengths).value, codebook.pairs(codes, 8, lengths).value
-    on_device, own = codes.to("cuda:0"), lengths.to("cuda:0")
-    there.forget()
-    found = codebook.histogram(on_device, 8, own)
-    assert found.implementation == "triton" and there.kernels == {"histogram": 1} and not there.waits
-    np.testing.assert_array_equal(found.value.numbers(), expected)
-    keys, counts = codebook.pairs(on_device, 8, own).value
-    np.testing.assert_array_equal(keys.numbers(), pairs[0])
-    np.testing.assert_array_equal(counts.numbers(), pairs[1])
-    assert sum(there.waits.values()) == 2  # how many pairs there are, and how many different ones
 
 
 def test_an_activation_is_one_launch(there):

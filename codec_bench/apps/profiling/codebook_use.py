@@ -1,6 +1,6 @@
 """How much of its codebooks a codec uses, and how many bits its codes would take if they were entropy-coded.
 
-    counts = CodebookCounts.of(codes, cardinality=1024, lengths=lengths)      # of each batch, and add them
+    counts = CodebookCounts.of(codes, cardinality=1024)      # of each recording, and add them
     use = summarise(counts)
     use.entropy_coded_bps(frame_rate_hz=75.0)
 
@@ -28,14 +28,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from codec_bench.errors import UserError
-
-if TYPE_CHECKING:
-    import torch
 
 ESTIMABLE = 0.95
 
@@ -60,38 +56,26 @@ class CodebookCounts:
         return cls(np.zeros((0, 0), np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
     @classmethod
-    def of(
-        cls,
-        codes: np.ndarray | torch.Tensor,
-        cardinality: int,
-        lengths: Sequence[int] | np.ndarray | torch.Tensor | None = None,
-    ) -> CodebookCounts:
-        """The counts of a batch. Codes on a GPU are counted there.
+    def of(cls, codes: np.ndarray, cardinality: int) -> CodebookCounts:
+        """The counts of codes.
 
         Args:
-            codes: integers `(codebooks, frames)`, or `(items, codebooks, frames)` with their `lengths`.
-            cardinality: entries per codebook.
-            lengths: frames of each item, `(items,)`; frames beyond are not counted. None counts all frames.
+            codes: integers `(codebooks, frames)`. cardinality: entries per codebook.
 
         Raises:
             UserError: codes outside [0, cardinality).
         """
-        from codec_bench.kernels.codebook import histogram, pairs
-
-        if codes.ndim == 2:
-            codes = codes[None]
-        if isinstance(lengths, Sequence):
-            lengths = np.asarray(lengths, np.int64)
-        counts = _host(histogram(codes, cardinality, lengths).value)
-        outside = counts[:, cardinality]
+        outside = ((codes < 0) | (codes >= cardinality)).sum(axis=1)
         if outside.any():
             worst = int(outside.argmax())
             raise UserError(
                 f"codebook {worst} has {int(outside[worst])} codes outside [0, {cardinality})",
                 hint="the codec declares a smaller cardinality than it uses, or gives codes for padding",
             )
-        keys, seen = pairs(codes, cardinality, lengths).value
-        return cls(counts[:, :cardinality], _host(keys), _host(seen))
+        counts = np.stack([np.bincount(row, minlength=cardinality) for row in codes])
+        places = np.arange(len(codes) - 1)[:, None]
+        keys = (places * cardinality + codes[:-1]) * cardinality + codes[1:]
+        return cls(counts, *np.unique(keys, return_counts=True))
 
     def __add__(self, other: CodebookCounts) -> CodebookCounts:
         if not self.counts.size:
@@ -262,7 +246,3 @@ def _joint(counts: CodebookCounts, books: tuple[CodebookUse, ...]) -> JointEntro
         )
         return JointEntropy(tokens, pairs, coverage, bits, None, reason)
     return JointEntropy(tokens, pairs, coverage, bits, math.fsum(corrected))
-
-
-def _host(values: np.ndarray | torch.Tensor) -> np.ndarray:
-    return values if isinstance(values, np.ndarray) else values.numpy(force=True)
