@@ -45,30 +45,38 @@ def list_names(what: str = "codecs", *, groups: bool = False, by: str | None = N
 
 
 def _listing(what: str) -> list[dict[str, Any]]:
-    from codec_bench import codecs, features, registry
     from codec_bench.config import config_names, read_config
-    from codec_bench.data import REGISTERED, open_source
-    from codec_bench.text.rules import get_rule, rule_names
 
+    # Each list imports what it is of, because all of these rooms together take longer than any list.
     if what in benchmark_names.KINDS:
         return benchmark_names.listing(what)
     if what == "codecs":
+        from codec_bench import codecs
+
         return [_codec_row(row) for row in codecs.list_codecs()]
     if what == "features":
+        from codec_bench import features
+
         return [_feature_row(n, p) for n, p in sorted(features.REGISTRY.table().items())]
     if what == "rules":
+        from codec_bench.text.rules import get_rule, rule_names
+
         rules = [get_rule(n) for n in rule_names()]
         return [
             {"name": r.name, "languages": list(r.languages) or "any", "over a set": r.aggregate, "what": r.summary}
             for r in rules
         ]
     if what == "data":
+        from codec_bench.data import REGISTERED, open_source
+
         return [{"name": n, "samples": len(open_source(n)), "folder": str(p)} for n, p in REGISTERED.items()]
     if what == "presets":
         return [{"name": n, "summary": read_config("preset", n)["summary"]} for n in config_names("preset")]
     if what == "recipes":
         return [{"name": n, "summary": read_config("recipe", n)["summary"]} for n in config_names("recipe")]
     if what == "plugins":
+        from codec_bench import registry
+
         return [
             {
                 "name": p.name,

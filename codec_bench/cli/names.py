@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import os
 import re
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +17,7 @@ import typer
 from codec_bench.terminal.options import Json
 from codec_bench.terminal.output import console, fitting, table, talk
 
+_THREADS = "OPENBLAS_NUM_THREADS"
 _COMMIT = 10
 """Letters of a commit that are shown."""
 
@@ -33,21 +38,38 @@ def list_(
     """List the names of one kind of thing."""
     from codec_bench.api.list_names import list_names
 
-    rows = list_names(what, groups=groups, by=by)
-    if as_json:
-        sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
-        return
-    if not rows:
-        talk(f"no {what}")
-        return
-    if what == "codecs":
-        rows = [_codec_line(row) for row in rows]
+    with _in_a_hurry():
+        rows = list_names(what, groups=groups, by=by)
+        if as_json:
+            sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
+        elif rows:
+            _print_rows([_codec_line(row) for row in rows] if what == "codecs" else rows)
+        else:
+            talk(f"no {what}")
+
+
+def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
     columns = list(dict.fromkeys(k for row in rows for k in row))
     cells = [[_plain(row.get(c)) for c in columns] for row in rows]
     shown = fitting(columns, cells)
     console().print(table(columns[:shown], [row[:shown] for row in cells]))
     if left_out := columns[shown:]:
         talk(f"not shown for want of width: {', '.join(left_out)}; a wider terminal or `--json` shows them")
+
+
+@contextmanager
+def _in_a_hurry() -> Iterator[None]:
+    """Leaves out what a list has nothing of: garbage worth a search, and work for the threads that numpy starts at its import, one for each core."""
+    searched, given = gc.isenabled(), os.environ.get(_THREADS)
+    gc.disable()
+    os.environ.setdefault(_THREADS, "1")
+    try:
+        yield
+    finally:
+        if searched:
+            gc.enable()
+        if given is None:
+            del os.environ[_THREADS]
 
 
 def _codec_line(row: dict[str, Any]) -> dict[str, Any]:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import base64
 import re
+import sys
 from functools import cache
-from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
 from codec_bench.weights.catalogue import Checkpoint
 
-_LARGE = re.compile(rb",sha256=([\w-]{43})=*,\d{6,}\r?$", re.MULTILINE)
+_LARGE = re.compile(rb",\d{6,}\r?$", re.MULTILINE)
 """The end of a line about a file of at least 100,000 bytes: packages have many smaller ones, and few are weights."""
+_LINE = re.compile(rb"(.+),sha256=([\w-]{43})=*")
 
 
 def folder_in_a_package(entry: Checkpoint) -> Path | None:
@@ -27,8 +28,8 @@ def folder_in_a_package(entry: Checkpoint) -> Path | None:
     if first.sha256 is None:
         return None
     digest = base64.urlsafe_b64encode(bytes.fromhex(first.sha256)).rstrip(b"=")
-    for distribution, name in _installed().get(digest, ()):
-        path = Path(str(distribution.locate_file(name.decode().strip('"'))))
+    for packages, name in _installed().get(digest, ()):
+        path = packages / name.decode().strip('"')
         if not path.as_posix().endswith(f"/{first.path}"):
             continue
         folder = path.parents[len(Path(first.path).parts) - 1]
@@ -40,12 +41,18 @@ def folder_in_a_package(entry: Checkpoint) -> Path | None:
 
 
 @cache
-def _installed() -> dict[bytes, list[tuple[Distribution, bytes]]]:
-    """The large files of all installed packages by their SHA-256 as packages write it, in base64: each with its package."""
-    found: dict[bytes, list[tuple[Distribution, bytes]]] = {}
-    for distribution in distributions():
-        record = (distribution.read_text("RECORD") or "").encode()
-        for line in _LARGE.finditer(record):
-            path = record[record.rfind(b"\n", 0, line.start()) + 1 : line.start()]
-            found.setdefault(line[1], []).append((distribution, path))
+def _installed() -> dict[bytes, list[tuple[Path, bytes]]]:
+    """The large files of all installed packages by their SHA-256 as packages write it, in base64: each with the folder of its package."""
+    found: dict[bytes, list[tuple[Path, bytes]]] = {}
+    for packages in map(Path, dict.fromkeys(sys.path)):
+        # The files are read as bytes: `importlib.metadata` decodes 7 MB of them, which takes longer than all else here.
+        for listed in packages.glob("*.dist-info/RECORD"):
+            try:
+                record = listed.read_bytes()
+            except OSError:  # of another user, or just uninstalled
+                continue
+            for end in _LARGE.finditer(record):
+                line = _LINE.fullmatch(record, record.rfind(b"\n", 0, end.start()) + 1, end.start())
+                if line is not None:
+                    found.setdefault(line[2], []).append((packages, line[1]))
     return found

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from importlib.metadata import PathDistribution
-from types import SimpleNamespace
+import sys
 
 import pytest
 
@@ -32,7 +31,7 @@ def package(tmp_path, monkeypatch):
         f"somebody/deep/model.bin,sha256={written(BODY)},{len(BODY)}\nsomebody/deep/config.json,sha256={written(b'{}')},2\n"
         "somebody-1.dist-info/RECORD,,\n"
     )
-    monkeypatch.setattr(from_packages, "distributions", lambda: [PathDistribution(info)])
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
     from_packages._installed.cache_clear()
     yield folder
     from_packages._installed.cache_clear()
@@ -60,8 +59,13 @@ def test_another_digest_a_missing_file_and_another_size_are_not_it(package):
     assert from_packages.folder_in_a_package(entry(good)) is None
 
 
-def test_a_package_that_lists_no_files_is_passed_over(monkeypatch):
-    monkeypatch.setattr(from_packages, "distributions", lambda: [SimpleNamespace(read_text=lambda name: None)])
+def test_a_package_that_lists_no_files_or_cannot_be_read_is_passed_over(tmp_path, monkeypatch):
+    (tmp_path / "old-1.dist-info").mkdir()
+    (tmp_path / "odd-1.dist-info" / "RECORD").mkdir(parents=True)
+    (tmp_path / "broken-1.dist-info").mkdir()
+    (tmp_path / "broken-1.dist-info" / "RECORD").write_text("no digest,200000\nsha256=too-short,,300000")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), str(tmp_path / "not-there"), ""])
+    monkeypatch.chdir(tmp_path)
     from_packages._installed.cache_clear()
     assert from_packages._installed() == {}
     from_packages._installed.cache_clear()

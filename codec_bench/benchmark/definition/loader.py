@@ -66,6 +66,12 @@ def definitions() -> tuple[Traversable, ...]:
 
 
 @cache
+def _families() -> dict[str, str]:
+    """The files of the project's own definitions, each with the name of its family."""
+    return {str(file): Path(str(file)).parent.name for file in definitions()}
+
+
+@cache
 def _read_once(file: str) -> tuple[Entry, ...]:
     return read_definition(file)
 
@@ -154,11 +160,11 @@ def find_entry(name: str) -> Entry:
 @cache
 def _named(name: str) -> Entry | None:
     # The names of most entries begin with their family's name, so that usually one file is read instead of all.
-    likely = [str(file) for file in definitions() if name.startswith(Path(str(file)).parent.name)]
-    for file in likely:
-        found = next((entry for entry in _read_once(file) if entry.name == name), None)
-        if found is not None:
-            return found
+    for file, family in _families().items():
+        if name.startswith(family):
+            found = next((entry for entry in _read_once(file) if entry.name == name), None)
+            if found is not None:
+                return found
     indexed = _index().get(name)
     return None if indexed is None else next(entry for entry in _read_once(indexed) if entry.name == name)
 
@@ -182,7 +188,9 @@ def own_file(path: str) -> tuple[str, str | None]:
 
 def _own(path: str) -> Entry:
     file, asked = own_file(path)
-    entries = read_definition(file)
+    # The project's own files do not change while a command runs, and several definitions extend the same one.
+    plain = os.path.normpath(file)
+    entries = _read_once(plain) if plain in _families() else read_definition(file)
     if asked is None and len(entries) == 1:
         return entries[0]
     names = [entry.name for entry in entries]
