@@ -107,6 +107,9 @@ def build(name: str, folder: Path) -> Path:
     if data.layout == "esd":
         _write_esd(root, str(data.language))
         return Path(folder)
+    if data.layout == "expresso":
+        _write_expresso(root)
+        return Path(folder)
     if data.layout == "air-bench":
         _write_air_bench(root, str(data.config))
         return Path(folder)
@@ -618,6 +621,44 @@ def _write_esd(root: Path, language: str) -> None:
             if number == 21 or emotion not in ("Neutral", "Angry"):
                 (folder / emotion / "test" / f"{name}.wav").write_bytes(_wav(number))
     (folder / f"{speaker}.txt").write_text("".join(lines), encoding="utf-8")
+
+
+EXPRESSO_TEXTS = (
+    "*What* is this?",
+    "<breath> The cat sat on the mat, and the *dog* sat by it.",
+    "Where did all of the small red boats go today?",
+)
+
+
+def _write_expresso(root: Path) -> None:
+    """Three sentences by two speakers in seven styles, of which the first is too short for a voice; of the third, the second speaker's neutral and
+    whispered ones have no sound. A sentence of the training part, one with a stressed word, a long text and a song stand there too.
+    """
+    styles = ("confused", "default", "enunciated", "happy", "laughing", "sad", "whisper")
+    ids = [
+        f"{speaker}_{style}_{number:05d}"
+        for speaker in ("ex01", "ex02")
+        for style in styles
+        for number in (344, 345, 346, 347)
+    ]
+    texts = [EXPRESSO_TEXTS[int(name[-5:]) % 345 % 3] for name in ids]
+    for other in ("ex01_default_emphasis_00345", "ex01_default_longform_00001", "ex01_singing_00003"):
+        ids.append(other)
+        texts.append("Another *text*.")
+    columns = {
+        "audio": [
+            None if name in ("ex02_default_00347", "ex02_whisper_00347") else {"bytes": _wav(at), "path": f"{name}.wav"}
+            for at, name in enumerate(ids)
+        ],
+        "text": texts,
+        "speaker_id": [name.partition("_")[0] for name in ids],
+        "style": [name.split("_")[1] for name in ids],
+        "id": ids,
+    }
+    file = root / "read" / "train-00000-of-00001.parquet"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), file)
+    _write_card(root)
 
 
 def _write_zerospeech(folder: Path, benchmark: Benchmark) -> None:

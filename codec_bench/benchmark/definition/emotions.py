@@ -1,27 +1,100 @@
-"""The folders of ESD, the Emotional Speech Dataset, as rows: a sentence to be said with an emotion, and a recording of its speaker.
+"""Sentences that speakers said in several styles, as rows: one to be said in a style, and as voice a recording of its speaker.
 
-`SPEAKER/SPEAKER.txt` has a line `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION` for each recording, which lies below `SPEAKER/EMOTION`, in some copies in a
-folder `train`, `test` or `evaluation` of it. A speaker says the same 350 sentences with each of five emotions, and their numbers go on: sentence 21
-is 21 without emotion, 371 angry, 721 happy, 1071 sad and 1421 surprised. Sentences 21 to 50 are the test part.
+`esd` reads the folders of ESD, the Emotional Speech Dataset. `SPEAKER/SPEAKER.txt` has a line `SPEAKER_NUMBER<tab>WORDS<tab>EMOTION` for each
+recording, which lies below `SPEAKER/EMOTION`, in some copies in a folder `train`, `test` or `evaluation` of it. A speaker says the same 350 sentences
+with each of five emotions, and their numbers go on: sentence 21 is 21 without emotion, 371 angry, 721 happy, 1071 sad and 1421 surprised. Sentences
+21 to 50 are the test part.
+
+`expresso` reads the table of Expresso's read speech, with the columns `id`, `text` and `audio`. A speaker reads the same 380 sentences in each of seven
+styles, and their ids are `SPEAKER_STYLE_NUMBER`, such as `ex01_sad_00345`. Other ids (stressed words, long texts, songs) are left out. Sentences 345 to
+380 are read here: of the happy, the sad and the neutral recordings none is in the training part of the authors' own split. Words stand there with what
+their speaker did, `*stressed*` and `<laugh>`, which is taken out.
 """
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.layouts import FileRows, text_of
 from codec_bench.data.hub import Place
 from codec_bench.errors import UserError
+from codec_bench.text.tags import without_tags
+
+if TYPE_CHECKING:
+    from codec_bench.data.table import Table
 
 COLUMNS = ("id", "text", "emotion", "audio", "prompt_text", "speaker")
+NEUTRAL = "neutral"
 SPEAKERS = {"zh": range(1, 11), "en": range(11, 21)}
-"""The numbers of the speakers of each language."""
+"""The numbers of ESD's speakers of each language."""
 TEST = range(21, 51)
-"""The numbers of the sentences of the test part."""
-_BEFORE = {"neutral": 0, "angry": 350, "happy": 700, "sad": 1050, "surprised": 1400}
-"""How many recordings of a speaker come before those with an emotion."""
+"""The numbers of the sentences of ESD's test part."""
+_BEFORE = {NEUTRAL: 0, "angry": 350, "happy": 700, "sad": 1050, "surprised": 1400}
+"""How many recordings of a speaker of ESD come before those with an emotion."""
+EXPRESSO_COLUMNS = ("id", "text", "audio")
+EXPRESSO_TEST = range(345, 381)
+"""The numbers of the sentences of Expresso that are read."""
+_EXPRESSO = {NEUTRAL: "default"} | {
+    style: style for style in ("confused", "enunciated", "happy", "laughing", "sad", "whisper")
+}
+"""Expresso's word for each style in an id."""
+_EXPRESSO_ID = re.compile(r"(?P<speaker>ex\d+)_(?P<style>[a-z]+)_(?P<number>\d+)")
+VOICE_WORDS = 8
+"""The fewest words of a recording of Expresso that is a voice: some of its sentences are a word, too short to hear a voice in."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Speaker:
+    """What one speaker said.
+
+    Args:
+        name: of the speaker. where: the name of the recordings in messages.
+        words, sounds: the words and the sound of each recording, by its name.
+        named: the name of the recording of a sentence in a style.
+    """
+
+    name: str
+    where: str
+    words: Mapping[str, str]
+    sounds: Mapping[str, Clip]
+    named: Callable[[str, int], str]
+
+    def rows(
+        self, styles: Iterable[str], numbers: range, voice: str, fewest_words: int = 0
+    ) -> list[tuple[str, dict[str, Any]]]:
+        """The sentences in every style but the neutral one. The voice is the speaker's recording of the next sentence of enough words, in
+        the same style, or the neutral one if the `voice` is neutral; the first comes after the last.
+        """
+        rows: list[tuple[str, dict[str, Any]]] = []
+        for style in styles:
+            said = {number: name for number in numbers if (name := self.named(style, number)) in self.words}
+            of_voice = NEUTRAL if voice == NEUTRAL else style
+            names = {number: self.named(of_voice, number) for number in said}
+            voices = [number for number in names if len(self.words.get(names[number], "").split()) >= fewest_words]
+            for number, name in said.items() if style != NEUTRAL else ():
+                others = [other for other in voices if other != number]
+                if not others:
+                    raise UserError(
+                        f"{self.where} names no {of_voice} recording of the test part that can be the voice of '{name}'; expected one of "
+                        f"another sentence{f' of {fewest_words} words or more' if fewest_words else ''}"
+                    )
+                spoken = names[min(others, key=lambda other: (other < number, other))]
+                row = {
+                    "id": f"{style}_{name}",
+                    "text": self.words[name],
+                    "emotion": style,
+                    "audio": self.sounds.get(spoken, f"{spoken}.wav"),
+                    "prompt_text": self.words.get(spoken),
+                    "speaker": self.name,
+                }
+                rows.append((name, row))
+        return rows
 
 
 def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
@@ -42,7 +115,7 @@ def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
     if place.root is None or not speakers:
         first, last = SPEAKERS[language][0], SPEAKERS[language][-1]
         raise UserError(f"'{place.name}' has no folder of a speaker from {first:04d} to {last:04d}")
-    rows = [row for speaker in speakers for row in _of_speaker(place, root, speaker, voice)]
+    rows = [row for speaker in speakers for row in _of_esd(place, root, speaker).rows(_BEFORE, TEST, voice)]
     if not rows:
         raise UserError(
             f"'{speakers[0]}/{speakers[0]}.txt' of '{place.name}' names no test recording with an emotion; expected lines of a name such as "
@@ -51,28 +124,55 @@ def open_esd(place: Place, *, language: str, voice: str) -> FileRows:
     return FileRows(place, COLUMNS, rows)
 
 
-def _of_speaker(place: Place, root: Path, speaker: str, voice: str) -> list[tuple[str, dict[str, Any]]]:
-    lines = (line.split("\t") for line in text_of(place, f"{speaker}/{speaker}.txt").splitlines())
+def _of_esd(place: Place, root: Path, speaker: str) -> _Speaker:
+    listed = f"{speaker}/{speaker}.txt"
+    lines = (line.split("\t") for line in text_of(place, listed).splitlines())
     words = {fields[0].strip(): fields[1].strip() for fields in lines if len(fields) > 1}
-    sounds = {file.stem: file for file in sorted((root / speaker).rglob("*.wav"))}
-    rows: list[tuple[str, dict[str, Any]]] = []
-    for emotion, before in _BEFORE.items():
-        names = [name for number in TEST if (name := f"{speaker}_{before + number:06d}") in words]
-        if len(names) == 1 and emotion != "neutral":
-            raise UserError(
-                f"'{speaker}/{speaker}.txt' names one {emotion} recording of the test part, '{names[0]}'; expected two or more, as another is its voice"
-            )
-        for at, name in enumerate(names if emotion != "neutral" else ()):
-            spoken = names[(at + 1) % len(names)]
-            if voice == "neutral":
-                spoken = f"{speaker}_{int(spoken.rpartition('_')[2]) - before:06d}"
-            row = {
-                "id": f"{emotion}_{name}",
-                "text": words[name],
-                "emotion": emotion,
-                "audio": Clip(str(sounds[spoken])) if spoken in sounds else f"{spoken}.wav",
-                "prompt_text": words.get(spoken),
-                "speaker": speaker,
-            }
-            rows.append((name, row))
-    return rows
+    sounds = {file.stem: Clip(str(file)) for file in sorted((root / speaker).rglob("*.wav"))}
+    return _Speaker(
+        speaker,
+        f"'{listed}' of '{place.name}'",
+        words,
+        sounds,
+        lambda style, number: f"{speaker}_{_BEFORE[style] + number:06d}",
+    )
+
+
+def open_expresso(place: Place, table: Table, *, voice: str, keep: Callable[[Mapping[str, Any]], bool]) -> FileRows:
+    """Sentences in each style but the neutral one, and as voice the speaker's recording of the next sentence of eight words or more, in the same style
+    or the neutral one. Ids begin with the style, such as `sad_ex01_sad_00345`.
+
+    Args:
+        place: where the table is. table: its rows, with `EXPRESSO_COLUMNS`.
+        voice: `neutral`, or `emotional` for a voice in the style that is asked for.
+        keep: whether a row is one of those that are wanted.
+
+    Raises:
+        UserError: no row is a recording of a test sentence, or there is no voice for one.
+    """
+    words: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    sounds: dict[str, Clip] = {}
+    for _, row in table:
+        name = str(row.get("id"))
+        found = _EXPRESSO_ID.fullmatch(name)
+        if found is None or int(found["number"]) not in EXPRESSO_TEST:
+            continue
+        words[found["speaker"]][name] = without_tags(str(row["text"] or "").replace("*", ""))[0].strip()
+        if row["audio"] is not None:
+            sounds[name] = row["audio"]
+    speakers = [
+        _Speaker(
+            name,
+            f"'{place.name}'",
+            words[name],
+            sounds,
+            lambda style, number, name=name: f"{name}_{_EXPRESSO[style]}_{number:05d}",
+        )
+        for name in sorted(words)
+    ]
+    rows = [row for speaker in speakers for row in speaker.rows(_EXPRESSO, EXPRESSO_TEST, voice, VOICE_WORDS)]
+    if not rows:
+        raise UserError(
+            f"'{place.name}' has no recording of a test sentence; expected ids such as ex01_sad_{EXPRESSO_TEST[0]:05d}"
+        )
+    return FileRows(place, COLUMNS, [(key, row) for key, row in rows if keep(row)])

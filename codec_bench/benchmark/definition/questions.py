@@ -158,7 +158,7 @@ class QuestionStream:
                     columns = table.columns if data.join is None else (*table.columns, *data.join.columns)
                     yield Opened(_Apart(str(config), rows_of) if data.configs else rows_of, split, columns)
             return
-        from codec_bench.benchmark.definition.emotions import open_esd
+        from codec_bench.benchmark.definition.emotions import EXPRESSO_COLUMNS, open_esd, open_expresso
         from codec_bench.benchmark.definition.layouts import (
             open_air_bench,
             open_listed,
@@ -179,6 +179,9 @@ class QuestionStream:
             read = open_transcribed(place, listed=config, folder=data.sounds)
         elif data.layout == "esd":
             read = open_esd(place, language=data.language or "", voice=config)
+        elif data.layout == "expresso":
+            told |= {"split": data.split, "columns": EXPRESSO_COLUMNS, "limit": None, "seed": None}
+            read = open_expresso(place, open_table(where, **told), voice=config, keep=self._is_wanted)
         elif data.layout == "zerospeech":
             read = open_zerospeech(place, part=config)
         elif data.layout == "story-cloze":

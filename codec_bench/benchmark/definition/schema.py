@@ -223,8 +223,8 @@ class Data(Strict):
         layout: `table` for rows with columns; `minimax` for texts and speakers in files; `air-bench` for AIR-Bench's two files
             of rows with their folders of sound, of which `config` names one; `seed-tts` for a list of Seed-TTS-Eval, and `listed`
             for a JSON file that holds a list of rows, rows by their ids, or a row a line, which `config` names; `tagged` for a table between tabs with
-            the tags of sounds, which `config` names; `transcribed` for a list of ids and words or a folder of words, which `config` names; `esd` for the folders of ESD, with voices that are `neutral` or `emotional` as
-            `config` says; `zerospeech` and `story-cloze` for pairs of sounds in the
+            the tags of sounds, which `config` names; `transcribed` for a list of ids and words or a folder of words, which `config` names; `esd` for the folders of ESD and
+            `expresso` for the table of Expresso, with voices that are `neutral` or `emotional` as `config` says; `zerospeech` and `story-cloze` for pairs of sounds in the
             folder that `config` names.
         language: the language to read, for a layout that has several.
         columns: the data's column for each name that the definition uses. `audio` is the sound that the question is
@@ -272,6 +272,7 @@ class Data(Strict):
         "tagged",
         "transcribed",
         "esd",
+        "expresso",
         "zerospeech",
         "story-cloze",
     ] = "table"
@@ -304,8 +305,10 @@ class Data(Strict):
             raise ValueError("'join' needs a table of a 'repository'")
         if self.layout == "minimax" and self.language is None:
             raise ValueError("the layout 'minimax' needs 'language'")
-        if self.layout == "esd" and (self.language not in ("en", "zh") or self.config not in ("neutral", "emotional")):
-            raise ValueError("the layout 'esd' needs 'language', en or zh, and 'config', neutral or emotional")
+        if self.layout == "esd" and self.language not in ("en", "zh"):
+            raise ValueError("the layout 'esd' needs 'language', en or zh")
+        if self.layout in ("esd", "expresso") and self.config not in ("neutral", "emotional"):
+            raise ValueError(f"the layout '{self.layout}' needs 'config', neutral or emotional")
         if self.layout == "air-bench" and self.config is None:
             raise ValueError("the layout 'air-bench' needs 'config', Foundation or Chat")
         if self.layout == "seed-tts" and self.config is None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import miniature
+import pyarrow.parquet as pq
 import pytest
 
 from codec_bench.benchmark import benchmark_names, load_benchmark
@@ -307,8 +308,67 @@ def test_a_sentence_of_esd_has_a_voice_of_its_speaker_that_says_another(tmp_path
     listed.write_text("".join(lines[:3]), "utf-8")
     with pytest.raises(
         UserError,
-        match=r"'0011/0011\.txt' names one angry recording of the test part, '0011_000371'; expected two or more",
+        match=r"'0011/0011\.txt' of .* names no angry recording of the test part that can be the voice of '0011_000371'; expected one of another sentence$",
     ):
         list(load_benchmark("esd-emotional-en").questions(mirror=tmp_path))
     with pytest.raises(UserError, match="no folder of a speaker from 0001 to 0010"):
         list(load_benchmark("esd-neutral-zh").questions(mirror=tmp_path))
+
+
+def test_a_sentence_of_expresso_has_a_voice_of_enough_words_that_says_another(tmp_path):
+    miniature.build("expresso-neutral", tmp_path)
+    asked = list(load_benchmark("expresso-neutral").questions(mirror=tmp_path))
+    told = {
+        question.id: (question.speaker, question.fields["instruction"], question.subsets["style"]) for question in asked
+    }
+    assert told == {
+        f"{style}_{speaker}_{style}_00{number}": (speaker, manner, style)
+        for speaker in ("ex01", "ex02")
+        for style, manner in (("happy", "happily"), ("sad", "sadly"))
+        for number in (345, 346, 347)
+    }
+    lost = [question.problem for question in asked if question.problem is not None]
+    assert lost == ["the row has no sound in 'audio': there is no sound file 'ex02_default_00347.wav'"] * 2
+    first, second, third, *_ = asked
+    bare = [
+        miniature.EXPRESSO_TEXTS[0].replace("*", ""),
+        "The cat sat on the mat, and the dog sat by it.",
+        miniature.EXPRESSO_TEXTS[2],
+    ]
+    assert (
+        [one.fields["text"] for one in (first, second, third)]
+        == [one.references[0] for one in (first, second, third)]
+        == bare
+    )
+    table = pq.read_table(next(tmp_path.rglob("*.parquet")))
+    names = table.column("id").to_pylist()
+
+    def voice(question):
+        return names[int(str(question.audio.source).rpartition("::")[2])]
+
+    # The next sentence of the third is the first, which is one of three words.
+    assert [voice(one) for one in (first, second, third)] == [
+        "ex01_default_00346",
+        "ex01_default_00347",
+        "ex01_default_00346",
+    ]
+    styled = {one.id: one for one in load_benchmark("expresso-emotional").questions(mirror=tmp_path)}
+    assert len(styled) == 36 and {one.subsets["style"] for one in styled.values()} == {
+        "confused", "enunciated", "happy", "laughing", "sad", "whisper",
+    }  # fmt: skip
+    whispered = styled["whisper_ex02_whisper_00345"]
+    assert (voice(whispered), whispered.fields["prompt_text"]) == ("ex02_whisper_00346", bare[1])
+    (file,) = tmp_path.rglob("*.parquet")
+    short = [text if text is None or len(text.split()) < 8 else "Hello." for text in table.column("text").to_pylist()]
+    pq.write_table(table.set_column(table.column_names.index("text"), "text", [short]), file)
+    with pytest.raises(
+        UserError,
+        match=r"names no neutral recording .* 'ex01_confused_00345'; expected one of another sentence of 8 words or more",
+    ):
+        list(load_benchmark("expresso-neutral").questions(mirror=tmp_path))
+    pq.write_table(table.slice(0, 1), file)
+    with pytest.raises(UserError, match="has no recording of a test sentence; expected ids such as ex01_sad_00345"):
+        list(load_benchmark("expresso-neutral").questions(mirror=tmp_path))
+    pq.write_table(table.drop_columns(["id"]), file)
+    with pytest.raises(UserError, match="has no column 'id'"):
+        list(load_benchmark("expresso-neutral").questions(mirror=tmp_path))
