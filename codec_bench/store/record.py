@@ -29,8 +29,9 @@ _SAME = "q.fields || q.expected || COALESCE(q.prompt, '') || COALESCE(p.audio, q
 """What a question `q` of a sample `p` is beside its id: its texts, its expected answers and where its sound is."""
 _ASKED = (
     "FROM questions q JOIN samples p ON p.number = q.number WHERE q.draw_of IS NULL AND q.fields != '{}' "
-    # One text may be asked of many sounds: where it is not known which sound a question has, it repeats none.
-    f"AND (COALESCE(p.audio, q.audio) IS NOT NULL OR COALESCE(q.prompt, '') NOT LIKE '%{SOUND}%')"
+    # One text may be asked of many sounds, and the record names one of a question's: where a model was given more, as in a conversation, or
+    # none is named, it is not known which they were, and the question repeats none. Nor does one that was not asked, which has no prompt.
+    f"AND (LENGTH(q.prompt) - LENGTH(REPLACE(q.prompt, '{SOUND}', ''))) / {len(SOUND)} <= (COALESCE(p.audio, q.audio) IS NOT NULL)"
 )
 _REPEATED = f"SELECT {_SAME} {_ASKED} GROUP BY 1 HAVING COUNT(*) > 1"
 
@@ -293,7 +294,8 @@ class Run:
     def shared_sounds(self) -> tuple[int, int, int]:
         """How many samples have the sound of another sample, how many sounds these are, and how many samples there are.
 
-        Of questions it is how many are those of another id, with the same file of sound, and how many different ones these are.
+        Of questions it is how many are those of another id, with the same file of sound, and how many different ones these are. A question of
+        several sounds, and one that was not asked, is not among them.
         """
         what, of = "sound", f"FROM samples WHERE sound IN ({_SHARED})"
         if self.has_questions:
