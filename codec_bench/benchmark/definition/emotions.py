@@ -17,6 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,12 +73,12 @@ class _Speaker:
         the same style, or the neutral one if the `voice` is neutral; the first comes after the last.
         """
         rows: list[tuple[str, dict[str, Any]]] = []
-        for style in styles:
+        for style in (style for style in styles if style != NEUTRAL):
             said = {number: name for number in numbers if (name := self.named(style, number)) in self.words}
             of_voice = NEUTRAL if voice == NEUTRAL else style
             names = {number: self.named(of_voice, number) for number in said}
             voices = [number for number in names if len(self.words.get(names[number], "").split()) >= fewest_words]
-            for number, name in said.items() if style != NEUTRAL else ():
+            for number, name in said.items():
                 others = [other for other in voices if other != number]
                 if not others:
                     raise UserError(
@@ -161,14 +162,7 @@ def open_expresso(place: Place, table: Table, *, voice: str, keep: Callable[[Map
         if row["audio"] is not None:
             sounds[name] = row["audio"]
     speakers = [
-        _Speaker(
-            name,
-            f"'{place.name}'",
-            words[name],
-            sounds,
-            lambda style, number, name=name: f"{name}_{_EXPRESSO[style]}_{number:05d}",
-        )
-        for name in sorted(words)
+        _Speaker(name, f"'{place.name}'", words[name], sounds, partial(_expresso_name, name)) for name in sorted(words)
     ]
     rows = [row for speaker in speakers for row in speaker.rows(_EXPRESSO, EXPRESSO_TEST, voice, VOICE_WORDS)]
     if not rows:
@@ -176,3 +170,7 @@ def open_expresso(place: Place, table: Table, *, voice: str, keep: Callable[[Map
             f"'{place.name}' has no recording of a test sentence; expected ids such as ex01_sad_{EXPRESSO_TEST[0]:05d}"
         )
     return FileRows(place, COLUMNS, [(key, row) for key, row in rows if keep(row)])
+
+
+def _expresso_name(speaker: str, style: str, number: int) -> str:
+    return f"{speaker}_{_EXPRESSO[style]}_{number:05d}"
