@@ -30,6 +30,7 @@ import yaml
 import codec_bench
 from codec_bench import features, metrics
 from codec_bench.api.metric_names import COST
+from codec_bench.benchmark import suite
 from codec_bench.cli.app import app
 from codec_bench.codecs import catalogue
 from codec_bench.config import read_config
@@ -464,19 +465,26 @@ def signs_table() -> str:
 
 def model_cards_page() -> str:
     """What model cards print of sound, and what of it is defined here."""
-    known = [row["name"] for kind in ("benchmarks", "suites") for row in own(kind)]
+    benchmarks, suites = ([row["name"] for row in own(kind)] for kind in ("benchmarks", "suites"))
+    held = suite("model-card-2026")
     parts = [
         "# What model cards print\n\n"
         "The cards of 2025 and 2026 print scores on sets of sound. These tables say under which name each is defined here, or why it is not.\n"
-        "`codec-bench run --suite model-card-2026 --model NAME` runs what is defined, and fills one row of such a table for a model of yours.\n"
+        "`codec-bench run --suite model-card-2026 --model NAME` runs what is defined, and fills one row of such a table for a model of yours. FLEURS in\n"
+        "all of its languages and the Open ASR leaderboard are suites of their own, which the tables name.\n"
         "How a number here compares with a published one stands in the README of each benchmark.\n"
     ]
     for card in yaml.safe_load(Path(__file__).with_name("model_cards.yaml").read_text("utf-8")):
         rows = []
         for printed, names in card["have"].items():
             for name in names:
-                if not any(fnmatchcase(one, name) for one in known):
+                found = [one for one in benchmarks if fnmatchcase(one, name)]
+                if not found and name not in suites:
                     sys.exit(f"scripts/model_cards.yaml: {card['card']}: there is no benchmark or suite '{name}'")
+                if absent := [one for one in found if one not in held]:
+                    sys.exit(
+                        f"scripts/model_cards.yaml: {card['card']}: the suite model-card-2026 lacks {', '.join(absent)}"
+                    )
             rows.append((plain(printed), code(*names)))
         rows += [(plain(printed), f"not defined: {plain(why)}") for printed, why in card.get("lack", {}).items()]
         parts.append(f"\n## {card['card']}\n\nSource: {card['source']}.\n\n" + table(("what it prints", "here"), rows))
