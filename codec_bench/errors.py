@@ -47,12 +47,17 @@ _MOST_NAMES = 12
 
 
 class UnknownName(UserError):
-    """A name that does not exist; the hint suggests the nearest ones, or lists all, or of many those that are least unlike it."""
+    """A name that does not exist; the hint suggests the nearest ones, or lists all, or of many those that are least unlike it.
+
+    Of a file of own code it says that a class belongs behind its name.
+    """
 
     def __init__(self, room: str, name: str, known: Iterable[str]) -> None:
         known = sorted(set(known))
         near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-        if near:
+        if name.endswith(".py"):
+            hint = f"own code is named by its file and its class: {name}:CLASS"
+        elif near:
             hint = f"did you mean {' or '.join(near)}?"
         elif len(known) <= _MOST_NAMES:
             hint = f"known: {', '.join(known)}"

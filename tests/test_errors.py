@@ -32,6 +32,10 @@ def test_an_unknown_name_suggests_the_nearest():
     many = UnknownName("codec", "rvq4", [f"benchmark-{n}" for n in range(400)] + ["dac-44khz", "vq-vae"])
     assert many.hint.startswith("none of 402 known names is near; the least unlike are ") and "vq-vae" in many.hint
     assert many.hint.count(",") == 11
+    assert (
+        UnknownName("codec", "./mine.py", ["mimi"]).hint
+        == "own code is named by its file and its class: ./mine.py:CLASS"
+    )
 
 
 def test_a_missing_extra_says_what_to_type():

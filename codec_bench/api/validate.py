@@ -173,7 +173,7 @@ def _check_data(name: str) -> list[Finding]:
     out.append(
         Finding(
             name,
-            "ok",
+            "ok" if readable == len(source) else "wrong",
             f"{readable} of {len(source)} samples can be read, {seconds / 60:.1f} min, {texts} transcripts, {speakers} speakers",
         )
     )

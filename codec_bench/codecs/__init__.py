@@ -237,8 +237,11 @@ def require_codec(name: str | None, asked: str | None = None) -> None:
         if path.suffix == ".py" and not path.is_file():
             raise UserError(f"there is no file '{path}'")
         named = rf"\b{re.escape(attribute)}\b|{_NAMES_MADE}"
-        if path.suffix == ".py" and not re.search(named, path.read_text("utf-8", "replace")):
-            raise UserError(f"the file '{path}' has nothing that is called '{attribute}'")
+        if path.suffix == ".py" and not re.search(named, text := path.read_text("utf-8", "replace")):
+            classes = ", ".join(re.findall(r"^class (\w+)", text, re.MULTILINE))
+            raise UserError(
+                f"the file '{path}' has nothing that is called '{attribute}'", hint=f"it has {classes or 'no class'}"
+            )
         return
     if name is None or not has_codec(name):
         raise UnknownName("codec", asked or str(name), [*codec_names(), *catalogue.families(), *_collected()])

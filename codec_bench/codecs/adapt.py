@@ -194,9 +194,11 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
             got = type(item).__name__
             raise CodecFault(f"{name}.encode returned a {got}; expected codec_bench.{kind.__name__}{declared}")
         if isinstance(item, Latents):
-            _check_latents(info, np.asarray(item.values))
+            _check_array(f"{name}.encode gave latents", item.values)
+            _check_latents(info, item.values)
         for stream in item.streams:
-            values = np.asarray(stream.values)
+            values = stream.values
+            _check_array(f"{name}.encode gave codes", values)
             if values.ndim != 2:
                 raise CodecFault(f"{name}.encode gave codes of shape {values.shape}; expected (codebooks, frames)")
             if values.dtype.kind not in "iub":
@@ -205,6 +207,11 @@ def check_encoded(info: CodecInfo, codes: Any, count: int) -> None:
                 raise CodecFault(
                     f"{name}.encode gave codes from {values.min()} to {values.max()}; expected 0 to {stream.cardinality - 1}"
                 )
+
+
+def _check_array(gave: str, values: Any) -> None:
+    if not isinstance(values, np.ndarray):
+        raise CodecFault(f"{gave} as a {type(values).__name__}; expected a numpy array (of a tensor: .cpu().numpy())")
 
 
 def _check_latents(info: CodecInfo, values: np.ndarray) -> None:

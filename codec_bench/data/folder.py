@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from codec_bench.data.rows import Row, distinct_ids, without_suffix
 from codec_bench.decoding.decode import SUFFIXES
 
+RECORD = "run.sqlite"
+"""The file that makes a folder the folder of a run."""
+
 
 def sound_files(folder: str) -> Iterator[str]:
     """The sound files below `folder`, told by their suffix. The paths are relative to `folder`, with `/`.
 
     Links to folders are followed, and each folder is visited once. Names that begin with a dot are skipped: they are
-    thumbnails, version control, and the companion files that some systems write beside each file.
+    thumbnails, version control, and the companion files that some systems write beside each file. So is the sound that a run
+    keeps (`audio` beside its record): a run folder below the data would make its estimates data of the next run.
     """
     seen = set()
     for here, folders, files in os.walk(folder, followlinks=True):
@@ -23,6 +27,8 @@ def sound_files(folder: str) -> Iterator[str]:
             continue
         seen.add((status.st_dev, status.st_ino))
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if RECORD in files and "audio" in folders:
+            folders.remove("audio")
         inside = os.path.relpath(here, folder).replace(os.sep, "/")
         for name in files:
             if not name.startswith(".") and os.path.splitext(name)[1].lower() in SUFFIXES:

@@ -147,7 +147,10 @@ def read_manifest(path: str, *, require_audio: bool, folder: str | None = None) 
     """
     kind = os.path.splitext(path)[1].lower()
     if kind not in READERS:
-        raise UserError(f"'{path}' is neither a folder, a sound file nor a manifest ({', '.join(READERS)})")
+        raise UserError(
+            f"'{path}' is neither a folder, a sound file nor a manifest ({', '.join(READERS)})",
+            hint=f"own code is named by its file and its class: {path}:CLASS" if kind == ".py" else None,
+        )
     place, folder = os.path.basename(path), folder or os.path.dirname(path)
     needed = ("audio",) if require_audio else ("audio", "estimate", "text")
     layouts: dict[tuple[str, ...], Columns] = {}

@@ -385,7 +385,7 @@ def _lacking(held: Mapping[str, MetricSummary]) -> str | None:
     over = {name: (entry.common or entry).value for name, entry in compared.items()}
     worst = {name: found.of_all for name, entry in held.items() if (found := entry.counting_failures)}
     told = ["systems lack values for different samples"]
-    if common is not None:
+    if common is not None and over:
         told.append(f"over the {common.n:,} that all have: {written(over)}")
     if any(value is not None for value in worst.values()):
         told.append(f"with failures as the worst value: {written(worst)}")

@@ -57,6 +57,11 @@ class _Checked:
 
             drop_output()
             raise UserError(f"standard output cannot be written: {error.strerror or error}") from error
+        except UnicodeEncodeError as error:
+            raise UserError(
+                f"standard output is written as {error.encoding}, which has no {error.object[error.start]!a}",
+                hint="set PYTHONUTF8=1, or a locale of UTF-8",
+            ) from error
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._out, name)

@@ -199,6 +199,8 @@ def test_validate_names_every_bad_row(command, tmp_path):
     code, out, _ = command("validate", "m.jsonl")
     assert code == 2
     assert "none.wav" in out or "line 2" in out
+    (whole,) = [row for row in out.splitlines() if "0 of 2 samples can be read" in row]
+    assert "WRONG" in whole
 
 
 def test_validate_tells_each_name_when_it_is_done(tmp_path):

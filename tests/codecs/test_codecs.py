@@ -7,12 +7,15 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import codec_bench.registry
+from codec_bench import CodecInfo
 from codec_bench.codecs import catalogue, codec_names, describe_codec, has_codec, list_codecs, load_codec, require_codec
+from codec_bench.codecs.adapt import CodecFault, check_encoded
 from codec_bench.codecs.base import PublishedWeights
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.types import Audio
+from codec_bench.types import Audio, Codes, CodeStream
 
 OWN = '''
 from codec_bench import Audio, CodecInfo, Codes, CodeStream
@@ -235,8 +238,18 @@ def test_a_class_that_a_file_makes_when_it_is_run_is_not_refused(tmp_path, made)
     require_codec(f"{path}:Small16")
     assert load_codec(f"{path}:Small16").info.name == "halved"
     path.with_name("plain.py").write_text(OWN + "\nif __name__ == '__main__':\n    print(Halved.__name__)\n")
-    with pytest.raises(UserError, match="nothing that is called 'Small16'"):
+    with pytest.raises(UserError, match="nothing that is called 'Small16'") as caught:
         require_codec(f"{tmp_path}/plain.py:Small16")
+    assert caught.value.hint.startswith("it has Halved, NoDecode, NoInfo, ")
+
+
+@pytest.mark.parametrize("values", [torch.zeros(2, 3, dtype=torch.int64), [[0, 1], [1, 0]]], ids=["a tensor", "a list"])
+def test_codes_that_are_no_numpy_array_are_told_as_such(values):
+    info = CodecInfo("mine", (16000,))
+    with pytest.raises(
+        CodecFault, match=rf"mine.encode gave codes as a {type(values).__name__}; expected a numpy array"
+    ):
+        check_encoded(info, [Codes((CodeStream(values, 2, 75.0),), 640, 16000)], 1)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,10 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 
+from codec_bench import evaluate
 from codec_bench.audio.encode import write_flac
 from codec_bench.data import Source, open_source, problem_of
 from codec_bench.data.manifest import MOST_CHARACTERS
@@ -48,6 +50,17 @@ def test_folder_ids_stay_distinct_when_a_suffix_is_part_of_a_stem(tmp_path):
 def test_links_between_folders_end(tree):
     (tree / "sub" / "up").symlink_to(tree)
     assert len(open_source(tree)) == 7
+
+
+def test_the_sound_that_runs_keep_below_the_data_is_no_part_of_the_data(tmp_path):
+    for n in range(2):
+        write_flac(tmp_path / f"{n}.flac", Audio(np.sin(np.arange(4000) / (5 + n)), 16000))
+    before = open_source(tmp_path)
+    for out in (tmp_path, tmp_path / "runs" / "one"):
+        evaluate(codec="g711-ulaw", data=str(tmp_path), metrics="snr", out=out, workers=1, page=False, check=False)
+        assert len(list((out / "audio").rglob("*.flac"))) == 4
+    assert [s.id for s in before] == ["0", "1"] == [s.id for s in open_source(tmp_path)]
+    assert open_source(tmp_path).fingerprint == before.fingerprint
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux")

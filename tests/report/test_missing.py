@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from codec_bench.report.numbers import missing_notes
 from codec_bench.report.page import write_page
 from codec_bench.report.paper import export_summary, summary_latex, summary_markdown
 from codec_bench.report.table import summary_notes
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_types import Standing
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
@@ -109,3 +112,12 @@ def test_nothing_is_told_where_all_systems_have_the_same_samples(hard, tmp_path)
         writer.write([(n, ItemRecord(name, f"s{n}", "ok", None, {"m": Score.ok(0.1 * n, "m/1")})) for n in range(5)])
     writer.close()
     assert not any("different samples" in note for note in summary_notes(summarise(Run(tmp_path / "whole"))))
+
+
+def test_where_nobody_is_compared_the_samples_that_all_have_are_not_spoken_of(hard):
+    entries = [
+        (name, "m", replace(of.metrics["m"], standing=Standing(best=False, compared=False)))
+        for name, of in summarise(hard[0]).systems.items()
+    ]
+    (told,) = missing_notes(entries)
+    assert told.startswith("m: systems lack values for different samples; with failures as the worst value: steady")

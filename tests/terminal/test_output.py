@@ -37,6 +37,16 @@ def test_long_texts_show_both_ends():
     assert plain("a" * 500) == "a" * 500
 
 
+def test_an_encoding_without_the_arrows_of_tables_is_one_sentence(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["codec-bench", "list", "metrics"])
+    with io.TextIOWrapper(io.BytesIO(), "ascii") as narrow, monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", narrow)
+        with pytest.raises(SystemExit) as end:
+            main()
+    assert end.value.code == 2
+    assert capsys.readouterr().err.startswith("error: standard output is written as ascii, which has no '\\")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
 @pytest.mark.parametrize("command", ["list codecs", "list presets --json", "--version", "show opus-12k"])
 def test_a_full_disk_is_one_sentence(monkeypatch, capsys, command):

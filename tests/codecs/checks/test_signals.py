@@ -9,6 +9,8 @@ import pytest
 
 from codec_bench import Audio, CodecInfo, Codes, CodeStream
 from codec_bench.apps.profiling import latency
+from codec_bench.codecs import load_codec
+from codec_bench.codecs.adapt import recode
 from codec_bench.codecs.checks import finding, untrained, wrong
 from codec_bench.codecs.checks.alignment import align_waves
 from codec_bench.codecs.checks.behaviour import probe
@@ -153,3 +155,15 @@ def test_of_weights_that_are_noise_only_what_training_decides_cannot_be_told(cli
     assert level["found"].startswith(
         "cannot be told, since the weights are noise; of these, the level of the estimates is +"
     )
+
+
+def test_a_lossy_codec_may_overshoot_beside_the_flat_tops_of_clipped_sound(clips):
+    hot = [Audio(np.clip(c.samples * (8 / np.abs(c.samples).max()), -1, 1), c.sample_rate_hz) for c in clips]
+    coded = recode(load_codec("opus-12k"), hot)[1]
+    doubled = [Audio(2 * a.samples, a.sample_rate_hz) for a in hot]
+    for estimates, suspect in ((coded, False), (doubled, True)):
+        checks = SignalChecks()
+        for n, pair in enumerate(zip(hot, estimates)):
+            checks.add(f"{n}", *pair)
+        (found,) = [f for f in checks.findings(16000) if f["check"] == "clipping"]
+        assert found["value"] > 1e-3 and (found["state"] == "suspect") is suspect
