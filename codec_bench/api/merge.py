@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from codec_bench.benchmark.control_phase import tell_controls
+from codec_bench.benchmark.controls import tell_controls
 from codec_bench.benchmark.run_request import safe
 from codec_bench.benchmark.scoring.scoring import score_sets_again
 from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.errors import Note, UserError
 from codec_bench.report.opened import Run
 from codec_bench.report.results import write_results
+from codec_bench.stats.controls import INSTEAD, Control
 from codec_bench.store.answers import has_answers
-from codec_bench.store.controls import INSTEAD, Control
 from codec_bench.store.folders import run_folders
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import Merged, merge_records

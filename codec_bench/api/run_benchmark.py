@@ -16,10 +16,9 @@ from typing import Any
 
 from codec_bench.benchmark import Benchmark, Question, load_benchmark
 from codec_bench.benchmark.asking.benchmarks import ask, preview
-from codec_bench.benchmark.asking.controls import Wanted, with_controls
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import check_orders, check_repeats
-from codec_bench.benchmark.control_phase import tell_controls
+from codec_bench.benchmark.controls import Wanted, tell_controls, with_controls
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.judging import judges_told
@@ -41,7 +40,7 @@ from codec_bench.models.likelihood import told
 from codec_bench.registry import Spec, code_hash, is_own_code
 from codec_bench.report.opened import Run
 from codec_bench.report.results import write_results
-from codec_bench.store.controls import AS_GIVEN, Control
+from codec_bench.stats.controls import AS_GIVEN, Control
 from codec_bench.store.draws import GIVEN
 from codec_bench.store.folders import RunFolder, mark_finished, named_folder, own_folder
 from codec_bench.store.parts import mark_part

@@ -15,7 +15,7 @@ Which file to open
     `breakdown.py`      one metric of one system, by subset; `corpus.py` is values such as BLEU.
     `sets.py`           values of whole sets: `frechet.py`, `kernel.py`, `ttsds.py`, `eer.py`, with what they share in `blocks.py` and `packing.py`.
     `answers.py`        counts and costs of answers; `chance_level.py` is what stands beside their values, `draws.py` several answers to a
-                        question, `robustness.py` several wordings, `controls.py` what stands beyond a control, and `pairs.py` preferences.
+                        question, `robustness.py` several wordings, `controls.py` controls and what stands beyond them, and `pairs.py` preferences.
 """
 
 from __future__ import annotations

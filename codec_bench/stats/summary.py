@@ -20,7 +20,7 @@ import numpy as np
 from codec_bench.stats.answers import answers_of, ways_by_wording, ways_of, wordings_of
 from codec_bench.stats.breakdown import Parts, Subsets, finished_only, parts_in, subsets_of
 from codec_bench.stats.chance_level import beside, failing, judging_of, policies
-from codec_bench.stats.controls import Controlled
+from codec_bench.stats.controls import Controlled, control_of
 from codec_bench.stats.data_warnings import Warned, implausible, shared
 from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
@@ -39,7 +39,6 @@ from codec_bench.stats.summary_types import (
 )
 from codec_bench.stats.told import UNTOLD
 from codec_bench.stats.verdict import verdict
-from codec_bench.store.controls import control_of
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run
 

@@ -3,8 +3,7 @@
 Which file to open
     What is in a record
     `tables.py`      the tables, their checksums and counts, and what a cell can hold; `rows.py` is items and scores as values.
-    `writer.py`      a record of audio, for writing; `answers.py` adds what a model was asked and what it answered (`draws.py`) under which
-                     control (`controls.py`).
+    `writer.py`      a record of audio, for writing; `answers.py` adds what a model was asked and what it answered, and in what ways (`draws.py`).
     `record.py`      a record, for reading; `columns.py` gives the columns by which results are broken down.
     `folders.py`     the folder of a run, and its lock; `files.py` is the JSON files beside the record.
 

@@ -26,17 +26,17 @@ from codec_bench.apps.site.boards import boards_of
 from codec_bench.apps.site.records import _shortened, describe_run
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark import load_benchmark
-from codec_bench.benchmark.asking.controls import given
+from codec_bench.benchmark.controls import given
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.errors import UserError
 from codec_bench.report.controls.rows import beyond_notes
 from codec_bench.report.export_facts import results_of
 from codec_bench.report.page import write_page
 from codec_bench.report.page.collect import collect
+from codec_bench.stats.controls import Control, control_of, result_folders
 from codec_bench.stats.paired import paired_test
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import exchanges
-from codec_bench.store.controls import Control, control_of, result_folders
 from codec_bench.types import Message, Request
 
 THREE = ("mmau-test-mini", "voxceleb1", "audio-mnist")

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Any
 from codec_bench.benchmark import Benchmark
 from codec_bench.benchmark.asking.batches import Batched, check_no_batches
 from codec_bench.benchmark.asking.canaries import Watch
-from codec_bench.benchmark.asking.controls import Wanted, check_control, controlled, given, without_question
 from codec_bench.benchmark.asking.estimate import Estimate, estimate_of
 from codec_bench.benchmark.asking.extend import as_begun, grow
 from codec_bench.benchmark.asking.question_loop import Asking, check_length, shown
 from codec_bench.benchmark.asking.sending import Answering
 from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.asking.variants import Draws, arranged, check_drawn, with_seed
+from codec_bench.benchmark.controls import Wanted, check_control, controlled, given, without_question
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, SEEDED, Prompt
 from codec_bench.benchmark.run_request import RunRequest, run_folder, scheme_of, scored, started_model, writing
@@ -40,8 +40,8 @@ from codec_bench.models.endpoints.batches import BatchableModel
 from codec_bench.models.windows import window_of
 from codec_bench.registry import code_hash, is_own_code
 from codec_bench.stats.answers import wordings_text
+from codec_bench.stats.controls import CONTROL, Control
 from codec_bench.store.answers import AnswerWriter
-from codec_bench.store.controls import CONTROL, Control
 from codec_bench.store.draws import ALL_ROTATIONS, GIVEN
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Request
