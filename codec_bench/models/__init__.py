@@ -301,9 +301,11 @@ def _check_mappings(made: Any, name: str, options: Mapping[str, Any]) -> None:
         for option, parameter in inspect.signature(taker).parameters.items():
             value = options.get(option)
             if str(parameter.annotation).startswith("Mapping[") and not isinstance(value, Mapping | None):
+                key, example = ("temperature", "0") if option == "parameters" else ("NAME", "VALUE")
+                setting = f"--set {own_name(name)}.{option}"
                 raise UserError(
                     f"the option '{option}' of the model '{name}' is {value!r}; expected a mapping",
-                    hint=f"--set {own_name(name)}.{option}='{{temperature: 0}}', or --set {own_name(name)}.{option}.temperature=0",
+                    hint=f"{setting}='{{{key}: {example}}}', or {setting}.{key}={example}",
                 )
 
 

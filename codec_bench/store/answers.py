@@ -333,6 +333,15 @@ def draws_of(run: Run) -> dict[int, tuple[str, int]]:
     return {number: (question, draw) for number, question, draw in rows}
 
 
+def turn_counts(run: Run) -> tuple[int, int]:
+    """How many answers of conversations came before a last one, and how many of them are of conversations without a last one."""
+    ((turns, unfinished),) = run.query("""
+        SELECT COALESCE(SUM(json_array_length(t.answers)), 0),
+               COALESCE(SUM(json_array_length(t.answers)) FILTER (WHERE a.number IS NULL), 0)
+        FROM turns t LEFT JOIN samples p ON p.id = t.id LEFT JOIN answers a ON a.number = p.number""")
+    return turns, unfinished
+
+
 def content_of(fields: Mapping[str, Any], expected: Sequence[str]) -> str:
     """A hash of what a question says and of its expected answers, by which it is known again: 160 bits in hexadecimal."""
     text = json.dumps([json.loads(_json(fields)), json.loads(_json(expected))], sort_keys=True)

@@ -78,21 +78,25 @@ def command(folder: Path) -> str:
 def _held(folder: Path) -> str:
     """What the records in a folder hold."""
     from codec_bench.errors import UserError
-    from codec_bench.store.answers import has_answers
+    from codec_bench.store.answers import has_answers, turn_counts
     from codec_bench.store.folders import run_folders
     from codec_bench.store.record import Run
 
-    finished = items = answers = 0
+    finished = items = answers = unfinished = 0
     try:
         for place in run_folders(folder):
             run = Run(place)
             counts = run.counts()
             finished, items = finished + counts["finished"], items + counts["items"]
-            answers += run.query("SELECT COUNT(*) FROM answers")[0][0] if has_answers(run) else 0
+            if has_answers(run):
+                answers += run.query("SELECT COUNT(*) FROM answers")[0][0]
+                before, of_unfinished = turn_counts(run)
+                answers, unfinished = answers + before, unfinished + of_unfinished
     except (UserError, sqlite3.Error):
         pass  # stopped while a record was being made: there is nothing in it yet
     if answers:
-        return f"{answers:,} answers are kept in {folder}"
+        said = f", {unfinished:,} of them in conversations that are not finished" if unfinished else ""
+        return f"{answers:,} answers are kept in {folder}{said}"
     return (
         f"{finished:,} of {items:,} items are finished and kept in {folder}"
         if finished

@@ -6,6 +6,7 @@ import pytest
 
 from codec_bench.api.read_arguments import regrouped
 from codec_bench.benchmark import load_benchmark
+from codec_bench.errors import UserError
 from codec_bench.models import load_model
 from codec_bench.terminal.request import parse_settings
 
@@ -76,3 +77,10 @@ def test_parameters_that_are_no_mapping_are_said_in_a_sentence(value, command):
     assert (code, out) == (2, "")
     assert "the option 'parameters' of the model 'gpt-4o-audio' is" in err and "expected a mapping" in err
     assert "--set gpt-4o-audio.parameters='{temperature: 0}'" in err
+
+
+def test_the_example_of_a_mapping_fits_the_option():
+    with pytest.raises(UserError, match="the option 'load' of the model 'step-audio-2-mini' is 3") as refused:
+        load_model("step-audio-2-mini", {"load": 3})
+    setting = "--set step-audio-2-mini.load"
+    assert refused.value.hint == f"{setting}='{{NAME: VALUE}}', or {setting}.NAME=VALUE"

@@ -23,6 +23,7 @@ from codec_bench.models.cache import ResponseCache
 from codec_bench.report.opened import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.record import DATABASE
+from codec_bench.terminal.stopping import stopping
 from codec_bench.types import Audio, Response
 
 FACTS = {"protocol": "m/1", "kind": "answer", "unit": "", "higher_is_better": True, "aggregate": "mean"}
@@ -65,6 +66,20 @@ def heard(request):
     return [part.name if isinstance(part, Clip) else part for turn in request.messages for part in turn.content]
 
 
+@pytest.fixture
+def assert_said_to_be_kept(tmp_path, monkeypatch, capsys):
+    """Checks what a person reads who presses Ctrl-C now."""
+    monkeypatch.setattr("codec_bench.terminal.stopping.heed_no_more", lambda: None)  # Ctrl-C still ends the tests
+
+    def check(words):
+        with pytest.raises(SystemExit), stopping() as stop:
+            stop.on_folder(tmp_path, "")
+            raise KeyboardInterrupt
+        assert f"stopped; {words}\n" in capsys.readouterr().err
+
+    return check
+
+
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_each_round_is_asked_with_the_answers_before_it(tmp_path, concurrency):
     given = []
@@ -90,7 +105,9 @@ def test_a_prompt_shows_where_the_model_will_answer():
         Template.model_validate({"rounds": "sounds", "messages": [{"content": [{"audio": "audio"}]}]})
 
 
-def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bought_again(tmp_path):
+def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bought_again(
+    tmp_path, assert_said_to_be_kept
+):
     seen, bought = [], []
 
     def say(request):
@@ -106,8 +123,10 @@ def test_what_was_answered_is_on_the_disk_before_the_next_round_and_is_not_bough
     with pytest.raises(UserError, match="power"):
         ask(tmp_path, model, [question("a", 3)])
     assert seen == [0, 1, 2] and held(tmp_path) == {}
+    assert_said_to_be_kept(f"2 answers are kept in {tmp_path}, 2 of them in conversations that are not finished")
     bought.append("power is back")
     ask(tmp_path, model, [question("a", 3)])
+    assert_said_to_be_kept(f"3 answers are kept in {tmp_path}")
     assert bought == ["a (round 1)", "a (round 2)", "power is back", "a"]
     (one,) = held(tmp_path).values()
     assert [said.text for said, _ in one.turns] == ["to a/0", "to a/1"] and one.answer.text == "to a/2"
