@@ -313,7 +313,25 @@ def test_the_command_line_submits_and_shows_progress(tmp_path, slurm, command):
     assert "submitted 3 of 3 parts as job 101" in said_aloud
     assert read_submission(out).command == tuple(typed)
     assert "--gres=gpu:1" in slurm.submitted[0]
+    assert not any("--cpus-per-task" in job for job in slurm.submitted), "the cluster chooses, if nobody says how many"
     code, printed, said_aloud = command("progress", str(out), "--json")
     assert code == 0, said_aloud
     rows = json.loads(printed)
     assert [row["state"] for row in rows] == ["waiting"] * 3
+
+
+def test_every_part_has_the_cpus_that_were_asked_for_also_when_it_is_submitted_again(tmp_path, slurm, command):
+    out = tmp_path / "run"
+    typed = ["slurm", "eval", "--codec", "opus-12k", "--data", "embedded", "--metrics", "stoi", "--limit", "6"]
+    typed += ["--out", str(out), "--parts", "3"]
+    code, _, said_aloud = command(*typed, "--cpus-per-part", "0")
+    assert (code, slurm.submitted) == (2, []) and "cpus is 0; expected at least 1" in said_aloud
+    code, _, said_aloud = command(*typed, "--cpus-per-part", "5")
+    assert code == 0, said_aloud
+    began(out, read_submission(out), 1, 2, 3)
+    finish(out, 2)
+    code, _, said_aloud = command("slurm", "--go-on", "--out", str(out))
+    assert code == 0 and "submitted 2 of 3 parts" in said_aloud, said_aloud
+    first, merge, again, merge_again = slurm.submitted
+    assert "--cpus-per-task=5" in first and "--cpus-per-task=5" in again and "--array=1,3" in again
+    assert "--cpus-per-task" not in merge + merge_again, "what merges needs one"

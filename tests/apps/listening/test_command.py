@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -61,6 +62,24 @@ def test_a_test_is_written_and_its_answers_are_read(command, run, tmp_path):
     assert (tmp_path / "ratings.csv").read_text("utf-8").startswith("id,rater,system,score,kind,trial,")
     code, out, _ = command("listen", "import", "a.json", "--run", run, "--keep", "edited", "--json")
     assert {one["system"]: one["value"] for one in json.loads(out)["systems"]} == {"first": 4.0, "second": 4.0}
+
+
+def test_the_reference_is_played_if_it_is_asked_for_and_the_value_is_then_dmos(command, run, tmp_path):
+    for options, beside, value in (
+        ((), False, "MOS"),
+        (("--with-reference",), True, "DMOS"),
+        (("--without-reference",), False, "MOS"),
+    ):
+        code, out, err = command("listen", "export", run, "--kind", "rating", "--out", tmp_path / "t.html", *options)
+        assert code == 0, err
+        page = (tmp_path / "t.html").read_text("utf-8")
+        shown = json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+        # Six trials with a sound of a system each: a reference that nobody can play is not in the page.
+        assert [trial["open"] is not None for trial in shown["trials"]] == [beside] * 6
+        assert page.count('id="clip-') == (12 if beside else 6)
+        (tmp_path / "a.json").write_text(json.dumps(answers(tmp_path / "t.key.json")), encoding="utf-8")
+        code, out, _ = command("listen", "import", "a.json", "--key", "t.key.json", "--json")
+        assert code == 0 and json.loads(out)["measure"] == value
 
 
 def test_what_was_unusable_ends_with_3_and_no_answer_at_all_with_2(command, run, tmp_path):
