@@ -16,7 +16,7 @@ from codec_bench.features.pitch import unusable
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
 from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 RATE_HZ = 48_000
 WINDOW, HOP = 10 * RATE_HZ, RATE_HZ
@@ -83,7 +83,7 @@ class Clap(PreparedFeature):
                 f"the weights in '{folder}' are another CLAP: fusion {config.enable_fusion}, {config.num_mel_bins} bands; expected "
                 f"one without fusion and with {BANDS}"
             )
-        net = ClapAudioModelWithProjection(config).eval()
+        net = unfilled(lambda: ClapAudioModelWithProjection(config))
         state = {name: value for name, value in net.state_dict().items() if name.endswith(INDEX)}
         state |= {name: value for name, value in load_state(path).items() if name.startswith(HEARD)}
         load_into(net, state, path=path)
@@ -147,7 +147,8 @@ class TextEncoder:
         except Exception as error:  # a missing or broken file raises anything from OSError to KeyError
             reason = str(error).split("\n")[0]
             raise WeightsError(f"the tokens in '{folder}' cannot be read: {type(error).__name__}: {reason}") from error
-        self._net: Any = ClapTextModelWithProjection(_config(folder).text_config).eval()
+        config = _config(folder).text_config
+        self._net: Any = unfilled(lambda: ClapTextModelWithProjection(config))
         state = {name: value for name, value in self._net.state_dict().items() if name.endswith(PLACES)}
         state |= {name: value for name, value in load_state(found.path).items() if name.startswith(SAID)}
         load_into(self._net, state, path=found.path)

@@ -15,7 +15,7 @@ from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.padded import PaddedBatch, padded_batch
 from codec_bench.networks.ladder import in_shape
 from codec_bench.networks.precision import computing
-from codec_bench.weights import find, load_into
+from codec_bench.weights import find, load_into, unfilled
 from codec_bench.weights.state import check_archive
 
 TRAINED_ON = ("nisqa", "bvcc", "vcc2018")
@@ -80,7 +80,7 @@ class DnsmosPro(PreparedFeature):
                 state = state_of(tensors_of(self._path))
             except ValueError as error:
                 raise WeightsError(f"the weights in '{self._path}' are another network's: {error}") from error
-            net = DnsmosProNet().eval()
+            net = unfilled(DnsmosProNet)
             load_into(net, state, path=self._path)
             self._net = net.to(self.device)
 

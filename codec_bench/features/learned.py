@@ -16,7 +16,7 @@ from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
 from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.registry import load_attribute
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 ARGUMENTS = """
 
@@ -43,7 +43,7 @@ class Learned(PreparedFeature):
     def load(self) -> None:
         """Loads the network."""
         if self._net is None:
-            net = self._architecture().eval()
+            net = unfilled(self._architecture)
             state = load_state(self._path, key=self.row.key)
             translated = getattr(net, "translated", dict)
             load_into(net, translated(state), path=self._path)

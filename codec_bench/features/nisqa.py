@@ -13,7 +13,7 @@ from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
 from codec_bench.networks.ladder import in_shape
 from codec_bench.networks.precision import computing
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 RATE_HZ = 48_000
 HOP, REACH, PIECE = 480, 2048, 15
@@ -46,7 +46,7 @@ class _Nisqa(PreparedFeature):
     def load(self) -> None:
         """Loads the network."""
         if self._net is None:
-            net = self._architecture().eval()
+            net = unfilled(self._architecture)
             load_into(net, load_state(self._path, key="model_state_dict"), path=self._path)
             self._net = net.to(self.device)
 

@@ -242,4 +242,4 @@ def head_slopes(heads: int) -> Tensor:
     whole = 1 << int(math.log2(heads))
     slopes = [2.0 ** (-8.0 * (place + 1) / whole) for place in range(whole)]
     slopes += [2.0 ** (-4.0 * (place + 1) / whole) for place in range(0, 2 * (heads - whole), 2)]
-    return torch.tensor(slopes, device="cpu")
+    return torch.tensor(slopes)

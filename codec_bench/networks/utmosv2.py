@@ -104,16 +104,11 @@ class UtmosV2Net(nn.Module):
         # Each part was given the listening test too, where the whole network only gives it zeros.
         self.fc = nn.Linear(2 * encoder.width + 4 * features + 3 * LISTENING_TESTS, 1)
         edges = [(FFT - window) // 2 for window in WINDOWS]
-        hanns = [
-            F.pad(torch.hann_window(w, dtype=torch.float64, device="cpu"), (edge, edge))
-            for w, edge in zip(WINDOWS, edges)
-        ]
+        hanns = [F.pad(torch.hann_window(w, dtype=torch.float64), (edge, edge)) for w, edge in zip(WINDOWS, edges)]
         self.register_buffer("windows", torch.stack(hanns), persistent=False)
         bands = torch.from_numpy(mel_filters(RATE_HZ, FFT, SIZE)).float()
         self.register_buffer("bands", bands, persistent=False)
-        self.register_buffer(
-            "test", F.one_hot(torch.tensor(SARULAB, device="cpu"), LISTENING_TESTS).float(), persistent=False
-        )
+        self.register_buffer("test", F.one_hot(torch.tensor(SARULAB), LISTENING_TESTS).float(), persistent=False)
 
     def forward(self, waves: Tensor, crops: Tensor, shares: Tensor) -> Tensor:
         """The opinion score of each draw, float32 `(draws,)`.

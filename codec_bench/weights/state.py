@@ -137,17 +137,25 @@ def _words_fit(path: Path) -> bool:
 
 
 def unfilled(build: Callable[[], Any]) -> Any:
-    """A module whose tensors have shapes and no memory, for `load_into`.
+    """A module whose weights have shapes and no memory, for `load_into`.
 
-    No time is spent on random values, and the weights are in memory once, not twice.
+    No time is spent on random values, and the weights are in memory once, not twice. What the constructor computes keeps its values:
+    only tensors that it leaves open, or draws, have none.
 
     Args:
-        build: makes the module. Each of its tensors must be in its `state_dict`, since no other gets a value; a constant that no file holds
-            is made with `device="cpu"` or from an array.
+        build: makes the module. Each tensor without a value must be in its `state_dict`, since no other gets one.
     """
     import torch
+    from torch.overrides import TorchFunctionMode
 
-    with torch.device("meta"):
+    class WithoutMemory(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            given = kwargs or {}
+            if func in (torch.empty, torch.rand, torch.randn) and given.get("device") is None:
+                given = {**given, "device": "meta"}
+            return func(*args, **given)
+
+    with WithoutMemory():
         net = build().eval()
     kept = net.state_dict()
     lost = [name for name, buffer in net.named_buffers() if name not in kept and buffer.is_meta]
@@ -187,13 +195,15 @@ def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequenc
     with torch.no_grad():
         is_unfilled = any(value.is_meta for value in own.values())
         net.load_state_dict(
-            {name: _aligned(state[name]) if is_unfilled else state[name] for name in own}, assign=is_unfilled
+            {name: _as_made(state[name], value.dtype) if is_unfilled else state[name] for name, value in own.items()},
+            assign=is_unfilled,
         )
     net.float().eval()
 
 
-def _aligned(value: Any) -> Any:
+def _as_made(value: Any, dtype: Any) -> Any:
     """The tensor as a new module would hold it, so that products have the same digits; in a file, tensors lie anyhow."""
+    value = value.to(dtype)
     return value if value.is_contiguous() and value.data_ptr() % _ALIGNMENT == 0 else value.contiguous().clone()
 
 

@@ -109,11 +109,19 @@ def test_a_module_without_memory_keeps_its_constants_and_is_filled_from_the_file
             super().__init__()
             self.layer = torch.nn.Linear(2, 3)
             self.register_buffer("constant", torch.ones(2, device=device), persistent=False)
+            self.register_buffer("index", torch.arange(2))
 
-    net = unfilled(lambda: Net("cpu"))
+    net = unfilled(lambda: Net(None))
     assert net.layer.weight.is_meta and net.constant.tolist() == [1, 1]
-    tensors = {"layer.weight": torch.full((3, 2), 2.0), "layer.bias": torch.zeros(3)}
+    tensors = {
+        "layer.weight": torch.full((3, 2), 2, dtype=torch.int8),
+        "layer.bias": torch.zeros(3).half(),
+        "index": torch.ones(2),
+    }
     load_into(net, tensors, path=tmp_path)
+    assert [value.dtype for value in net.state_dict().values()] == [torch.int64, torch.float32, torch.float32], (
+        "whatever the file has"
+    )
     assert net.layer(net.constant).tolist() == [4, 4, 4]
     with pytest.raises(AssertionError, match="constant"):
         unfilled(lambda: Net("meta"))

@@ -201,7 +201,7 @@ def _load(weights: str | None, device: str) -> tuple[Any, Any, str]:
     speech = unfilled(lambda: SpeechEncoder(config.speech))
     state = bicodec_net.renamed_speech(load_state(found_speech.path), config.speech.layers)
     load_into(speech, state, path=found_speech.path)
-    net = bicodec_net.BiCodecNet(config)
+    net = unfilled(lambda: bicodec_net.BiCodecNet(config))
     load_into(net, bicodec_net.renamed(load_state(found.path)), path=found.path)
     return speech.to(device), net.to(device), found.used
 

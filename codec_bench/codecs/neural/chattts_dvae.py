@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ class ChatTtsDvae(NeuralCodec):
 def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any, str]:
     """The networks in eval mode on their device, and which weights they have."""
     from codec_bench.networks import chattts as chattts_net
-    from codec_bench.weights import find, load_into, load_state
+    from codec_bench.weights import find, load_into, load_state, unfilled
 
     if weights == RANDOM:
         with seeded():
@@ -110,11 +111,12 @@ def _load(weights: str | None, device: str, bound_first: bool) -> tuple[Any, Any
             hint="give the folder that holds asset/DVAE_full.pt and asset/Vocos.pt",
         )
     loaded = []
-    for name, net in (
-        ("chattts-dvae", chattts_net.Dvae(bound_first=bound_first)),
-        ("chattts-vocos", chattts_net.Vocos()),
+    for name, build in (
+        ("chattts-dvae", partial(chattts_net.Dvae, bound_first=bound_first)),
+        ("chattts-vocos", chattts_net.Vocos),
     ):
         found = find(name, weights)
+        net = unfilled(build)
         load_into(net, chattts_net.renamed(load_state(found.path)), path=found.path)
         loaded.append((net.to(device), found.used))
     (dvae, used), (vocos, _) = loaded

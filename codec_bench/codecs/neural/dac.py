@@ -140,7 +140,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
     """The network on the CPU, and which weights it has."""
     from transformers import DacModel
 
-    from codec_bench.weights import find
+    from codec_bench.weights import find, unfilled
     from codec_bench.weights.pretrained import load_pretrained
 
     facts = _MODELS[model]
@@ -150,7 +150,7 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
     if facts.latent is not None:
         from codec_bench.codecs.neural.dac_original import load_original
 
-        return load_original(_empty_net(facts), found.path), found.used
+        return load_original(unfilled(lambda: _empty_net(facts)), found.path), found.used
     return load_pretrained(DacModel, str(found.folder), facts.config), found.used
 
 

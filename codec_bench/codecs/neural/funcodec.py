@@ -183,12 +183,13 @@ def _scale(samples: np.ndarray) -> np.float32:
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
     """The network in eval mode on the CPU, and which weights it has."""
     from codec_bench.networks.funcodec import FunCodecNet, Shape
-    from codec_bench.weights import find, load_into, load_state
+    from codec_bench.weights import find, load_into, load_state, unfilled
 
     if weights in (RANDOM, RANDOM_FULL):
         return _random_net(Shape(_MODELS[model], **(_SMALL if weights == RANDOM else {}))), weights
     found = find(f"funcodec-{model}", weights)
-    net = FunCodecNet(Shape(**_sizes(found.path.with_name("config.yaml"), model)))
+    shape = Shape(**_sizes(found.path.with_name("config.yaml"), model))
+    net = unfilled(lambda: FunCodecNet(shape))
     state = load_state(found.path)
     # Beside the codec the file holds what it was trained with: discriminators, spectra, the codebooks' running
     # averages.

@@ -207,32 +207,39 @@ class Snac(PublishedCodec):
 
 def _load(model: str, weights: str | None) -> tuple[Any, str]:
     """The network in eval mode on the CPU, its weight normalisation folded, and which weights it has."""
-    from torch.nn.utils import parametrize
-
     from codec_bench.networks.weight_norm import fold_weight_norm
-    from codec_bench.weights import find, load_into, load_state
+    from codec_bench.weights import find, load_into, load_state, unfilled
 
     try:
         from snac.snac import SNAC
     except ImportError as error:
         raise MissingExtra(f"the codec 'snac-{model}'", "snac", "codecs") from error
     facts = {**_MODELS[model], **(_SMALL if weights == RANDOM else {})}
-    with seeded():  # the package draws first values, which are replaced below
-        net = SNAC(**facts)
-    for module in net.modules():
-        if parametrize.is_parametrized(module):
-            parametrize.remove_parametrizations(module, "weight")
     if weights not in (RANDOM, RANDOM_FULL):
         found = find(f"snac-{model}", weights)
         _check_config(found.folder / found.files[1], facts)
+        net = _plain(unfilled(lambda: SNAC(**facts)))
         load_into(net, fold_weight_norm(load_state(found.path)), path=found.path)
         return net.eval(), found.used
+    with seeded():
+        net = SNAC(**facts)
+    _plain(net)
     with seeded():
         fill_with_noise(net)
         for name, parameter in net.named_parameters():
             if name.endswith(("block.3.weight", "linear.weight", "to_out.weight")):
                 parameter.mul_(0.3)  # of the branches beside a residual: their sum would grow with depth
     return net.eval(), weights
+
+
+def _plain(net: Any) -> Any:
+    """The network with a weight in each convolution in place of a gain and a direction."""
+    from torch.nn.utils import parametrize
+
+    for module in net.modules():
+        if parametrize.is_parametrized(module):
+            parametrize.remove_parametrizations(module, "weight")
+    return net
 
 
 def _check_config(path: Any, facts: dict[str, Any]) -> None:

@@ -80,7 +80,7 @@ class Recogniser:
     def __init__(
         self, found: Found, allowed: Mapping[str, Sequence[str | None]], vocabulary: tuple[str, str], device: str
     ) -> None:
-        import torch
+        from codec_bench.weights import unfilled
 
         config = _configuration(found.folder, allowed)
         registered = tables()
@@ -100,9 +100,7 @@ class Recogniser:
             # As in AutoModel, the keys of `model_conf` and of the whole file are arguments. Augmentation is for training.
             options = {**config.get("model_conf", {}), **config, "vocab_size": size, "input_size": wave.output_size()}
             options |= {"specaug": None, "normalize": None}
-            # Its random weights, which are replaced, must not cost anybody's seed.
-            with torch.random.fork_rng(devices=[]):
-                net = registered.model_classes[config["model"]](**options)
+            net = unfilled(lambda: registered.model_classes[config["model"]](**options))
         except Exception as error:  # a broken configuration raises whatever FunASR's classes meet
             reason = str(error).split("\n")[0]
             raise WeightsError(

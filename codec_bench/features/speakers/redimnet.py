@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from codec_bench.features.speakers.speaker_encoder import SpeakerEncoder
-from codec_bench.weights import load_into, load_state
+from codec_bench.weights import load_into, load_state, unfilled
 
 FRONT_END = (
     "spec.torchfbank.1.flipped_filter",
@@ -43,7 +43,7 @@ class ReDimNetB5(SpeakerEncoder):
     min_samples = 257
 
     def _network(self) -> Any:
-        net = self._architecture().eval()
+        net = unfilled(self._architecture)
         load_into(net, load_state(self._path, key="state_dict"), path=self._path, unused=FRONT_END)
         return net
 

@@ -11,7 +11,7 @@ from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import Encoded
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.networks.kaldi import HOP
-from codec_bench.weights import find, load_into, load_state
+from codec_bench.weights import find, load_into, load_state, unfilled
 
 CLASSIFIER = "projection."
 """What the names of tensors begin with that only training needs: the classifier over the training speakers."""
@@ -67,7 +67,7 @@ class FbankEncoder(SpeakerEncoder):
     """
 
     def _network(self) -> Any:
-        net = self._architecture().eval()
+        net = unfilled(self._architecture)
         state = load_state(self._path)
         load_into(net, state, path=self._path, unused=[name for name in state if name.startswith(CLASSIFIER)])
         return net
