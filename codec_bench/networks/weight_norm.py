@@ -18,11 +18,14 @@ def fold_weight_norm(state: Mapping[str, Any]) -> dict[str, Any]:
         state: tensors by name, in either of the two forms in which torch stores the pair.
     """
     out = dict(state)
+    del state  # a pair goes as soon as it is folded, unless the caller still holds it: a weight is not in memory twice
     for gain_name, direction_name in _PAIRS:
-        for name in state:
+        for name in list(out):
             stem = name.removesuffix(gain_name)
-            gain, direction = state[name], state.get(stem + direction_name)
-            if stem == name or direction is None or gain.shape != (len(direction), *[1] * (direction.ndim - 1)):
+            gain, direction = out.get(name), out.get(stem + direction_name)
+            if stem == name or gain is None or direction is None:
+                continue
+            if gain.shape != (len(direction), *[1] * (direction.ndim - 1)):
                 continue
             del out[name], out[stem + direction_name]
             norm = direction.float().flatten(1).norm(dim=1).view(gain.shape)

@@ -149,10 +149,14 @@ def unfilled(build: Callable[[], Any]) -> Any:
     from torch.overrides import TorchFunctionMode
 
     class WithoutMemory(TorchFunctionMode):
+        # Without memory, torch imports its compiler (70 MB) to draw nothing: so nothing is drawn.
         def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             given = kwargs or {}
             if func in (torch.empty, torch.rand, torch.randn) and given.get("device") is None:
-                given = {**given, "device": "meta"}
+                return torch.empty(*args, **{**given, "device": "meta"})
+            if func in (torch.nn.init.normal_, torch.Tensor.normal_):
+                tensor = args[0] if args else given["tensor"]
+                return tensor if tensor.is_meta else func(*args, **given)
             return func(*args, **given)
 
     with WithoutMemory():

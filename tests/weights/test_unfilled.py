@@ -91,8 +91,8 @@ def nisqa(name, *scores):
 def snac(model):
     from codec_bench.codecs.neural import snac
 
-    package = pytest.importorskip("snac.snac")
-    return snac._plain(package.SNAC(**{**snac._MODELS[model], **snac._SMALL}))
+    pytest.importorskip("snac")
+    return snac._built({**snac._MODELS[model], **snac._SMALL})
 
 
 # By name: what builds a network as the product does, at a size for tests.

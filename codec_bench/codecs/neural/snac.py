@@ -211,19 +211,18 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
     from codec_bench.weights import find, load_into, load_state, unfilled
 
     try:
-        from snac.snac import SNAC
+        import snac.snac  # noqa: F401
     except ImportError as error:
         raise MissingExtra(f"the codec 'snac-{model}'", "snac", "codecs") from error
     facts = {**_MODELS[model], **(_SMALL if weights == RANDOM else {})}
     if weights not in (RANDOM, RANDOM_FULL):
         found = find(f"snac-{model}", weights)
         _check_config(found.folder / found.files[1], facts)
-        net = _plain(unfilled(lambda: SNAC(**facts)))
+        net = unfilled(lambda: _built(facts))
         load_into(net, fold_weight_norm(load_state(found.path)), path=found.path)
         return net.eval(), found.used
     with seeded():
-        net = SNAC(**facts)
-    _plain(net)
+        net = _built(facts)
     with seeded():
         fill_with_noise(net)
         for name, parameter in net.named_parameters():
@@ -232,14 +231,17 @@ def _load(model: str, weights: str | None) -> tuple[Any, str]:
     return net.eval(), weights
 
 
-def _plain(net: Any) -> Any:
-    """The network with a weight in each convolution in place of a gain and a direction."""
-    from torch.nn.utils import parametrize
+def _built(facts: dict[str, Any]) -> Any:
+    """The package's network, with a weight in each convolution in place of a gain and a direction."""
+    from snac import layers
+    from snac.snac import SNAC
 
-    for module in net.modules():
-        if parametrize.is_parametrized(module):
-            parametrize.remove_parametrizations(module, "weight")
-    return net
+    weight_norm = layers.weight_norm
+    layers.weight_norm = lambda conv: conv
+    try:
+        return SNAC(**facts)
+    finally:
+        layers.weight_norm = weight_norm
 
 
 def _check_config(path: Any, facts: dict[str, Any]) -> None:
