@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ def run(request: RunRequest) -> None:
         tracked(
             request.log, replace(plain, progress=progress.tell, on_folder=stop.on_folder, on_estimate=talk), talk
         ) as running,
+        redirect_stdout(sys.stderr),  # what a model prints is no result
     ):
         outcome = verb(**arguments, running=running)
     if request.dry_run:

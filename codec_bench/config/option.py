@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
+from codec_bench.errors import UserError
+
 Of = Literal["verb", "running", "cluster", "terms", "settings", "terminal"]
 _WIDTH = 128
 _Documented = TypeVar("_Documented", bound=Callable[..., Any])
@@ -51,8 +53,16 @@ _ANY = Kind("", str)
 
 
 def names(value: str | Iterable[str]) -> list[str]:
-    """A list of names, from a list or from one string with commas."""
-    parts = value.split(",") if isinstance(value, str) else list(value)
+    """A list of names, from a list or from one string with commas.
+
+    Raises:
+        UserError: something else was given, such as an object or a class.
+    """
+    parts = value.split(",") if isinstance(value, str) else list(value) if isinstance(value, Iterable) else [value]
+    for part in parts:
+        if not isinstance(part, str):
+            what = f"the class {part.__name__}" if isinstance(part, type) else f"a {type(part).__name__}"
+            raise UserError(f"expected a name as a text, got {what}", hint="a class of one's own is './FILE.py:CLASS'")
     return [p.strip() for p in parts if p.strip()]
 
 

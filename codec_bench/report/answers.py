@@ -90,7 +90,7 @@ def _of_lengths(answers: Answers) -> list[str]:
     if answers.with_reasoning and answers.with_reasoning.n:
         told.append(
             f"{_part(answers.with_reasoning, 'answers')} still hold the model's reasoning, up to </think>, as a part of the answer; "
-            "--set NAME.reasoning_end='</think>' takes it away for models of a chat endpoint and of transformers"
+            "a definition takes it away with the step strip-tags, and --set NAME.reasoning_end='</think>' at a chat endpoint or in transformers"
         )
     return told
 

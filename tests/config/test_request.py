@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import json
 from datetime import date
+from pathlib import Path
 
 import pytest
 from typer.main import get_command
@@ -13,7 +14,7 @@ from typer.main import get_command
 from codec_bench import evaluate, profile, read_arguments, run_benchmark, score
 from codec_bench.benchmark.run_request import Terms
 from codec_bench.cli.app import app
-from codec_bench.config.option import options_of
+from codec_bench.config.option import names, options_of
 from codec_bench.config.request import COMMANDS, REQUESTS
 from codec_bench.config.request_file import read_request
 from codec_bench.engine.executor import OnRay
@@ -189,3 +190,11 @@ def test_settings_are_typed_as_they_were_meant(tmp_path):
     assert parse_settings(settings_of({"m": {"a": [1, "b[c]"]}}, tmp_path)) == {"m": {"a": [1, "b[c]"]}}
     with pytest.raises(UserError, match=r"the value of m.a is date; expected a text"):
         settings_of({"m": {"a": date(2026, 1, 1)}}, tmp_path)
+
+
+@pytest.mark.parametrize("given", [dict, Path("mine.yaml"), ["a", 3]])
+def test_what_is_no_name_is_told(given):
+    with pytest.raises(UserError, match="expected a name as a text, got ") as caught:
+        names(given)
+    assert "./FILE.py:CLASS" in caught.value.hint
+    assert names(("a", " b ")) == names("a, b") == ["a", "b"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,7 +48,7 @@ def check(
     from codec_bench.terminal.request import parse_settings
     from codec_bench.terminal.stopping import stopping
 
-    with stopping() as stop, progress_line() as progress:
+    with stopping() as stop, progress_line() as progress, redirect_stdout(sys.stderr):
         found = judge_check(
             judge, parts=parts, rubrics=rubrics, per_kind=per_kind, repeats=repeats, seed=seed, out=out, options=regrouped(parse_settings(settings or []), [judge]),
             terms=Terms(wait=wait, anyway=anyway, max_cost_usd=max_cost_usd, max_hours=max_hours), dry_run=dry_run,
@@ -106,7 +107,7 @@ def compare(
     from codec_bench.terminal.request import parse_settings
     from codec_bench.terminal.stopping import stopping
 
-    with stopping() as stop, progress_line() as progress:
+    with stopping() as stop, progress_line() as progress, redirect_stdout(sys.stderr):
         stop.on_folder(out, f"folder of the copies: {out}")
         found = judge_compare(
             list(runs), judges, out=out, benchmark=benchmark, options=regrouped(parse_settings(settings or []), judges), terms=Terms(max_cost_usd=max_cost_usd),

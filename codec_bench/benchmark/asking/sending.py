@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import UTC, datetime
+from inspect import isawaitable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -245,7 +246,11 @@ class _Flight:
 async def asked(model: Model, request: Request) -> Response:
     """One answer; whatever the model raises fails this request alone, except that the model cannot be used at all."""
     try:
-        given = await (weighed(model, request) if request.wants == "likelihood" else model.ask(request))
+        coming = weighed(model, request) if request.wants == "likelihood" else model.ask(request)
+        if not isawaitable(coming):
+            kind = type(coming).__name__
+            return Response.failed(f"the model's ask gave {kind} at once; expected `async def ask(self, request)`")
+        given = await coming
         if isinstance(given, Response):
             return checked(given)
         return Response.failed(f"the model gave {type(given).__name__}; expected a Response")
@@ -253,7 +258,10 @@ async def asked(model: Model, request: Request) -> Response:
         return Response.failed(error.message)
     except UserError:
         raise
-    except Exception as error:  # a user's own model may raise anything; the other requests must not fail with this one
+    except (
+        Exception,
+        SystemExit,
+    ) as error:  # a user's own model may raise anything; the other requests must not fail with this one
         return Response.failed(f"the model raised {type(error).__name__}: {clean(str(error))}")
 
 

@@ -11,11 +11,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from codec_bench.benchmark.definition.schema import FIELDS, Strict
+from codec_bench.benchmark.definition.schema import BOOLEANS, FIELDS, Strict
 from codec_bench.config import Lines
 from codec_bench.errors import UserError
 
 Place = tuple[str | int, ...]
+_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,11 @@ def _finding(error: Mapping[str, Any], document: Any, file: str, lines: Lines) -
         )
     if error["type"] == "missing":
         return Finding(file, line, f"the field '{name}' is missing")
-    return Finding(file, line, f"{name}: {error['msg'].removeprefix('Value error, ')}")
+    said, given = error["msg"].removeprefix("Value error, "), error.get("input")
+    if said.startswith("Input should be") and isinstance(given, (str, int, float)):
+        said = f"{said}; got {repr(given)[:_SHOWN]}"
+    hint = BOOLEANS if isinstance(given, bool) and error["type"] == "string_type" else None
+    return Finding(file, line, f"{name}: {said}", hint)
 
 
 def _where(name: str) -> str | None:

@@ -11,10 +11,13 @@ import json
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from codec_bench.benchmark.definition.windows import WindowsSpec
 from codec_bench.types import Wants
+
+BOOLEANS = "YAML reads yes, no, on and off as true and false: put such words in quotes"
+"""What to do where a word was written and a truth value was read."""
 
 
 def _listed(value: Any) -> Any:
@@ -335,6 +338,15 @@ class MetricUse(Strict):
     postprocess: Names
 
 
+def _words(fields: dict[str, Any]) -> dict[str, Any]:
+    """Refuses lists with true or false in them: whoever wrote `[yes, no]` meant the words."""
+    for name, held in fields.items():
+        for value in held if isinstance(held, list) else ():
+            if isinstance(value, bool):
+                raise ValueError(f"'{name}' holds {value}; {BOOLEANS}")
+    return fields
+
+
 def _metric(value: Any) -> Any:
     return value if not isinstance(value, str) else value.strip()
 
@@ -468,7 +480,7 @@ class BenchmarkSpec(Strict):
     upstream: str | None = None
     wants: Wants = "text"
     data: Data
-    fields: dict[str, Any] = {}
+    fields: Annotated[dict[str, Any], AfterValidator(_words)] = {}
     prompt: str | Template | None = None
     prompts: dict[str, str | Template] = {}
     postprocess: Names = []

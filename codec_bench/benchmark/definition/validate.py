@@ -334,6 +334,13 @@ def _all_steps(spec: BenchmarkSpec) -> Iterator[str]:
             yield from use.postprocess
 
 
+def _has_reference(spec: BenchmarkSpec) -> bool:
+    """Whether questions have an expected answer; a layout of its own may bring one."""
+    constants = spec.data.kinds.names.values() if spec.data.kinds is not None else ()
+    named = {*spec.data.columns, *spec.fields, *(name for one in constants for name in one)}
+    return "reference" in named or spec.data.expand is not None or spec.data.layout != "table"
+
+
 def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
     """Builds a metric to check it, and checks that the benchmark has the columns that it needs, if its `names` are known.
 
@@ -350,9 +357,16 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
 
     if is_answer_metric(name):
         for member in expand_answer_metrics([name]):
-            missing = [need for need in load_answer_metric(member).needs if names is not None and need not in names]
+            metric = load_answer_metric(member)
+            missing = [need for need in metric.needs if names is not None and need not in names]
             if missing:
                 raise UserError(f"the metric '{member}' needs '{missing[0]}', which no column gives")
+            if metric.compares and names is not None and not _has_reference(spec):
+                raise UserError(
+                    f"the metric '{member}' compares with 'reference', which no column gives",
+                    hint=suggest("reference", names)
+                    or "data.columns: {reference: COLUMN} names the column of the expected answer",
+                )
         return
     if Spec.parse(name).name == _RATING:
         rubric = read_config(_RUBRICS, Spec.parse(name).argument or "")
@@ -365,6 +379,8 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
             build_metric(member)
         except UnknownName as error:  # whoever mistyped it may have meant a metric of answers
             known = [*REGISTRY.names(), *GROUPS, *answer_metric_names()]
+            if Spec.parse(member).name in known:
+                raise  # its argument is what is not known
             raise UserError(error.message, hint=suggest(Spec.parse(member).name, known) or error.hint) from None
     if spec.wants != "audio" and spec.kind != "codec":
         raise UserError(f"the metric '{name}' measures sound, and the benchmark wants text", hint="wants: audio")

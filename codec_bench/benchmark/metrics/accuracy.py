@@ -82,6 +82,8 @@ class Accuracy(AnswerMetric):
         UnknownName: there is no such rule.
     """
 
+    compares = True
+
     def __init__(self, variant: str = "exact") -> None:
         if variant not in RULES:
             raise UnknownName("rule of accuracy", variant, RULES)

@@ -57,6 +57,7 @@ class AnswerMetric(ABC):
         whole_set: whether an item's score depends on the other items' references, as for CIDEr. `compute` is then
             called once with all answers.
         empty_references: whether it compares with an empty expected answer. Other metrics are not given empty ones.
+        compares: whether it compares with the expected answer, so that a definition must say where that stands.
         needs: names in `Answer.fields` without which the metric cannot be computed.
         hears: the metrics of sound whose scores of a spoken answer it reads (`Answer.heard`). It must not be of a whole set.
         protocol: exact id of the measurement.
@@ -71,6 +72,7 @@ class AnswerMetric(ABC):
     aggregate: str = "mean"
     whole_set: bool = False
     empty_references: bool = False
+    compares: bool = False
     needs: tuple[str, ...] = ()
     hears: tuple[str, ...] = ()
     protocol: str
@@ -88,6 +90,8 @@ class AnswerMetric(ABC):
 
 class WordMetric(AnswerMetric):
     """A metric that compares the words of each answer with the words of its references."""
+
+    compares = True
 
     def compute(self, answers: Sequence[Answer]) -> list[Score]:
         """One score per answer, undefined where no reference has words."""

@@ -49,6 +49,8 @@ class Bleu(AnswerMetric):
         UserError: the tokeniser must be downloaded first, and that failed.
     """
 
+    compares = True
+
     range = (0.0, 100.0)
     aggregate = "bleu"
     paper = "Papineni et al.: BLEU, ACL 2002; Post: A Call for Clarity in Reporting BLEU Scores, WMT 2018"

@@ -84,6 +84,8 @@ class Cider(AnswerMetric):
     different sets, or of a set and a part of it, cannot be compared.
     """
 
+    compares = True
+
     name = "cider"
     range = (0.0, 10.0)
     whole_set = True

@@ -28,6 +28,8 @@ class _AnswerErrorRate(AnswerMetric):
         UnknownName: there is no such rule.
     """
 
+    compares = True
+
     higher_is_better = False
     bounds = (0.0, None)
     range: tuple[float | None, float | None] = (0.0, None)

@@ -26,6 +26,8 @@ class TagF1(AnswerMetric):
     Source: micro F1 as scikit-learn 1.9's `f1_score(average="micro")` counts it, exactly. How tags are read is the project's own rule.
     """
 
+    compares = True
+
     name = "tag_f1"
     aggregate = "ratio"
     empty_references = True

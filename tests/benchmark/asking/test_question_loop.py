@@ -219,6 +219,7 @@ def test_a_benchmark_in_which_nothing_can_be_asked(tmp_path):
         (Response.failed("429 for an hour", attempts=9), "failed", "429 for an hour"),
         (Response.refused("no such audio"), "refused", "no such audio"),
         (ValueError("my bug"), "failed", "the model raised ValueError: my bug"),
+        (SystemExit("no GPU"), "failed", "the model raised SystemExit: no GPU"),
     ],
 )
 def test_what_a_model_says_is_recorded_as_it_is(tmp_path, said, status, reason):
@@ -229,6 +230,16 @@ def test_what_a_model_says_is_recorded_as_it_is(tmp_path, said, status, reason):
     assert [found[id].answer.text for id in ("q0", "q2")] == ["fine", "fine"]
     if isinstance(said, str) and said.isascii():
         assert found["q1"].answer.text == said
+
+
+def test_an_ask_without_async_is_told_as_that(tmp_path):
+    class Plain(Told):
+        def ask(self, request):
+            return Response(text="fine")
+
+    ask_everything(tmp_path, Plain(None), questions(1))
+    reason = held(tmp_path)["q0"].answer.reason
+    assert reason == "the model's ask gave Response at once; expected `async def ask(self, request)`"
 
 
 NAN = Audio(np.asarray([0.1, np.nan, 0.2], np.float32), 16000)

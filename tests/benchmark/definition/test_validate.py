@@ -217,3 +217,43 @@ def test_only_a_speaker_that_is_named_may_be_optional(tmp_path):
     assert "'speaker' is none of the columns" in said(WRONG.replace("[qestion]", "[speaker]"))
     named = WRONG.replace("optional: [qestion]", "speaker: who\n  optional: [speaker]")
     assert "'speaker' is none of the columns" not in said(named)
+
+
+YES_NO = """\
+version: 1
+name: mine
+title: Mine
+summary: A set of my own.
+category: Sound
+kind: understanding
+language: en
+data:
+  path: rows.jsonl
+  columns: {audio: file, reference: said}
+fields:
+  labels: ["yes", "no"]
+prompt:
+  messages: [{content: [{audio: audio}, "Is it speech? Answer yes or no."]}]
+postprocess: [label]
+metrics: ["accuracy[label]"]
+primary: accuracy[label]
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "says", "hint"),
+    [
+        ('["yes", "no"]', "[yes, no]", 11, "fields: 'labels' holds True; YAML reads yes, no, on and off as true", None),
+        ("language: en", "language: no", 7, "language: Input should be a valid string; got False", "put such words in quotes"),
+        ("reference: said", "refrence: said", 16, "'accuracy[label]' compares with 'reference', which no column gives", "did you mean refrence?"),
+        (", reference: said", "", 16, "'accuracy[label]' compares with 'reference', which no column gives", "data.columns: {reference: COLUMN}"),
+        ("kind: understanding", "kind: asr", 6, "'qa' or 'codec'; got 'asr'", None),
+        ('["accuracy[label]"]', '["wer[whisper]"]', 16, "there is no feature called 'whisper'", "did you mean whisper-"),
+    ],
+)  # fmt: skip
+def test_what_newcomers_write_is_found_with_its_line(tmp_path, right, wrong, line, says, hint):
+    (tmp_path / "rows.jsonl").write_text('{"file": "a.wav", "said": "yes"}\n')
+    assert validate_benchmark(write(tmp_path, YES_NO)) == []
+    found = [f for f in validate_benchmark(write(tmp_path, YES_NO.replace(right, wrong))) if says in f.message]
+    assert [f.line for f in found] == [line]
+    assert hint in found[0].hint if hint else found[0].hint is None
