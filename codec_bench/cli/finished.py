@@ -46,7 +46,7 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
         out.print(_time_table(recorded, summary))
     samples = f"{counts['samples']} sample{'s' if counts['samples'] != 1 else ''}"
     words = f"{counts['finished']} of {counts['items']} items ({samples})"
-    talk(f"{words}; {counts['failed_items']} items and {counts['failed_scores']} scores failed")
+    talk(f"{words}; {summary.failures.items} items and {summary.failures.scores} scores failed")
     unmatched = run.meta.get("data", {}).get("unmatched", [])
     if unmatched:
         more = f" and {len(unmatched) - 3} more" if len(unmatched) > 3 else ""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from codec_bench.decoding.joined import second_file
+from codec_bench.decoding.joined import missing_bytes, second_file
 from codec_bench.errors import AudioError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _AT_ONCE = 16 << 20
 """Samples of a block. The allocator gives 64 MiB back to the system when they are let go; it keeps blocks of less than 32 MiB."""
 _DECLARES_LENGTH = frozenset(("WAV", "WAVEX", "FLAC", "AIFF", "W64", "AU"))
 _Made = TypeVar("_Made")
-_MENDED_SIZE = re.compile(r"^\s*data\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
+_MENDED_SIZE = re.compile(r"^\s*(?:data|SSND|Data Size|riff)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
 
 
 class Decoded(NamedTuple):
@@ -122,14 +122,16 @@ def _decode(source: str | bytes, name: str) -> Decoded:
 
 def _read_whole(source: str | bytes, name: str) -> Decoded:
     if isinstance(source, bytes):
-        place = second_file(source)
+        place, missing = second_file(source), missing_bytes(source)
     else:
         with open(source, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            place = second_file(content)
+            place, missing = second_file(content), missing_bytes(content)
     if place is not None:
         raise AudioError(
             f"'{name}' is several sound files joined, of which only the first would be read: cut it at byte {place}"
         )
+    if missing:
+        raise AudioError(f"'{name}' is truncated: {missing:,} bytes are missing at its end")
     return _read_libsndfile(source, name) or _read_ffmpeg(source, name)
 
 
@@ -188,7 +190,7 @@ def _read_libsndfile(source: str | bytes, name: str) -> Decoded | None:
             raise AudioError(f"'{name}' cannot be decoded: {error.error_string.strip()}") from error
         return None
     # A compressed stream may declare no length (2**63 - 1). A file with fewer samples than it declares was cut off.
-    # libsndfile corrects the declared size of a WAV file, and only its log says so. It also logs the size of a file that
+    # libsndfile corrects the declared size of a WAV, AIFF, AU or W64 file, and only its log says so. It also logs the size of a file that
     # was written to a pipe (0 or 2**32 - 1), which is whole.
     if held < expected < 2**62 and kind in _DECLARES_LENGTH:
         raise AudioError(f"'{name}' is truncated: it declares {expected} samples and holds {held}")

@@ -1,6 +1,7 @@
-"""Sound files that were joined into one. Decoders end with the first of them and say nothing of the rest.
+"""Sound files that were joined into one, and streams that were cut off. Decoders end with the first file, or where the bytes end, and
+say nothing.
 
-A chained Ogg stream is such a file too: each of its links is a whole stream, with a rate and channels of its own.
+A chained Ogg stream is joined too: each of its links is a whole stream, with a rate and channels of its own.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ _SIZED: dict[bytes, Literal["little", "big"]] = {b"RIFF": "little", b"FORM": "bi
 """Kinds that say after four bytes how many more they have, and in which order of bytes."""
 _OGG_PAGE_BYTES = 27
 """Of a page's header, before the lengths of its segments."""
+_PAGE = b"OggS"
+_LENGTH_OF_MP3 = re.compile(rb"(?:Xing|Info)\x00\x00\x00(?:[\x02\x06\x0a\x0e]|[\x03\x07\x0b\x0f].{4})(.{4})", re.DOTALL)
+"""The header of an MP3 stream that says how many bytes it has, behind the number of its frames if that is said too."""
+_FIRST_FRAME_BYTES, _MP3_FRAME_BYTES = 4096, 1441
 _MP3 = re.compile(rb"ID3|\xff[\xe2-\xff]")
 
 
@@ -58,6 +63,30 @@ def second_file(content: bytes | mmap.mmap) -> int | None:
     hidden = {_SHORT, *([_FLAC] if own == _MATROSKA else [])} - {own}  # Matroska holds the header of the FLAC in it
     places = (_next(content, needle, start) for needle in _HEADERS if needle not in hidden)
     return min((place for place in places if place is not None), default=None)
+
+
+def missing_bytes(content: bytes | mmap.mmap) -> int:
+    """How many bytes an Ogg or MP3 stream lacks at its end, by its last page or its encoder's header; 0 if none are known to be missing."""
+    if content[:4] == _PAGE:
+        sizes = content.rfind(_PAGE) + _OGG_PAGE_BYTES
+        count = content[sizes - 1] if sizes <= len(content) else 0
+        return max(0, sizes + count + sum(content[sizes : sizes + count]) - len(content))
+    if _MP3.match(content) is None:
+        return 0
+    header = _LENGTH_OF_MP3.search(content, 0, min(len(content), _FIRST_FRAME_BYTES + _behind_tag(content)))
+    if header is None:
+        return 0
+    missing = header.start() + int.from_bytes(header[1], "big") - len(content)
+    return missing if missing > _MP3_FRAME_BYTES else 0
+
+
+def _behind_tag(content: bytes | mmap.mmap) -> int:
+    """Where an ID3 tag ends, whose length is four bytes of seven bits; 0 if there is none."""
+    return (
+        10 + sum(byte << 7 * place for place, byte in enumerate(reversed(content[6:10])))
+        if content[:3] == b"ID3"
+        else 0
+    )
 
 
 def _behind_first_pages(content: bytes | mmap.mmap) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -58,7 +59,7 @@ def test_what_libsndfile_does_not_know_goes_through_ffmpeg(tmp_path, tone):
 
 
 def _truncated(path, tone):
-    soundfile.write(path, tone, 16000)
+    soundfile.write(path, np.tile(tone, 4), 16000)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
@@ -77,6 +78,7 @@ def _with_bits(path, tone, bits):
         ("text.wav", lambda p, t: p.write_text("this is not sound\n" * 50), "not a sound file"),
         ("cut.flac", _truncated, "truncated|cannot be decoded"),
         ("cut.wav", _truncated, "truncated|holds"),
+        *((f"cut.{kind}", _truncated, "truncated") for kind in ("mp3", "ogg", "aiff", "au", "w64")),
         ("nothing.wav", lambda p, t: soundfile.write(p, t[:0], 16000), "no samples"),
         ("folder.wav", lambda p, t: p.mkdir(), "is a folder"),
         (
@@ -106,6 +108,32 @@ def test_bad_files_are_refused_by_name(tmp_path, tone, name, make, says):
     with pytest.raises(AudioError, match=says) as caught:
         Audio.read(path)
     assert name in str(caught.value)
+
+
+@pytest.mark.skipif(shutil.which("ffmpeg") is None, reason="ffmpeg is not installed")
+@pytest.mark.parametrize("kind", ["mp3", "ogg", "aiff", "au", "w64"])
+def test_a_file_that_went_through_a_pipe_or_ends_in_a_tag_is_whole(tmp_path, tone, kind):
+    path, options = tmp_path / f"whole.{kind}", {"mp3": ["-id3v2_version", "3", "-write_id3v1", "1"]}.get(kind, [])
+    soundfile.write(tmp_path / "tone.wav", tone, 16000)
+    with path.open("wb") as out:
+        command = [
+            "ffmpeg",
+            "-v",
+            "error",
+            "-i",
+            tmp_path / "tone.wav",
+            "-metadata",
+            "title=" + 3000 * "x",
+            *options,
+            "-f",
+            kind,
+            "-",
+        ]
+        subprocess.run(command, stdout=out, check=True)
+    assert Audio.read(path).duration_s == pytest.approx(1.0, abs=0.1)
+    if kind == "mp3":  # to a file, its encoder writes how long it is
+        subprocess.run([*command[:-3], path, "-y"], check=True)
+        assert Audio.read(path).duration_s == pytest.approx(1.0, abs=0.1)
 
 
 def test_values_beyond_full_scale_are_kept(tmp_path, tone):
