@@ -65,7 +65,7 @@ def leaderboard(
     others = _published(published, rules, definition.notes)
     own, ignored = own_rows(runs, rules, definition.board_variants, published=bool(others))
     rows = [*others, *own]
-    rows.sort(key=_rank)
+    rows.sort(key=lambda row: _rank(row, rules))
     facts = (name, definition.summary, definition.source, columns, tuple(rows), tuple(ignored))
     board = Board(*facts, definition.means, definition.averages, rules.by_sample, definition.board_views)
     if robustness or correlations:
@@ -76,10 +76,21 @@ def leaderboard(
     return board
 
 
-def _rank(row: Row) -> tuple[bool, Decimal, str]:
-    """What rows are sorted by: the best average first, and last the incomplete rows and those that are not compared."""
+def _rank(row: Row, rules: Rules) -> tuple[bool, Decimal, Decimal, str]:
+    """What rows are sorted by: the best average first, and last the incomplete rows and those that are not compared.
+
+    Averages that are shown alike are told apart by what was not shown, as ranks are.
+    """
+    from codec_bench.apps.leaderboards.board import exact_average
+
     shown = row.shown_average
-    return not (row.complete and row.compared), Decimal(1) if shown is None else -shown, row.name
+    exact = None if rules.by_sample else exact_average(row.cells, rules.columns, row.printed)[0]
+    return (
+        not (row.complete and row.compared),
+        Decimal(1) if shown is None else -shown,
+        -(exact or Decimal(0)),
+        row.name,
+    )
 
 
 def definition_of(name: str) -> tuple[BoardDefinition, Traversable | None]:

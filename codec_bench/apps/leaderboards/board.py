@@ -396,7 +396,18 @@ def average(
     printed: Mapping[str, Decimal] | None = None,
     weights: Mapping[str, int] | None = None,
 ) -> tuple[Decimal | None, bool]:
-    """The average of a row to two decimals, and whether every group has a value.
+    """The average of a row to two decimals, and whether every group has a value; arguments as `exact_average`."""
+    found, complete = exact_average(cells, columns, printed, weights)
+    return None if found is None else found.quantize(_CENT, ROUND_HALF_UP), complete
+
+
+def exact_average(
+    cells: Mapping[str, Decimal],
+    columns: Sequence[Column],
+    printed: Mapping[str, Decimal] | None = None,
+    weights: Mapping[str, int] | None = None,
+) -> tuple[Decimal | None, bool]:
+    """The average of a row, and whether every group has a value.
 
     It is the mean over groups of the mean of their cells. A group without a cell counts with what was `printed` of it. With
     `weights`, how many samples each cell rests on, it is the mean over all samples.
@@ -414,7 +425,7 @@ def average(
     found = [_mean(values) for values in means if values]
     if not found:
         return None, False
-    return (sum(found, Decimal(0)) / len(found)).quantize(_CENT, ROUND_HALF_UP), complete
+    return sum(found, Decimal(0)) / len(found), complete
 
 
 def group_mean(

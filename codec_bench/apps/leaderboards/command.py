@@ -32,7 +32,7 @@ def leaderboard(
     name: Annotated[
         str,
         typer.Argument(
-            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation, ultraeval-codec, codec-applications or mmau-pro (which have no published rows); codecs, for codecs of any runs beside published ones; or a YAML file of your own."
+            help="audiobench, air-bench-foundation, air-bench-foundation-per-sample, air-bench-chat, ultraeval-understanding, ultraeval-generation, ultraeval-codec, open-asr, codec-applications or mmau-pro (of which the last two have no published rows); codecs, for codecs of any runs beside published ones; or a YAML file of your own."
         ),
     ],
     runs: Annotated[list[Path] | None, typer.Argument(help="Your run folders, or folders that hold them.")] = None,

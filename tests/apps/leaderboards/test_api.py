@@ -36,6 +36,7 @@ def test_the_boards():
         "audiobench",
         "codec-applications",
         "mmau-pro",
+        "open-asr",
     ]
     assert board_names() == [*others, *BOARDS]
     assert len(list(published())) == 27

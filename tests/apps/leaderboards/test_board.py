@@ -134,3 +134,19 @@ def test_own_runs_can_have_what_a_board_shows(name):
         one = load_benchmark(column.benchmark)
         assert column.metric in one.metrics
         assert column.subset is None or column.subset.partition("=")[0] in one.subsets
+
+
+def test_the_means_of_the_open_asr_leaderboard_follow_from_its_sets_but_two_that_say_so():
+    found = leaderboard("open-asr").rows
+    lines = {line[0]: line[1:] for line in table("open-asr")[1:]}
+    assert len(lines) == len(found) == 87
+    apart = set()
+    for row in found:
+        *cells, printed = lines[row.name]
+        mean = fmean(map(float, cells))
+        assert abs(float(row.average) - (100 - mean)) <= 0.00501 and str(row.shown_mean("WER")) == printed
+        if abs(mean - float(printed)) > 0.00501:
+            apart.add(row.name)
+    assert apart == {row.name for row in found if row.note} and len(apart) == 2
+    assert found[0].name == "CohereLabs/cohere-transcribe-03-2026 (RTFx 524.88)"
+    assert set(suite("open-asr-march")) == {column.benchmark for column in leaderboard("open-asr").columns}
