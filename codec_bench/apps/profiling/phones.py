@@ -1,6 +1,6 @@
 """How much the codes of a codec tell of the phones that are said: the section `phones` of a profile.
 
-    counts = PhoneCounts.of(codes, phones, names=("AA", "B"), cardinality=1024)     # of each recording, and add them
+    counts = counted(codes, phones, kinds=2, cardinality=1024)     # of each recording, and add them
     told(counts, seed=0)
 
 What each number says, for one codebook and frames with a code c and a phone p
@@ -39,52 +39,19 @@ from codec_bench.types import Sent
 DRAWS = 10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PhoneCounts:
-    """How often each code occurred with each phone. Counts can be added with `+`, also of other phones.
+def counted(codes: np.ndarray, phones: np.ndarray, *, kinds: int, cardinality: int) -> np.ndarray:
+    """How often each code occurs with each phone, int64 `(codebooks, cardinality, kinds)`.
 
     Args:
-        names: of the phones, in alphabetical order.
-        counts: int64 `(codebooks, cardinality, phones)`.
+        codes: integers `(codebooks, frames)` in [0, cardinality).
+        phones: integers `(frames,)` in [0, kinds); frames with -1 are not counted.
+        kinds: different phones. cardinality: entries per codebook.
     """
-
-    names: tuple[str, ...]
-    counts: np.ndarray
-
-    @classmethod
-    def zero(cls) -> PhoneCounts:
-        """The counts of nothing: adding them changes nothing."""
-        return cls((), np.zeros((0, 0, 0), np.int64))
-
-    @classmethod
-    def of(cls, codes: np.ndarray, phones: np.ndarray, *, names: tuple[str, ...], cardinality: int) -> PhoneCounts:
-        """The counts of one recording.
-
-        Args:
-            codes: integers `(codebooks, frames)` in [0, cardinality).
-            phones: integers `(frames,)`, the place of each frame's phone in `names`; frames with -1 are not counted.
-            names: of the phones, in alphabetical order. cardinality: entries per codebook.
-        """
-        counts = np.zeros((len(codes), cardinality, len(names)), np.int64)
-        said = phones >= 0
-        for table, row in zip(counts, codes, strict=True):
-            np.add.at(table, (row[said], phones[said]), 1)
-        return cls(names, counts)
-
-    def __add__(self, other: PhoneCounts) -> PhoneCounts:
-        if not self.names:
-            return other
-        if not other.names:
-            return self
-        if self.counts.shape[:2] != other.counts.shape[:2]:
-            raise ValueError(
-                f"codebooks of shapes {self.counts.shape[:2]} and {other.counts.shape[:2]} cannot be added"
-            )
-        names = tuple(sorted({*self.names, *other.names}))
-        counts = np.zeros((*self.counts.shape[:2], len(names)), np.int64)
-        for part in (self, other):
-            counts[..., np.searchsorted(names, part.names)] += part.counts
-        return PhoneCounts(names, counts)
+    counts = np.zeros((len(codes), cardinality, kinds), np.int64)
+    said = phones >= 0
+    for table, row in zip(counts, codes, strict=True):
+        np.add.at(table, (row[said], phones[said]), 1)
+    return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +79,13 @@ class Told:
     cluster_purity_chance: float | None = None
 
 
-def told(counts: PhoneCounts, *, seed: int) -> list[Told]:
+def told(counts: np.ndarray, *, seed: int) -> list[Told]:
     """What each codebook tells of the phones.
 
     Args:
-        counts: of any number of recordings. seed: decides the draws of chance.
+        counts: as `counted` gives them, of any number of recordings. seed: decides the draws of chance.
     """
-    return [_told(table, np.random.default_rng([seed, book])) for book, table in enumerate(counts.counts)]
+    return [_told(table, np.random.default_rng([seed, book])) for book, table in enumerate(counts)]
 
 
 def _told(table: np.ndarray, rng: np.random.Generator) -> Told:
@@ -181,7 +148,7 @@ class PhoneCounter:
         """
         streams = [stream for stream in codes.streams if stream.frame_rate_hz]
         if not self._streams:
-            self._streams = [_Stream(s.name, s.cardinality, self._names) for s in streams]
+            self._streams = [_Stream(s.name, s.cardinality, len(self._names)) for s in streams]
         alignment = self._alignments.get(name)
         if alignment is None:
             self._missing += 1
@@ -214,9 +181,9 @@ class PhoneCounter:
 
 
 class _Stream:
-    def __init__(self, name: str, cardinality: int, phones: tuple[str, ...]) -> None:
-        self._name, self._cardinality, self._phones = name, cardinality, phones
-        self._counts = PhoneCounts.zero()
+    def __init__(self, name: str, cardinality: int, kinds: int) -> None:
+        self._name, self._cardinality, self._kinds = name, cardinality, kinds
+        self._counts: np.ndarray | None = None
         self._waiting: list[tuple[np.ndarray, np.ndarray]] = []
         self._frames = 0
 
@@ -230,10 +197,11 @@ class _Stream:
         # Items are joined in time before counting, because one table for each of them would take long.
         if self._waiting:
             values, phones = (np.concatenate(parts, axis=-1) for parts in zip(*self._waiting, strict=True))
-            self._counts += PhoneCounts.of(values, phones, names=self._phones, cardinality=self._cardinality)
+            counts = counted(values, phones, kinds=self._kinds, cardinality=self._cardinality)
+            self._counts = counts if self._counts is None else self._counts + counts
         self._waiting = []
 
     def result(self, seed: int) -> dict[str, Any]:
         self._count()
-        books = [asdict(book) for book in told(self._counts, seed=seed)]
+        books = [] if self._counts is None else [asdict(book) for book in told(self._counts, seed=seed)]
         return {"name": self._name, "frames": self._frames, "per_codebook": books}
