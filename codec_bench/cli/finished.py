@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from codec_bench.errors import first_of
 from codec_bench.terminal.output import console, table, talk
 
 if TYPE_CHECKING:
@@ -49,10 +50,7 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
     talk(f"{words}; {summary.failures.items} items and {summary.failures.scores} scores failed")
     unmatched = run.meta.get("data", {}).get("unmatched", [])
     if unmatched:
-        more = f" and {len(unmatched) - 3} more" if len(unmatched) > 3 else ""
-        talk(
-            f"{len(unmatched)} generated files belong to no sample and were left out: {', '.join(unmatched[:3])}{more}"
-        )
+        talk(f"{len(unmatched)} generated files belong to no sample and were left out: {first_of(unmatched, 3)}")
     page = run.folder / "report.html"
     talk(f"run folder: {run.folder}" + (f"\npage: {page}" if page.is_file() else ""))
 

@@ -29,7 +29,7 @@ import numpy as np
 from codec_bench.config.option import names
 from codec_bench.data.rows import ALIASES, PROBLEM
 from codec_bench.decoding.remote import shown
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, first_of
 from codec_bench.types import Sample
 
 FACTS = ("speaker", "language", "duration", "sample_rate")
@@ -172,9 +172,7 @@ def _resolve(wanted: Sequence[str], rows: Rows, place: str, hint: str) -> list[s
             known = [*(fact for fact in FACTS if fact in there), *sorted(there.keys() - set(FACTS))]
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.7)
             raise UserError(
-                f"{place} has no column '{name}' to break results down by; its columns are "
-                + ", ".join(known[:_MOST_NAMED])
-                + (f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""),
+                f"{place} has no column '{name}' to break results down by; its columns are {first_of(known, _MOST_NAMED)}",
                 hint=f"did you mean {near[0]}?" if near else hint,
             )
         found.append(at)

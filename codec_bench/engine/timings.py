@@ -10,6 +10,7 @@ from codec_bench.engine.batch import Stage
 from codec_bench.engine.cache import FeatureCache
 from codec_bench.engine.checks import check_key
 from codec_bench.engine.plan import Plan
+from codec_bench.errors import first_of
 
 
 @dataclass(slots=True, eq=False)
@@ -107,8 +108,7 @@ def phase_of(plan: Plan, loading: Sequence[str], waiting: bool, finished: int, f
 
 def listed(kind: str, names: Sequence[str]) -> str:
     """`the codec opus-12k`, `the codecs opus-12k, g722`, or `the codecs a, b, c and 2 more`."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"the {kind}{'s' if len(names) > 1 else ''} {', '.join(names[:_NAMED])}{more}"
+    return f"the {kind}{'s' if len(names) > 1 else ''} {first_of(names, _NAMED)}"
 
 
 def _what(plan: Plan, key: str) -> tuple[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from codec_bench.errors import plain
+from codec_bench.errors import first_of, plain
 from codec_bench.stats.data_warnings import Warned
 from codec_bench.stats.summary_types import SystemSummary
 
@@ -73,14 +73,10 @@ def _moved(moved: Mapping[str, float | None]) -> str:
     open_ = [name for name, shift in moved.items() if shift is None]
     parts = []
     if known:
-        named = [f"{name} by {shift:.2g}" for shift, name in known[:_MOST_NAMED]]
+        named = [f"{name} by {shift:.2g}" for shift, name in known]
         parts.append(
-            f"such data moved {_listed(named, len(known))} of its spread over five codecs (codec-bench metrics --stability)"
+            f"such data moved {first_of(named, _MOST_NAMED)} of its spread over five codecs (codec-bench metrics --stability)"
         )
     if open_:
-        parts.append(f"it was not measured for {_listed(open_[:_MOST_NAMED], len(open_))}")
+        parts.append(f"it was not measured for {first_of(open_, _MOST_NAMED)}")
     return "; ".join(parts)
-
-
-def _listed(named: list[str], count: int) -> str:
-    return ", ".join(named) + (f" and {count - len(named)} more" if count > len(named) else "")

@@ -10,7 +10,7 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile
 
 from codec_bench.config import load_yaml
-from codec_bench.errors import UserError, WeightsError
+from codec_bench.errors import UserError, WeightsError, first_of
 
 MOST_GROWTH = 2
 """How many times its own size an archive may unpack to. `torch.save` does not compress, so that its archives do not grow."""
@@ -190,7 +190,7 @@ def load_into(net: Any, state: Mapping[str, Any], *, path: Path, unused: Sequenc
         if name in state and state[name].shape != value.shape
     ]
     wrong = [
-        f"{what} {_some(names)}"
+        f"{what} {first_of(names, NAMED)}"
         for what, names in (("lack", missing), ("have left over", extra), ("have another shape of", shapes))
         if names
     ]
@@ -214,8 +214,3 @@ def _as_made(value: Any, dtype: Any) -> Any:
 def without(state: Mapping[str, Any], *, starts: tuple[str, ...] = (), ends: tuple[str, ...] = ()) -> dict[str, Any]:
     """The tensors whose names neither start nor end with one of these."""
     return {name: value for name, value in state.items() if not name.startswith(starts) and not name.endswith(ends)}
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return ", ".join(names[:NAMED]) + more

@@ -21,6 +21,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from codec_bench.apps.leaderboards.ranking import Robustness
 from codec_bench.apps.leaderboards.raters import Rater, bridges, published_rater, published_words
+from codec_bench.errors import first_of
 from codec_bench.stats.correlation import Correlation, Pair
 
 Counting = Literal["score", "error", "mos", "rating"]
@@ -338,9 +339,9 @@ class Board:
                 by_group.setdefault(column.group if column.group in self.means else "", []).append(column.name)
         sizes = Counter(column.group for column in self.columns)
         told = [
-            _some(names) if not group
+            first_of(names, _MOST_NAMED) if not group
             else f"all {len(names)} of {group}" if len(names) == sizes[group] > 1
-            else f"{_some(names)} (of {group})"
+            else f"{first_of(names, _MOST_NAMED)} (of {group})"
             for group, names in by_group.items()
         ]  # fmt: skip
         return f"no value for {len(row.missing)} of {len(self.columns)} columns: {'; '.join(told)}"
@@ -353,11 +354,6 @@ class Board:
 def _raters(rows: Sequence[Row], column: str) -> list[Rater]:
     """The judges of the own values of a column, each once."""
     return list({row.raters[column].key: row.raters[column] for row in rows if column in row.raters}.values())
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    return f"{', '.join(names[:_MOST_NAMED])}{more}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ from codec_bench.apps.listening.answers import (
 from codec_bench.apps.listening.checks import CHECKS, GOLD, GOLD_WITHIN
 from codec_bench.apps.listening.key import REFERENCE, UNKNOWN_ROLE, Key, Trial
 from codec_bench.apps.listening.kinds import NONE, TIE, Kind, is_option, is_valid, kind_of
+from codec_bench.errors import first_of
 
 USED, TRAINING, REPEAT, SUPERSEDED, EDITED, SCREENED = "used", "training", "repeat", "superseded", "edited", "screened"
 CHECK = "check"
@@ -278,8 +279,7 @@ def _missing(own: Sequence[Rating], file: AnswerFile, key: Key, rows: list[Ratin
 
 
 def _examples(which: Sequence[str], what: str) -> str:
-    more = f" and {len(which) - _EXAMPLES} more" if len(which) > _EXAMPLES else ""
-    return f"{len(which)} {what}: {', '.join(which[:_EXAMPLES])}{more}"
+    return f"{len(which)} {what}: {first_of(which, _EXAMPLES)}"
 
 
 def screened(rows: Iterable[Rating], raters: Container[str]) -> list[Rating]:

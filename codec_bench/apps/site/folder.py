@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, first_of
 from codec_bench.report.page.markup import SHARED, as_json, write_whole
 from codec_bench.store.files import read_json, write_json
 
@@ -71,9 +71,8 @@ class SiteFolder:
                 f"'{self.path}' is no site: it holds no {MARKER}", hint="make one: codec-bench site RUN --out DIR"
             )
         if self.path.is_dir() and (inside := sorted(path.name for path in self.path.iterdir())):
-            more = f" and {len(inside) - 3} more" if len(inside) > 3 else ""
             raise UserError(
-                f"'{self.path}' holds something else than a site: {', '.join(inside[:3])}{more}",
+                f"'{self.path}' holds something else than a site: {first_of(inside, 3)}",
                 hint="give an empty folder, or the folder of a site",
             )
         self._facts = {"schema": SCHEMA, "title": None, "folders": {}}

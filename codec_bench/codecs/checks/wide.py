@@ -21,6 +21,7 @@ from codec_bench.codecs.checks import State, finding
 from codec_bench.codecs.checks.alignment import Alignment, align_coherent, align_waves
 from codec_bench.codecs.checks.batching import Batched
 from codec_bench.codecs.checks.signals import COHERENT, CORRELATED, count_of, flat_top, loudest, loudest_at, rms
+from codec_bench.errors import first_of
 from codec_bench.types import Audio
 
 _SPEECH = (0, 2, 3)
@@ -66,8 +67,7 @@ def wide(codec: Any, clips: Sequence[Audio], *, steady: bool = True) -> list[dic
         return list(found.values())
     text = f"{count_of(len(kinds), 'kind')} of sound (rates and channels) of 5 s, loud, quiet and short, come back as they should"
     if untold:
-        more = f" and {len(untold) - _SHOWN} more" if len(untold) > _SHOWN else ""
-        text += f"; the delay could not be told at {'; '.join(untold[:_SHOWN])}{more}"
+        text += f"; the delay could not be told at {first_of(untold, _SHOWN, '; ')}"
     return [finding("every rate", "ok", text)]
 
 

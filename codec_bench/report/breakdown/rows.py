@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from codec_bench.errors import first_of
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import chance_text
 from codec_bench.stats.summary_types import BITRATE, MetricSummary, Subset, Summary
@@ -115,10 +116,7 @@ def _notes(rows: Sequence[Row]) -> list[str]:
                 told.setdefault((not cell.spread, cell.note), {})[row.name] = None
     sentences = []
     for (without, note), names in told.items():
-        listed = ", ".join(list(names)[:_MOST_NAMED]) + (
-            f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        )
-        about = "" if len(names) == len(rows) else f" ({listed})"
+        about = "" if len(names) == len(rows) else f" ({first_of(list(names), _MOST_NAMED)})"
         sentences.append(f"no interval{about}: {note}" if without else f"* interval{about}: {note}")
     return sentences
 

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.errors import MissingExtra
+from codec_bench.errors import MissingExtra, first_of
 from codec_bench.report.figures.labels import name_points, shortened
 from codec_bench.report.figures.plots import Plot, Point
 
@@ -245,8 +245,7 @@ def _footnotes(plot: Plot) -> Iterator[str]:
     yield f"Bars: 95 % intervals. n = {few} samples." if drawn else f"n = {few} samples; there are no intervals."
     for note in dict.fromkeys(point.note for point in drawn if point.note):
         about = [shortened(point.label) for point in drawn if point.note == note]
-        more = f" and {len(about) - 3} more" if len(about) > 3 else ""
-        named = "All intervals" if len(about) == len(drawn) else f"Interval of {', '.join(about[:3])}{more}"
+        named = "All intervals" if len(about) == len(drawn) else f"Interval of {first_of(about, 3)}"
         yield f"{named if plot.kind == 'rate' else '* interval'} {note}"
     if 0 < len(drawn) < len(plot.points):
         yield f"No bar: {next(point.note for point in plot.points if point.ends is None)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from codec_bench.errors import first_of
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import moment
 from codec_bench.stats.summary_types import Summary, SystemSummary
@@ -93,15 +94,13 @@ def run_facts(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     shared = {head: fact for head, fact in found[0].items() if all(facts[head] == fact for facts in found)}
     heads = [head for head in found[0] if head not in shared]
     rows = [
-        {"name": run["name"], "cells": [*(facts[head] for head in heads), Fact(_some(list(run["systems"])))]}
+        {
+            "name": run["name"],
+            "cells": [*(facts[head] for head in heads), Fact(first_of(list(run["systems"]), _NAMED_SYSTEMS))],
+        }
         for run, facts in zip(runs, found)
     ]
     return {"facts": shared, "run_heads": [*heads, "Systems"], "run_rows": rows if len(runs) > 1 else []}
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - _NAMED_SYSTEMS
-    return ", ".join(names[:_NAMED_SYSTEMS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _facts(run: Mapping[str, Any]) -> dict[str, Fact]:
