@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,18 +37,23 @@ TOO_STRONG = f"no interval holds for a tau of {STRONGEST_TAU} or more"
 
 
 @dataclass(frozen=True, slots=True)
-class Correlation:
-    """One rank correlation of two columns.
+class Coefficient:
+    """One number that says how alike two columns are, such as a correlation.
 
     Args:
-        value: from -1 to 1; None if there is none. low, high: the ends of its interval; both None if there is none.
-        note: why there is no value or no interval; None if there is nothing to say.
+        value: the number; None if there is none. low, high: the ends of its interval; both None if there is none.
+        note: why there is no value or no interval, or what to know of it; None if there is nothing to say.
     """
 
     value: float | None
     low: float | None = None
     high: float | None = None
     note: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON values: `value`, `ci95` as `[low, high]` or None, `note`."""
+        ends = None if self.low is None or self.high is None else [self.low, self.high]
+        return {"value": self.value, "ci95": ends, "note": self.note}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +67,8 @@ class Pair:
     first: int
     second: int
     rows: int
-    spearman: Correlation
-    kendall: Correlation
+    spearman: Coefficient
+    kendall: Coefficient
 
 
 def correlations(values: np.ndarray) -> list[Pair]:
@@ -81,7 +87,7 @@ def _pair(values: np.ndarray, a: int, b: int) -> Pair:
     return Pair(a, b, len(x), spearman(x, y), _unfit(x, y) or _kendall(x, y))
 
 
-def spearman(x: np.ndarray, y: np.ndarray) -> Correlation:
+def spearman(x: np.ndarray, y: np.ndarray) -> Coefficient:
     """Spearman's rank correlation of two columns without gaps, float64 `(rows,)` each."""
     from scipy.stats import spearmanr
 
@@ -91,46 +97,46 @@ def spearman(x: np.ndarray, y: np.ndarray) -> Correlation:
     return _within_normal(rho, rows, (1 + rho**2 / 2) / max(1, rows - 3))
 
 
-def pearson(x: np.ndarray, y: np.ndarray) -> Correlation:
+def pearson(x: np.ndarray, y: np.ndarray) -> Coefficient:
     """Pearson's correlation of two columns without gaps, float64 `(rows,)` each."""
     from scipy.stats import pearsonr
 
     return _unfit(x, y) or _within_normal(float(pearsonr(x, y).statistic), len(x), 1 / max(1, len(x) - 3))
 
 
-def _unfit(x: np.ndarray, y: np.ndarray) -> Correlation | None:
+def _unfit(x: np.ndarray, y: np.ndarray) -> Coefficient | None:
     """Why two columns have no correlation; None if they have one."""
     if len(x) < ROWS_OF_A_CORRELATION:
         note = f"{len(x)} rows have a cell in both columns; a correlation needs {ROWS_OF_A_CORRELATION}"
-        return Correlation(None, note=note)
-    return Correlation(None, note=FLAT) if np.ptp(x) == 0 or np.ptp(y) == 0 else None
+        return Coefficient(None, note=note)
+    return Coefficient(None, note=FLAT) if np.ptp(x) == 0 or np.ptp(y) == 0 else None
 
 
-def _within_normal(value: float, rows: int, variance: float) -> Correlation:
+def _within_normal(value: float, rows: int, variance: float) -> Coefficient:
     """A correlation whose interval takes the normal quantile, with the variance on Fisher's scale."""
     from scipy.special import ndtri
 
     if rows < FEWEST_ROWS:
-        return Correlation(value, note=_too_few(rows))
+        return Coefficient(value, note=_too_few(rows))
     return _on_fishers_scale(value, math.sqrt(variance) * float(ndtri((1 + LEVEL) / 2)))
 
 
-def _kendall(x: np.ndarray, y: np.ndarray) -> Correlation:
+def _kendall(x: np.ndarray, y: np.ndarray) -> Coefficient:
     from scipy.stats import kendalltau
 
     tau, rows = float(kendalltau(x, y).statistic), len(x)
     if rows < FEWEST_ROWS:
-        return Correlation(tau, note=_too_few(rows))
+        return Coefficient(tau, note=_too_few(rows))
     if abs(tau) >= STRONGEST_TAU:
-        return Correlation(tau, note=TOO_STRONG)
+        return Coefficient(tau, note=TOO_STRONG)
     return _on_fishers_scale(tau, math.sqrt(0.437 / (rows - 4)) * t_quantile(LEVEL, rows - 2))
 
 
-def _on_fishers_scale(value: float, reach: float) -> Correlation:
+def _on_fishers_scale(value: float, reach: float) -> Coefficient:
     if abs(value) > 1 - 1e-12:
-        return Correlation(value, note="the two columns order the rows alike, and how sure that is cannot be said")
+        return Coefficient(value, note="the two columns order the rows alike, and how sure that is cannot be said")
     middle = math.atanh(value)
-    return Correlation(value, math.tanh(middle - reach), math.tanh(middle + reach))
+    return Coefficient(value, math.tanh(middle - reach), math.tanh(middle + reach))
 
 
 def _too_few(rows: int) -> str:

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.intervals import (
     LEVEL,
     LONE,
@@ -59,27 +60,6 @@ SHARES = ("exact", "within_one")
 OF_RATINGS = (*CORRELATIONS, *KAPPAS, *SHARES, "difference")
 OF_LABELS = ("kappa", "exact")
 """The coefficients of ratings, which are numbers, and of labels, which have no order."""
-
-
-@dataclass(frozen=True, slots=True)
-class Coefficient:
-    """One number that says how well two raters agree.
-
-    Args:
-        value: the number; None if it has no value.
-        low, high: the ends of its interval; both None if there is none.
-        note: why there is no value or no interval, or what to know of it; None if there is nothing to say.
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-    note: str | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """As JSON values: `value`, `ci95` as `[low, high]` or None, `note`."""
-        ends = None if self.low is None or self.high is None else [self.low, self.high]
-        return {"value": self.value, "ci95": ends, "note": self.note}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,15 +18,15 @@ Which say the same
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.agreement.coefficients import Coefficient, PairAgreement, agreement_of
+from codec_bench.apps.agreement.coefficients import PairAgreement, agreement_of
 from codec_bench.apps.agreement.p1401 import Standard
 from codec_bench.apps.agreement.score_columns import Scored
-from codec_bench.stats.correlation import Correlation, alike, pearson, spearman
+from codec_bench.stats.correlation import Coefficient, alike, pearson, spearman
 
 LEAST = 0.9
 COEFFICIENTS = ("spearman", "pearson")
@@ -170,9 +170,7 @@ def _pair(scored: Scored, a: int, b: int, units: np.ndarray, least: float) -> Me
     )  # fmt: skip
 
 
-def _of_systems(found: Correlation) -> Coefficient:
+def _of_systems(found: Coefficient) -> Coefficient:
     """A correlation over systems, whose notes say systems for rows."""
-    note = found.note
-    if note is not None:
-        note = note.replace("with a cell in both columns", "with values of both").replace("rows", "systems")
-    return Coefficient(found.value, found.low, found.high, note)
+    said = (found.note or "").replace("with a cell in both columns", "with values of both").replace("rows", "systems")
+    return replace(found, note=said or None)

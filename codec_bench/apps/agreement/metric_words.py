@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from codec_bench.apps.agreement.coefficients import Coefficient
 from codec_bench.apps.agreement.metric_correlations import COEFFICIENTS, MetricAgreement, MetricPair
 from codec_bench.apps.agreement.stability import StabilityTable
-from codec_bench.apps.agreement.words import NAMES, PLACES, Rows
-from codec_bench.report.numbers import interval_notes, number, plain, spread
+from codec_bench.apps.agreement.words import NAMES, Rows, coefficient_text
+from codec_bench.report.numbers import interval_notes, number, plain
+from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.summary_types import Counted
 from codec_bench.store.export import write_csv
 
@@ -69,16 +69,12 @@ def pair_rows(found: MetricAgreement) -> Rows:
 
 
 def _cells(pair: MetricPair) -> list[str]:
-    items = [_cell(pair.items.coefficients[name]) for name in COEFFICIENTS]
-    systems = [_cell(pair.of_systems[name]) for name in COEFFICIENTS]
+    items = [coefficient_text(pair.items.coefficients[name]) for name in COEFFICIENTS]
+    systems = [coefficient_text(pair.of_systems[name]) for name in COEFFICIENTS]
     return [
         f"{plain(pair.first)} and {plain(pair.second)}", "yes" if pair.is_same else "", f"{pair.items.n:,}", f"{pair.items.units:,}",
         f"{pair.left_out:,}", *items, str(pair.systems), *systems,
     ]  # fmt: skip
-
-
-def _cell(found: Coefficient) -> str:
-    return " ".join(filter(None, (number(found.value, PLACES), spread(Counted.from_dict(found.as_dict()), PLACES))))
 
 
 def metric_agreement_notes(found: MetricAgreement) -> list[str]:

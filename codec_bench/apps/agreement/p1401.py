@@ -26,14 +26,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from codec_bench.apps.agreement.coefficients import Coefficient
-from codec_bench.stats.correlation import spearman
+from codec_bench.stats.correlation import Coefficient, spearman
 from codec_bench.stats.intervals import LEVEL
 from codec_bench.stats.spread import t_quantile
 
@@ -277,7 +276,7 @@ def _fit(metric: Values, points: Points, lost: int, level: str, scale: tuple[flo
     of_ranks = (
         Coefficient(None, note=_too_few(n, level, FEWEST))
         if ranks is None
-        else Coefficient(ranks.value, ranks.low, ranks.high, ranks.note and ranks.note.replace("rows", level))
+        else replace(ranks, note=ranks.note and ranks.note.replace("rows", level))
     )
     mapped = tuple(_mapped(metric, points, mapping, level, scale) for mapping in DEGREES)
     return Fit(metric.name, metric.better is False, level, n, lost, of_ranks, mapped, points)

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.agreement.coefficients import Coefficient
 from codec_bench.apps.agreement.p1401 import Against, Fit, Mapped, Standard, shown_mapping
-from codec_bench.apps.agreement.words import PLACES, Rows
-from codec_bench.report.numbers import number, plain, spread
-from codec_bench.stats.summary_types import Counted
+from codec_bench.apps.agreement.words import PLACES, Rows, coefficient_text
+from codec_bench.report.numbers import number, plain
 from codec_bench.store.export import write_csv
 
 MAPPINGS = {"none": "none", "first": "line", "third": "cubic"}
@@ -24,8 +22,8 @@ def fit_rows(found: Standard) -> Rows:
     heads = ["metric", "over", "n", "left out", "mapping", "RMSE", "RMSE*", "outlier ratio", "Pearson", "Spearman"]
     rows = [
         [
-            plain(fit.metric), fit.level, f"{fit.n:,}", f"{fit.left_out:,}", MAPPINGS[one.mapping], _cell(one.rmse),
-            number(one.rmse_star, PLACES), _cell(one.outlier_ratio), _cell(one.pearson), _cell(fit.spearman),
+            plain(fit.metric), fit.level, f"{fit.n:,}", f"{fit.left_out:,}", MAPPINGS[one.mapping], coefficient_text(one.rmse),
+            number(one.rmse_star, PLACES), coefficient_text(one.outlier_ratio), coefficient_text(one.pearson), coefficient_text(fit.spearman),
         ]
         for fit in found.fits
         for one in fit.mapped
@@ -58,10 +56,6 @@ def standard_notes(found: Standard) -> list[str]:
     turned = dict.fromkeys(plain(fit.metric) for fit in found.fits if fit.turned)
     signs = [f"less is better, so the sign is turned before the mapping: {', '.join(turned)}"] if turned else []
     return [*(f"no figure for {', '.join(names)}; mapping {why}" for why, names in told.items()), *signs, *found.notes]
-
-
-def _cell(found: Coefficient) -> str:
-    return " ".join(filter(None, (number(found.value, PLACES), spread(Counted.from_dict(found.as_dict()), PLACES))))
 
 
 def _p(p: float | None) -> str:
@@ -121,8 +115,8 @@ def _plot(fit: Fit, one: Mapped) -> dict[str, Any]:
     shown = -1.0 if fit.turned else 1.0
     return {
         "metric": fit.metric, "level": fit.level, "n": fit.n, "mapping": MAPPINGS[one.mapping], "turned": fit.turned,
-        "figures": [("RMSE", _cell(one.rmse)), ("RMSE*", number(one.rmse_star, PLACES)), ("outlier ratio", _cell(one.outlier_ratio)),
-                    ("Pearson", _cell(one.pearson))],
+        "figures": [("RMSE", coefficient_text(one.rmse)), ("RMSE*", number(one.rmse_star, PLACES)), ("outlier ratio", coefficient_text(one.outlier_ratio)),
+                    ("Pearson", coefficient_text(one.pearson))],
         "width": _WIDTH, "height": _HEIGHT, "left": _LEFT, "floor": _HEIGHT - _BELOW,
         "curve": " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(over.tolist(), np.clip(curve, bottom, top).tolist())),
         "points": [

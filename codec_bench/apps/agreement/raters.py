@@ -122,20 +122,13 @@ def _only_rubric(run: Run, judged: Mapping[str, tuple[str, str]]) -> list[str]:
 
 def ratings_in(run: Run, system: str, metric: str) -> Iterator[tuple[str, float | None, str]]:
     """Each finished item's id, its value of a metric or None, and the status of the score."""
-    yield from run.query(
-        "SELECT p.id, CASE WHEN c.status = 'ok' THEN c.value END, c.status FROM scores c JOIN samples p ON p.number = c.sample "
-        "JOIN systems s ON s.number = c.system JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? ORDER BY c.sample",
-        (system, metric),
-    )
+    for score in run.scores(system, metric):
+        yield score.id, score.value if score.status == "ok" else None, score.status
 
 
 def letters_in(run: Run, system: str) -> Iterator[tuple[str, str, str | None]]:
     """The options that judges read of answers by an aligning rubric: the judge, the question's id, the letter or None."""
     for metric, (_, judge) in judged_by(run).items():
-        for id, letter in run.query(
-            "SELECT p.id, json_extract(c.detail, '$.letter') FROM scores c JOIN samples p ON p.number = c.sample "
-            "JOIN systems s ON s.number = c.system JOIN metrics m ON m.number = c.metric WHERE s.name = ? AND m.name = ? "
-            "AND c.detail LIKE '%\"stage\"%' ORDER BY c.sample",
-            (system, metric),
-        ):
-            yield judge, id, letter
+        for score in run.scores(system, metric):
+            if "stage" in score.detail:
+                yield judge, score.id, score.detail.get("letter")

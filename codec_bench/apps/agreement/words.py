@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from codec_bench.apps.agreement.coefficients import Coefficient, PairAgreement
+from codec_bench.apps.agreement.coefficients import PairAgreement
 from codec_bench.apps.agreement.panel import Agreement, Compared
 from codec_bench.report.numbers import interval_notes, number, plain, spread
+from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.summary_types import Counted
 
 PLACES = 3
@@ -143,6 +144,11 @@ def agreement_notes(found: Agreement) -> list[str]:
     return [*interval_notes(entries), *map(plain, found.notes)]
 
 
+def coefficient_text(found: Coefficient) -> str:
+    """A coefficient with its interval, as a cell."""
+    return " ".join(filter(None, (number(found.value, PLACES), spread(Counted.from_dict(found.as_dict()), PLACES))))
+
+
 def _values(found: Agreement, column: str) -> list[str]:
     return list(dict.fromkeys(value for pair in found.pairs for value in pair.subsets.get(column, {})))
 
@@ -162,7 +168,4 @@ def _entry(part: PairAgreement, coefficient: Coefficient) -> Counted:
 def _numbers(part: PairAgreement, names: Sequence[str]) -> list[str]:
     """The cells of a row: items, units and the coefficients with their intervals."""
     cells = [f"{part.n:,}", f"{part.units:,}"]
-    for name in names:
-        entry = _entry(part, part.coefficients[name])
-        cells.append(" ".join(filter(None, (number(entry.value, PLACES), spread(entry, PLACES)))))
-    return cells
+    return [*cells, *(coefficient_text(part.coefficients[name]) for name in names)]

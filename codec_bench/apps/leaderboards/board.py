@@ -22,7 +22,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from codec_bench.apps.leaderboards.ranking import Robustness
 from codec_bench.apps.leaderboards.raters import Rater, bridges, published_rater, published_words
 from codec_bench.errors import first_of
-from codec_bench.stats.correlation import Correlation, Pair
+from codec_bench.stats.correlation import Coefficient, Pair
 
 Counting = Literal["score", "error", "mos", "rating"]
 AVERAGE = "average"
@@ -264,7 +264,7 @@ class Likeness:
     pairs: tuple[Pair, ...]
     order: tuple[str, ...]
 
-    def value(self, first: str, second: str) -> Correlation | None:
+    def value(self, first: str, second: str) -> Coefficient | None:
         """Spearman's rho of two columns by name; None of a column with itself."""
         wanted = {self.columns.index(first), self.columns.index(second)}
         return next((pair.spearman for pair in self.pairs if {pair.first, pair.second} == wanted), None)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from codec_bench.apps.leaderboards.board import Board, Likeness, Trust
     from codec_bench.apps.leaderboards.item_discrimination import Items
-    from codec_bench.stats.correlation import Correlation
 
 
 def plain_board(board: Board) -> dict[str, Any]:
@@ -50,14 +49,10 @@ def plain_board(board: Board) -> dict[str, Any]:
 def _plain_likeness(likeness: Likeness) -> dict[str, Any]:
     """The correlations of columns, as JSON values."""
 
-    def plain(one: Correlation) -> dict[str, Any]:
-        ends = None if one.low is None or one.high is None else [one.low, one.high]
-        return {"value": one.value, "ci95": ends, "note": one.note}
-
     pairs = [
         {
             "columns": [likeness.columns[pair.first], likeness.columns[pair.second]], "rows": pair.rows,
-            "spearman": plain(pair.spearman), "kendall": plain(pair.kendall),
+            "spearman": pair.spearman.as_dict(), "kendall": pair.kendall.as_dict(),
         }
         for pair in likeness.pairs
     ]  # fmt: skip

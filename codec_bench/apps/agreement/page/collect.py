@@ -138,14 +138,10 @@ def _replies(run: Run, system: str, ids: set[str]) -> Mapping[str, Texts]:
         if facts.get("kind") == "rating"
     }
     found: dict[str, Texts] = {}
-    for id, metric, detail in run.query(
-        "SELECT p.id, m.name, c.detail FROM scores c JOIN samples p ON p.number = c.sample JOIN metrics m ON m.number = c.metric "
-        f"JOIN systems s ON s.number = c.system WHERE s.name = ? AND p.id IN ({','.join('?' * len(ids))}) ORDER BY m.number",
-        (system, *sorted(ids)),
-    ):
-        if metric in heads and detail is not None:
-            replies = run.json(detail, f"the detail of '{id}'").get("replies", ())
-            found.setdefault(id, []).extend((heads[metric], str(reply)) for reply in replies)
+    for metric, head in heads.items():
+        for score in run.scores(system, metric, samples=ids):
+            replies = score.detail.get("replies", ())
+            found.setdefault(score.id, []).extend((head, str(reply)) for reply in replies)
     return found
 
 
