@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, Literal
 
@@ -209,6 +210,19 @@ def plain(text: str, most: int = 500) -> str:
 def beginning(text: str, most: int) -> str:
     """A text, or its first `most` characters with the number of those that are in the record alone."""
     return text if len(text) <= most else f"{text[:most]} … ({len(text) - most:,} more characters are in the record)"
+
+
+@contextmanager
+def on_disk(said: str, hint: str | None = None) -> Iterator[None]:
+    """Inside, what the disk refuses is a `UserError`: what is said, and why.
+
+    Raises:
+        UserError: the disk refused something.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{said}: {error.strerror or error}", hint=hint) from error
 
 
 def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:

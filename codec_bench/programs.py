@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _LOG = "program.log"
@@ -57,7 +57,7 @@ def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: flo
     """
     log = folder / _LOG
     with log.open("wb") as file:
-        try:
+        with on_disk(f"{who} cannot be started"):
             process = subprocess.Popen(
                 arguments,
                 cwd=folder,
@@ -66,8 +66,6 @@ def run_program(arguments: Sequence[str], folder: Path, who: str, timeout_s: flo
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # so that what it starts can be ended with it
             )
-        except OSError as error:
-            raise UserError(f"{who} cannot be started: {error.strerror}") from error
         try:
             code = process.wait(timeout_s)
         except subprocess.TimeoutExpired:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.api.finding import Finding
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 if TYPE_CHECKING:
     from codec_bench.benchmark.definition.benchmark import Benchmark
@@ -100,8 +100,6 @@ def write_pins(path: str | os.PathLike[str], seen: Mapping[str, Seen]) -> None:
     if not isinstance(held, dict):
         raise UserError(f"'{path}' is no file of pins: expected a mapping of benchmarks", hint="name another file")
     made = {**held, **{name: one.as_dict() for name, one in seen.items()}}
-    try:
+    with on_disk(f"'{path}' cannot be written"):
         with open(path, "w", encoding="utf-8") as file:
             file.write(yaml.safe_dump(dict(sorted(made.items())), sort_keys=False, allow_unicode=True, width=140))
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be written: {error.strerror or error}") from error

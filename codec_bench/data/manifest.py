@@ -23,7 +23,7 @@ from typing import Any, NamedTuple, TextIO
 from codec_bench.data.remote import joined
 from codec_bench.data.rows import ALIASES, NOTHING, PROBLEM, Row
 from codec_bench.decoding.table import Locator
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 Cells = tuple[int, tuple[str, ...], Sequence[Any], str | None]  # number, column names, values, problem
 _ROWS_AT_ONCE = 16_384
@@ -154,7 +154,7 @@ def read_manifest(path: str, *, require_audio: bool, folder: str | None = None) 
     place, folder = os.path.basename(path), folder or os.path.dirname(path)
     needed = ("audio",) if require_audio else ("audio", "estimate", "text")
     layouts: dict[tuple[str, ...], Columns] = {}
-    try:
+    with on_disk(f"'{path}' cannot be read"):
         for number, names, values, problem in READERS[kind](path, needed):
             if problem is None:
                 if names not in layouts:
@@ -166,8 +166,6 @@ def read_manifest(path: str, *, require_audio: bool, folder: str | None = None) 
             else:
                 row = Row(number, None)
             yield row if problem is None else row._replace(problem=f"{unit_of(path)} {number} of {place} {problem}")
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
 
 
 def unit_of(path: str) -> str:

@@ -11,7 +11,7 @@ from codec_bench.config.paths import cache_folder
 from codec_bench.data.rows import Row, distinct_ids, without_suffix
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.remote import filesystem, is_url, read_remote, shown, tried
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 _WEB = ("http://", "https://")
 
@@ -39,14 +39,12 @@ def fetched(url: str) -> str:
     name = posixpath.basename(shown(url))
     content = hashlib.blake2b(data, digest_size=16).hexdigest()
     path = cache_folder() / "manifests" / content / name
-    try:
+    with on_disk(f"'{shown(url)}' cannot be kept in '{path.parent}'"):
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
             part = path.with_name(f"{name}.{os.getpid()}.part")
             part.write_bytes(data)
             os.replace(part, path)
-    except OSError as error:
-        raise UserError(f"'{shown(url)}' cannot be kept in '{path.parent}': {error.strerror or error}") from error
     return str(path)
 
 

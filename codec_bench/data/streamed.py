@@ -13,7 +13,7 @@ from codec_bench.data.cells import SOUND_TYPE, SoundPaths, sound_feature, sound_
 from codec_bench.data.hub import Place
 from codec_bench.data.layout import Layout
 from codec_bench.data.manifest import READERS, unit_of
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 _LINES_FOR_COLUMNS = 100
 
@@ -51,10 +51,8 @@ class ManifestRows:
         self.types: Mapping[str, str] = {}
 
     def _cells(self) -> Iterator[Any]:
-        try:
+        with on_disk(f"'{self._path}' cannot be read"):
             yield from READERS[os.path.splitext(self._path)[1].lower()](self._path, ())
-        except OSError as error:
-            raise UserError(f"'{self._path}' cannot be read: {error.strerror or error}") from error
 
     def count(self, split: str) -> int:
         """The number of rows. The whole file is read for it."""

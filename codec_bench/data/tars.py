@@ -34,7 +34,7 @@ from codec_bench.data.rows import ALIASES, Row
 from codec_bench.decoding.decode import SUFFIXES
 from codec_bench.decoding.read import Member
 from codec_bench.decoding.remote import filesystem, is_url, shown, tried
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 SUFFIX = ".tar"
 MOST_FILES = 100_000
@@ -165,10 +165,8 @@ def _state(file: str) -> list[Any]:
         facts = tried(file, lambda: filesystem(file).info(file))
         stamp = next((str(facts[name]) for name in _STATES if facts.get(name)), None)
         return [_VERSION, facts.get("size"), stamp]
-    try:
+    with on_disk(f"the tar file '{file}' cannot be read"):
         about = os.stat(file)
-    except OSError as error:
-        raise UserError(f"the tar file '{file}' cannot be read: {error.strerror or error}") from error
     return [_VERSION, about.st_size, str(about.st_mtime_ns)]
 
 

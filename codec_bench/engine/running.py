@@ -19,7 +19,7 @@ from codec_bench.engine.plan import Plan
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.run import Engine, LookAhead, Settings
 from codec_bench.environment import machine, versions
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 KEEP_ALL_UP_TO = 60
 KEEP_OTHERWISE = 24
@@ -113,11 +113,9 @@ def started_workers(running: Running, folder: Path, cores: int | None = None) ->
     """
     devices = resolve_devices(running.device)
     path = folder / "workers.log"
-    try:
+    with on_disk(f"the run folder '{folder}' cannot be written"):
         folder.mkdir(parents=True, exist_ok=True)
         log = open(path, "ab")
-    except OSError as error:
-        raise UserError(f"the run folder '{folder}' cannot be written: {error.strerror}") from error
     with log:
         each = [device for device in devices for _ in range(1 if device == "cpu" else running.per_gpu)]
         loading_s = math.inf if not running.impatient or running.time_limit_s is None else running.time_limit_s

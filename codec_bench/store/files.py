@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 WRITTEN_AGAIN = "delete it and run the same command again, which writes it again"
 
@@ -19,11 +19,9 @@ def write_text(path: Path, text: str) -> None:
         UserError: the file cannot be written.
     """
     temporary = path.with_name(f"{path.name}.part")
-    try:
+    with on_disk(f"'{path}' cannot be written"):
         temporary.write_text(text, encoding="utf-8", errors="replace")
         os.replace(temporary, path)
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be written: {error.strerror}") from error
 
 
 def write_json(path: Path, value: Any) -> None:

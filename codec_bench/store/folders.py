@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import RunLocked, UserError
+from codec_bench.errors import RunLocked, UserError, on_disk
 from codec_bench.store import integrity
 from codec_bench.store.files import write_json
 from codec_bench.store.integrity import DATABASE
@@ -38,11 +38,9 @@ class FolderLock:
 
     def __init__(self, folder: Path) -> None:
         self._handle: int | None = None
-        try:
+        with on_disk(f"the run folder '{folder}' cannot be written"):
             folder.mkdir(parents=True, exist_ok=True)
             handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
-        except OSError as error:
-            raise UserError(f"the run folder '{folder}' cannot be written: {error.strerror}") from error
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -20,7 +20,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import DamagedRecord, UserError
+from codec_bench.errors import DamagedRecord, UserError, on_disk
 from codec_bench.store.files import write_json
 from codec_bench.store.tables import (
     CHECKSUM,
@@ -114,12 +114,10 @@ def check_header(path: Path) -> None:
     Raises:
         DamagedRecord: the file was cut or has grown. UserError: it is no record, or cannot be read.
     """
-    try:
+    with on_disk(f"the run record '{path}' cannot be read"):
         with path.open("rb") as file:
             head = file.read(100)
             size = os.fstat(file.fileno()).st_size
-    except OSError as error:
-        raise UserError(f"the run record '{path}' cannot be read: {error.strerror or error}") from error
     if size == 0 and read_seal(path.parent) is None:
         raise UserError(f"'{path}' is empty: its run was stopped before it began", hint="run the same command again")
     if len(head) < 100 or not head.startswith(_MAGIC):
@@ -256,11 +254,9 @@ def check_content(path: Path) -> None:
     """
     seal = read_seal(path.parent)
     while seal is not None:
-        try:
+        with on_disk(f"the run record '{path}' cannot be read"):
             if seal_of(path) == seal:
                 return
-        except OSError as error:
-            raise UserError(f"the run record '{path}' cannot be read: {error.strerror or error}") from error
         again = read_seal(path.parent)
         if again == seal:
             raise damaged(path, f"it is not as it was when it was closed ({SEAL})")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.paths import cache_folder
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.judge_tests import Figure
 
@@ -100,10 +100,8 @@ def keep_succession(found: Succession) -> Path:
     """Keeps what was found; returns the file."""
     of = json.dumps([found.rubric, found.old, found.new, found.served])
     path = _folder() / f"{hashlib.blake2b(of.encode(), digest_size=8).hexdigest()}.json"
-    try:
+    with on_disk(f"'{path.parent}' cannot be made"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"'{path.parent}' cannot be made: {error.strerror}") from error
     write_json(path, found.as_dict())
     return path
 

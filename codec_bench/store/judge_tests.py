@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.config.paths import cache_folder
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 from codec_bench.store.files import read_json, write_json
 
 HEARING = "hearing"
@@ -126,10 +126,8 @@ def _parts(held: Mapping[str, Any]) -> dict[str, PartTest]:
 def keep_test(test: JudgeTest) -> Path:
     """Keeps what was found beside the parts that are known from before; returns the file."""
     path = _path(test.judge)
-    try:
+    with on_disk(f"'{path.parent}' cannot be made"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"'{path.parent}' cannot be made: {error.strerror}") from error
     write_json(path, JudgeTest(test.judge, {**kept_test(test.judge).parts, **test.parts}).as_dict())
     return path
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import RunMismatch, UserError
+from codec_bench.errors import RunMismatch, UserError, on_disk
 from codec_bench.store import integrity
 from codec_bench.store.answers import AnswerWriter, has_answers
 from codec_bench.store.folders import FolderLock
@@ -309,7 +309,7 @@ def _link_audio(source: Path, target: Path) -> None:
     """
     for path in sorted(source.rglob("*")) if source.is_dir() else ():
         place = target / path.relative_to(source)
-        try:
+        with on_disk(f"the sound '{path}' cannot be copied to '{place}'"):
             if path.is_dir():
                 place.mkdir(parents=True, exist_ok=True)
                 continue
@@ -317,8 +317,6 @@ def _link_audio(source: Path, target: Path) -> None:
             with suppress(FileNotFoundError):
                 place.unlink()
             _link(path, place)
-        except OSError as error:
-            raise UserError(f"the sound '{path}' cannot be copied to '{place}': {error.strerror or error}") from error
 
 
 def _link(path: Path, place: Path) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.errors import UnknownName, UserError, on_disk
 from codec_bench.terminal.options import By, Json
 from codec_bench.terminal.output import console, talk
 from codec_bench.terminal.request import columns
@@ -62,12 +62,10 @@ def agreement(
         by=columns(by),
     )
     target = out or runs[0] / "agreement.html"
-    try:
+    with on_disk(f"'{target}' cannot be written", hint="give another --out"):
         write_agreement_page(found, opened, target, audio_mb=audio_mb)
         if found.standard is not None:
             target.with_name(f"{target.stem}-p1401.csv").write_text(standard_csv(found.standard), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"'{target}' cannot be written: {error.strerror}", hint="give another --out") from error
     if as_json:
         _write(found, "json")
     else:

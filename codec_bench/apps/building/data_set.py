@@ -20,7 +20,7 @@ import yaml
 from codec_bench.apps.building.item import Funnel, Item, reason_of
 from codec_bench.apps.building.recipe import Recipe
 from codec_bench.benchmark.definition.validate import validate_benchmark
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 from codec_bench.store.files import write_text
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def write_tables(
     ]
     how = {"compression": {_SOUND: "none", **dict.fromkeys(small, "zstd")}, "use_dictionary": small}
     written: list[Path] = []
-    try:
+    with on_disk(f"'{data}' cannot be written"):
         data.mkdir(exist_ok=True)
         for number in range(shards):
             path = data / f"{SPLIT}-{number:05d}-of-{shards:05d}.parquet"
@@ -75,8 +75,6 @@ def write_tables(
             written.append(path)
         for other in set(data.glob("*.parquet")) - set(written):
             other.unlink()
-    except OSError as error:
-        raise UserError(f"'{data}' cannot be written: {error.strerror}") from error
     return written
 
 

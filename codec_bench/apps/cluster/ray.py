@@ -36,7 +36,7 @@ from codec_bench.engine.evaluation import Evaluation, in_folder
 from codec_bench.engine.executor import OnRay
 from codec_bench.engine.plan import Plan
 from codec_bench.engine.running import Running, quiet
-from codec_bench.errors import RunLocked, UserError
+from codec_bench.errors import RunLocked, UserError, on_disk
 from codec_bench.store.folders import RunFolder
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.merge import merge_records
@@ -128,10 +128,8 @@ def _shards(samples: int, actors: int) -> int:
 def _token(folder: Path) -> tuple[str, str]:
     """A file that an actor must find, so that it is known to see the run folder."""
     path, content = folder.resolve() / "ray.token", secrets.token_hex(16)
-    try:
+    with on_disk(f"'{path}' cannot be written"):
         path.write_text(content)
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be written: {error.strerror or error}") from error
     return str(path), content
 
 

@@ -28,7 +28,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from codec_bench.apps.cluster.parts import progress_of
-from codec_bench.errors import UserError, first_of
+from codec_bench.errors import UserError, first_of, on_disk
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.parts import MARK
@@ -239,14 +239,12 @@ def read_submission(out: Path) -> Submission | None:
 def _submit(asked: Submission, out: Path) -> Submission:
     folder = out / FOLDER
     state = folder / STATE
-    try:
+    with on_disk(f"'{folder}' cannot be written"):
         folder.mkdir(parents=True, exist_ok=True)
         folder.chmod(0o700)
         (folder / "part.sh").write_text(_part_script(asked, out))
         (folder / "merge.sh").write_text(_merge_script(asked, out))
         before = state.read_bytes() if state.is_file() else None
-    except OSError as error:
-        raise UserError(f"'{folder}' cannot be written: {error.strerror or error}") from error
     write_json(state, asdict(replace(asked, jobs={})))
     limit = f"%{asked.resources.at_once}" if asked.resources.at_once else ""
     try:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.apps.conversation.session import TRACKS, Session
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 from codec_bench.store.files import read_json, write_text
 
 VERSION = 1
@@ -31,7 +31,7 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
     """
     import soundfile
 
-    try:
+    with on_disk(f"the session '{folder}' cannot be written"):
         if folder.exists():
             shutil.rmtree(folder)
         folder.mkdir(parents=True)
@@ -44,8 +44,6 @@ def write_session(folder: Path, session: Session, about: Mapping[str, Any]) -> N
             if track.size:
                 soundfile.write(folder / f"{name}.flac", track, rate_hz, subtype="PCM_16")
             hashes[name] = _hash(track)
-    except OSError as error:
-        raise UserError(f"the session '{folder}' cannot be written: {error.strerror or error}") from error
     held = {"version": VERSION, "about": dict(about), "hashes": hashes, **session.as_dict()}
     # In one line, which Python writes many times faster: other sessions wait for it meanwhile.
     write_text(folder / "session.json", json.dumps(held, ensure_ascii=False) + "\n")

@@ -42,7 +42,7 @@ from codec_bench.apps.listening.kinds import Kind, question_of, scales_of
 from codec_bench.apps.listening.material import Drawn, Item, Material, arrange, draw_order, trials_of
 from codec_bench.apps.listening.page import write_sheet_page
 from codec_bench.apps.listening.sound import CUTOFFS_HZ, FORMAT, alike, anchor, equal_files
-from codec_bench.errors import AudioError, UserError
+from codec_bench.errors import AudioError, UserError, on_disk
 from codec_bench.types import Audio
 
 MOST_SIGNALS = 12
@@ -382,12 +382,10 @@ def write_sheet(material: Material, plan: Plan, page: Path) -> ListeningSheet:
         ],
     }  # fmt: skip
     sound_mb = sum(4 * -(-len(clip) // 3) for clip in clips) / 1e6
-    try:
+    with on_disk(f"'{page}' cannot be written"):
         page.parent.mkdir(parents=True, exist_ok=True)
         write_sheet_page(page, plan.title, {**data, "sound": f"{FORMAT}, {sound_mb:.1f} MB"}, clips)
         written = page.read_bytes()
-    except OSError as error:
-        raise UserError(f"'{page}' cannot be written: {error.strerror or error}") from error
     key = replace(key, page_sha256=hashlib.sha256(written).hexdigest())
     place = page.with_name(page.name.removesuffix(".html") + SUFFIX)
     write_key(key, place)

@@ -26,7 +26,7 @@ import numpy as np
 from codec_bench.apps.listening.key import REFERENCE, REFERENCE_ROLE, SUFFIX, Key, Trial, anchor_name, write_key
 from codec_bench.apps.listening.material import Material
 from codec_bench.apps.listening.sheet import ListeningSheet, Plan, make_key, name_trials, take, written_sheet
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 from codec_bench.types import Audio
 
 RATE_HZ = 48_000
@@ -62,7 +62,7 @@ def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSh
     key = make_key(material, plan, name_trials(taken, plan))
     sounds = Path("configs", "resources", key.sheet)
     pages, size = [], 0
-    try:
+    with on_disk(f"'{folder}' cannot be written"):
         (folder / sounds).mkdir(parents=True, exist_ok=True)
         for trial, drawn in zip(key.trials, taken.trials):
             files = taken.files[drawn.item.id]
@@ -74,8 +74,6 @@ def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSh
             pages.append(_page(trial.id, list(placed), sounds, training=trial.training))
         config = folder / "configs" / f"{key.sheet}.yaml"
         config.write_text(_config(key, plan, pages), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"'{folder}' cannot be written: {error.strerror or error}") from error
     place = folder.with_name(folder.name + SUFFIX)
     write_key(key, place)
     return written_sheet(folder, place, key, taken, ("16-bit WAV", size / 1e6, size / 1e6))

@@ -29,7 +29,7 @@ from codec_bench.engine.device import resolve_devices
 from codec_bench.engine.plan import build_plan
 from codec_bench.engine.running import run_on
 from codec_bench.engine.systems import Codecs, System, read_systems
-from codec_bench.errors import UnknownName, UserError
+from codec_bench.errors import UnknownName, UserError, on_disk
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import mark_finished, named_folder, own_folder
 
@@ -151,10 +151,8 @@ def profile(
 
 def _profile_in(asked: Asked, page: bool) -> Profile:
     """Measures into a folder that is held, and writes `profile.json` and the page."""
-    try:
+    with on_disk(f"the folder '{asked.folder}' cannot be written"):
         asked.audio.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"the folder '{asked.folder}' cannot be written: {error.strerror}") from error
     started = datetime.now(UTC).isoformat(timespec="seconds")
     write_json(asked.folder / "run.json", _plain({"config": asked.config, "how": asked.how}))
     measured = measure_codecs(asked)

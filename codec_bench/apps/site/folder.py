@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from codec_bench.errors import UserError, first_of
+from codec_bench.errors import UserError, first_of, on_disk
 from codec_bench.report.page.markup import SHARED, as_json, write_whole
 from codec_bench.store.files import read_json, write_json
 
@@ -76,10 +76,8 @@ class SiteFolder:
                 hint="give an empty folder, or the folder of a site",
             )
         self._facts = {"schema": SCHEMA, "title": None, "folders": {}}
-        try:
+        with on_disk(f"'{self.path}' cannot be made", hint="give another --out"):
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(f"'{self.path}' cannot be made: {error.strerror}", hint="give another --out") from error
         write_json(self.path / MARKER, self._facts)
 
     # ------------------------------------------------------------------------------------------------------------- data
@@ -120,11 +118,9 @@ class SiteFolder:
 
     def _write(self, name: Path, text: str) -> None:
         target = self.path / name
-        try:
+        with on_disk(f"'{target}' cannot be written"):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_whole(target, text)
-        except OSError as error:
-            raise UserError(f"'{target}' cannot be written: {error.strerror}") from error
 
     # ------------------------------------------------------------------------------------------------------------- runs
 
@@ -183,7 +179,7 @@ class SiteFolder:
         Raises:
             UserError: it cannot be copied.
         """
-        try:
+        with on_disk(f"the sound '{path}' cannot be copied into the site"):
             with path.open("rb") as file:
                 named = hashlib.file_digest(file, "blake2b").hexdigest()[:24]
             name = f"{SOUNDS}/{named[:2]}/{named}{path.suffix.lower() if path.suffix.isascii() and path.suffix[1:].isalnum() else ''}"
@@ -193,8 +189,6 @@ class SiteFolder:
                 partial = target.with_name(f".{target.name}.{os.getpid()}")
                 shutil.copyfile(path, partial)
                 os.replace(partial, target)
-        except OSError as error:
-            raise UserError(f"the sound '{path}' cannot be copied into the site: {error.strerror or error}") from error
         return name
 
     def drop_sounds(self) -> None:
