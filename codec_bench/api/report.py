@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codec_bench.config.option import names
-from codec_bench.errors import on_disk
 from codec_bench.report.figures import Figures, write_figures
 from codec_bench.report.opened import Run, open_run
 from codec_bench.report.page import write_page
@@ -65,8 +64,7 @@ def report(
     opened = [open_run(found) for folder in folders for found in run_folders(folder)]
     summaries = [summarise(run, None if by is None else names(by)) for run in opened]
     page = folders[0] / "report.html" if out is None else Path(out)
-    with on_disk(f"'{page}' cannot be written", hint="give another --out"):
-        write_page(opened, page, audio_mb=audio_mb, summaries=summaries)
+    write_page(opened, page, audio_mb=audio_mb, summaries=summaries)
     if out is None and len(opened) == 1:
         write_json(opened[0].folder / "summary.json", summaries[0].as_dict())
     drawn = None if figures is None else write_figures(opened, figures, summaries=summaries)

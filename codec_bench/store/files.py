@@ -12,16 +12,22 @@ from codec_bench.errors import UserError, on_disk
 WRITTEN_AGAIN = "delete it and run the same command again, which writes it again"
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(path: Path, text: str, *, hint: str | None = None) -> None:
     """Writes a text file whole or not at all.
+
+    Args:
+        path: the file. text: what it will hold. hint: what to do if it cannot be written.
 
     Raises:
         UserError: the file cannot be written.
     """
-    temporary = path.with_name(f"{path.name}.part")
-    with on_disk(f"'{path}' cannot be written"):
-        temporary.write_text(text, encoding="utf-8", errors="replace")
-        os.replace(temporary, path)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with on_disk(f"'{path}' cannot be written", hint=hint):
+        try:
+            partial.write_text(text, encoding="utf-8", errors="replace")
+            os.replace(partial, path)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 def write_json(path: Path, value: Any) -> None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from codec_bench.errors import UnknownName, UserError, on_disk
+from codec_bench.errors import UnknownName, UserError
+from codec_bench.store.files import write_text
 from codec_bench.terminal.options import By, Json
 from codec_bench.terminal.output import console, talk
 from codec_bench.terminal.request import columns
@@ -62,10 +63,9 @@ def agreement(
         by=columns(by),
     )
     target = out or runs[0] / "agreement.html"
-    with on_disk(f"'{target}' cannot be written", hint="give another --out"):
-        write_agreement_page(found, opened, target, audio_mb=audio_mb)
-        if found.standard is not None:
-            target.with_name(f"{target.stem}-p1401.csv").write_text(standard_csv(found.standard), encoding="utf-8")
+    write_agreement_page(found, opened, target, audio_mb=audio_mb)
+    if found.standard is not None:
+        write_text(target.with_name(f"{target.stem}-p1401.csv"), standard_csv(found.standard))
     if as_json:
         _write(found, "json")
     else:

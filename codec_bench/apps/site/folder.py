@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.errors import UserError, first_of, on_disk
-from codec_bench.report.page.markup import SHARED, as_json, write_whole
-from codec_bench.store.files import read_json, write_json
+from codec_bench.report.page.markup import SHARED, as_json
+from codec_bench.store.files import read_json, write_json, write_text
 
 SCHEMA = 2
 MARKER = "site.json"
@@ -120,7 +120,7 @@ class SiteFolder:
         target = self.path / name
         with on_disk(f"'{target}' cannot be written"):
             target.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(target, text)
+            write_text(target, text)
 
     # ------------------------------------------------------------------------------------------------------------- runs
 

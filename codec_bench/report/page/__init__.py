@@ -22,8 +22,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codec_bench.report.page.collect import collect
-from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+from codec_bench.report.page.markup import SHARED, Layout, render
 from codec_bench.stats.summary_types import Summary
+from codec_bench.store.files import write_text
 from codec_bench.store.record import Run
 
 MAX_ROWS = 20_000
@@ -85,7 +86,7 @@ def write_page(
 
     Raises:
         ValueError: no run was given.
-        OSError: the file cannot be written.
+        UserError: the file cannot be written.
     """
     if not runs:
         raise ValueError("no run to report on")
@@ -93,4 +94,5 @@ def write_page(
     collected = collect(
         runs, summaries, audio_bytes=int(audio_mb * 1e6), max_rows=max_rows, folder=target.resolve().parent
     )
-    write_whole(target, render(_LAYOUT, collected.page, collected.data, collected.sounds))
+    text = render(_LAYOUT, collected.page, collected.data, collected.sounds)
+    write_text(target, text, hint="give another --out")

@@ -11,7 +11,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,16 +40,6 @@ class Layout:
     styles: tuple[tuple[str, str], ...]
     scripts: tuple[tuple[str, str], ...]
     sections: tuple[tuple[str, str], ...] = ()
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Writes a page whole or not at all."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_text(text, encoding="utf-8", errors="replace")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def render(layout: Layout, variables: Mapping[str, Any], data: Mapping[str, Any], sounds: Sequence[Path]) -> str:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from codec_bench.apps.agreement.page.collect import collect
 from codec_bench.apps.agreement.panel import Agreement
-from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.store.files import write_text
 from codec_bench.store.record import Run
 
 _LAYOUT = Layout(
@@ -36,6 +37,7 @@ def write_agreement_page(
         audio_mb: how many megabytes of the page may be sound, in base64; sounds that do not fit are left out.
 
     Raises:
-        OSError: the file cannot be written.
+        UserError: the file cannot be written.
     """
-    write_whole(Path(path), render(_LAYOUT, collect(found, runs, int(audio_mb * 1e6)), {}, ()))
+    text = render(_LAYOUT, collect(found, runs, int(audio_mb * 1e6)), {}, ())
+    write_text(Path(path), text, hint="give another --out")

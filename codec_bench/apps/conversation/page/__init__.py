@@ -22,7 +22,8 @@ from codec_bench.apps.conversation.session import Session
 from codec_bench.apps.conversation.words import rows, sentences
 from codec_bench.audio.resample import resample
 from codec_bench.errors import beginning
-from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.store.files import write_text
 
 RATE_HZ = 16_000
 WIDTH, HEIGHT, HALF = 1000, 190, 40
@@ -70,7 +71,7 @@ def write_conversation_page(
             "sentences": sentences(summary), "strips": _strips(values), "sessions": shown, "width": WIDTH, "height": HEIGHT,
             "folder": run.name,
         }  # fmt: skip
-        write_whole(path, render(_LAYOUT, page, {"clips": [], "kept": []}, files))
+        write_text(path, render(_LAYOUT, page, {"clips": [], "kept": []}, files))
 
 
 def _both(session: Session) -> np.ndarray:

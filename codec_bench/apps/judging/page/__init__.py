@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from codec_bench.apps.judging import words
-from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.store.files import write_text
 from codec_bench.store.judge_successions import Succession
 from codec_bench.store.judge_tests import Figure, JudgeTest
 
@@ -71,7 +72,7 @@ def write_check_page(
         test: the figures. spent: what the questions of each part cost, in words. left_out: what was not asked, each with the reason.
 
     Raises:
-        OSError: the file cannot be written.
+        UserError: the file cannot be written.
     """
     parts = test.parts
     kinds: list[Cells] = [
@@ -114,7 +115,7 @@ def write_compare_page(
         found: what changes, by rubric. moved: the answers whose marks lie farthest apart. tested: how each judge did in its test, by what it is called.
 
     Raises:
-        OSError: the file cannot be written.
+        UserError: the file cannot be written.
     """
     old, new = found[0].called
     reach = max(
@@ -150,6 +151,6 @@ def write_compare_page(
 
 
 def _write(path: Path, command: str, title: str, facts: Mapping[str, str], sections: Sequence[Section]) -> None:
-    write_whole(
+    write_text(
         path, render(_LAYOUT, {"command": command, "title": title, "facts": facts, "sections": sections}, {}, ())
     )

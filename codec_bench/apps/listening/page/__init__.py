@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.listening.sound import scrambled
-from codec_bench.report.page.markup import SHARED, Layout, render, write_whole
+from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.store.files import write_text
 
 _LAYOUT = Layout(
     (__package__, "sheet.html.j2"),
@@ -36,7 +37,7 @@ def write_sheet_page(path: Path, title: str, data: Mapping[str, Any], clips: Seq
         title: of the document. data: what its script reads. clips: the sounds by their numbers in the data.
 
     Raises:
-        OSError: the page cannot be written.
+        UserError: the page cannot be written.
     """
     with tempfile.TemporaryDirectory() as folder:
         files = []
@@ -44,4 +45,4 @@ def write_sheet_page(path: Path, title: str, data: Mapping[str, Any], clips: Seq
             files.append(Path(folder, f"{number}"))
             files[-1].write_bytes(scrambled(clip, number))
         # The player of a run's page looks its clips up in these two tables; here every stimulus names its clip.
-        write_whole(path, render(_LAYOUT, {"title": title}, {**data, "clips": [], "kept": []}, files))
+        write_text(path, render(_LAYOUT, {"title": title}, {**data, "clips": [], "kept": []}, files))

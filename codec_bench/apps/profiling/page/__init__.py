@@ -29,9 +29,10 @@ from codec_bench.apps.profiling.probe_rows import probe_points
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
 from codec_bench.errors import first_of
 from codec_bench.report import numbers
-from codec_bench.report.page.markup import SHARED, Layout, moment, render, write_whole
+from codec_bench.report.page.markup import SHARED, Layout, moment, render
 from codec_bench.report.page.sound import is_sound
 from codec_bench.stats.summary_types import MetricSummary
+from codec_bench.store.files import write_text
 
 _BARS = 96
 _BITRATE = "bitrate"
@@ -311,7 +312,7 @@ def write_profile_page(
         audio_mb: how many megabytes of the page may be sound, in base64; clips that do not fit are left out.
 
     Raises:
-        OSError: the file cannot be written.
+        UserError: the file cannot be written.
     """
     target = Path(path)
     sounds = _Sounds(int(audio_mb * 1e6))
@@ -323,7 +324,7 @@ def write_profile_page(
                 tracks.append((place, target.parent / codec["players"][sample]))
         clips.append((sample, sounds.take(tracks)))
     page, data = collect(profile, clips)
-    write_whole(target, render(_LAYOUT, page, data, sounds.files))
+    write_text(target, render(_LAYOUT, page, data, sounds.files))
 
 
 class _Sounds:
