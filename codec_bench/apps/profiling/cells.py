@@ -6,7 +6,7 @@ Conventions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,23 @@ class Section:
     note: str
     rows: list[Row]
     without: list[Row] = field(default_factory=list)
+
+
+def number_cell(value: float | None, form: str, reason: str | None) -> Cell:
+    """A number, or the reason why there is none."""
+    return Cell("–", reason) if value is None else Cell(form.format(value).replace("-", "−"))
+
+
+def spread_text(values: Sequence[float], form: str, ends: str | None = None) -> str:
+    """The mean, and the lowest and highest where there are several; `–` without any.
+
+    Args:
+        form: of the mean. ends: of the lowest and highest; None for `form`.
+    """
+    if not values:
+        return "–"
+    mean, low, high = form.format(sum(values) / len(values)), min(values), max(values)
+    return mean if len(values) == 1 else f"{mean} ({(ends or form).format(low)}–{(ends or form).format(high)})"
 
 
 def row_of(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import Cell, Row, Section, row_of
+from codec_bench.apps.profiling.cells import Cell, Row, Section, number_cell, row_of, spread_text
 from codec_bench.apps.profiling.ngrams import ORDERS
 
 TRANSFORMER = len(ORDERS) + 1
@@ -54,17 +54,13 @@ def _best_rate(language: Mapping[str, Any]) -> Cell:
 
 
 def _each(what: str, reason: str, transformer: Mapping[str, Any]) -> Cell:
-    value = transformer[f"bits_per_{what}"]
-    return Cell("–", reason) if value is None else Cell(f"{value:.3g}")
+    return number_cell(transformer[f"bits_per_{what}"], "{:.3g}", reason)
 
 
 def _spread(key: str, language: Mapping[str, Any]) -> Cell:
     """The mean over all codebooks, and the lowest and highest where there are several."""
     values = [value for stream in language["streams"] for value in stream[key] if value is not None]
-    if not values:
-        return Cell("–", "there are too few codes")
-    mean = f"{sum(values) / len(values):.2f}"
-    return Cell(mean if len(values) == 1 else f"{mean} ({min(values):.2f}–{max(values):.2f})")
+    return Cell(spread_text(values, "{:.2f}"), None if values else "there are too few codes")
 
 
 def language_lines(codecs: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,26 +19,12 @@ def loss(codecs: Mapping[str, Any]) -> Section:
     rows: list[Row] = []
     for metric in list(measured[0]["metrics"])[:1] if measured else []:
         unit = measured[0]["metrics"][metric]["unit"]
-        rows.append(
-            row(
-                f"{metric} without loss",
-                unit,
-                "Quality of the same clips when everything arrives.",
-                "loss",
-                partial(_whole, metric),
-            )
-        )
+        what = "Quality of the same clips when everything arrives."
+        rows.append(row(f"{metric} without loss", unit, what, "loss", partial(_whole, metric)))
         for place, point in enumerate(measured[0]["points"]):
             where = "in bursts" if point["channel"] == "bursts" else "at random"
-            rows.append(
-                row(
-                    f"{metric} with {100 * point['rate']:g} % lost {where}",
-                    unit,
-                    _AGAINST,
-                    "loss",
-                    partial(_at, metric, place),
-                )
-            )
+            label = f"{metric} with {100 * point['rate']:g} % lost {where}"
+            rows.append(row(label, unit, _AGAINST, "loss", partial(_at, metric, place)))
     rows += [
         row("repair", "", "What is done about a lost frame: the decoder's own concealment, or else the last frame again.", "loss", lambda s: REPAIRED.get(s["repair"], "–")),
         row("frame that is lost", "ms", "How long the part is that is lost at once.", "loss", lambda s: f"{s['frame_ms']:.3g}"),
@@ -90,19 +76,12 @@ def _heard(section: Mapping[str, Any]) -> Cell:
 
 def loss_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """For each metric its course over the share of frames that are lost at random, one line for each codec and repair."""
-    lines: dict[str, list[tuple[str, list[list[float]]]]] = {}
-    facts: dict[str, Mapping[str, Any]] = {}
-    for label, codec in zip(labels, profile["codecs"].values()):
-        section = codec["loss"]
-        for metric, fact in section["metrics"].items() if section["state"] == "ok" else ():
-            facts[metric] = fact
-            for repair in dict.fromkeys((section["repair"], "silence")):
-                if points := _course(section, metric, repair):
-                    lines.setdefault(metric, []).append((f"{label}, {REPAIRED[repair]}", points))
-    return [
-        figure(f"{metric} against lost frames", "frames lost at random, %", facts[metric], found)
-        for metric, found in lines.items()
+    courses = [
+        (metric, facts, f"{label}, {REPAIRED.get(repair, '–')}", _course(section, metric, repair))
+        for label, section, metric, facts in _measured(profile, labels, "loss")
+        for repair in dict.fromkeys((section["repair"], "silence"))
     ]
+    return figures_of("{} against lost frames", "frames lost at random, %", courses)
 
 
 def kept(codecs: Mapping[str, Any]) -> Section:
@@ -130,39 +109,21 @@ def _at_each(entries: Sequence[tuple[str, Mapping[str, Any]]]) -> Cell:
 
 def kept_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """For each metric its course over the number of codebooks that are decoded."""
-    return _figures_of(
-        profile,
-        labels,
-        "codebooks_kept",
-        lambda point: point["codebooks"],
-        ("{} against codebooks", "first codebooks that are decoded"),
-    )
+    courses = [
+        (metric, facts, label, [[point["codebooks"], point["quality"][metric]["value"]] for point in section["points"]])
+        for label, section, metric, facts in _measured(profile, labels, "codebooks_kept")
+    ]
+    return figures_of("{} against codebooks", "first codebooks that are decoded", courses)
 
 
-def _figures_of(
-    profile: Mapping[str, Any],
-    labels: Sequence[str],
-    name: str,
-    place: Callable[[Mapping[str, Any]], float],
-    titles: tuple[str, str],
-) -> list[dict[str, Any]]:
-    """For each metric of a section its course over the section's points.
-
-    Args:
-        name: of the section. place: where a point stands. titles: of the plot, with a place for the metric, and of what points stand along.
-    """
-    lines: dict[str, list[tuple[str, list[list[float]]]]] = {}
-    facts: dict[str, Mapping[str, Any]] = {}
+def _measured(
+    profile: Mapping[str, Any], labels: Sequence[str], name: str
+) -> Iterator[tuple[str, Mapping[str, Any], str, Mapping[str, Any]]]:
+    """The metrics of a section in each codec that has it: the codec's label, the section, the metric and its facts."""
     for label, codec in zip(labels, profile["codecs"].values()):
         section = codec[name]
-        for metric, fact in section["metrics"].items() if section["state"] == "ok" else ():
-            points = [[place(point), point["quality"][metric]["value"]] for point in section["points"]]
-            points = [[x, y] for x, y in points if y is not None]
-            facts[metric] = fact
-            lines.setdefault(metric, []).extend([(label, points)] if points else [])
-    return [
-        figure(titles[0].format(metric), titles[1], facts[metric], found) for metric, found in lines.items() if found
-    ]
+        for metric, facts in section["metrics"].items() if section["state"] == "ok" else ():
+            yield label, section, metric, facts
 
 
 def rounded(codecs: Mapping[str, Any]) -> Section:
@@ -196,13 +157,16 @@ def _by_bits(metric: str, section: Mapping[str, Any]) -> Cell:
 
 def rounded_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """For each metric its course over the bitrate of rounded latents."""
-    return _figures_of(
-        profile,
-        labels,
-        "latent_bits",
-        lambda point: point["bps"] / 1000,
-        ("{} against rounded latents", "bitrate of the rounded latents, kbps"),
-    )
+    courses = [
+        (
+            metric,
+            facts,
+            label,
+            [[point["bps"] / 1000, point["quality"][metric]["value"]] for point in section["points"]],
+        )
+        for label, section, metric, facts in _measured(profile, labels, "latent_bits")
+    ]
+    return figures_of("{} against rounded latents", "bitrate of the rounded latents, kbps", courses)
 
 
 def swap(codecs: Mapping[str, Any]) -> Section:
@@ -229,29 +193,34 @@ def _similar(key: str, section: Mapping[str, Any]) -> Cell:
     return Cell("–", entry["reason"]) if entry["value"] is None else Cell(_number(entry))
 
 
-def figure(
-    title: str, x_title: str, fact: Mapping[str, Any], lines: list[tuple[str, list[list[float]]]]
-) -> dict[str, Any]:
-    """A plot of lines, each of them (label, [[x, y]]), as `figures.js` draws it.
+Course = tuple[str, Mapping[str, Any], str, Sequence[Sequence[Any]]]
+"""A line of a plot: the metric, its unit and whether `higher_is_better`, the line's label, and its points [x, y or None]."""
+
+
+def figures_of(title: str, x_title: str, courses: Iterable[Course]) -> list[dict[str, Any]]:
+    """A plot for each metric that has a point, as `figures.js` draws it.
 
     Args:
-        fact: the `unit` of y, and whether `higher_is_better`.
+        title: of a plot, with a place for the metric. x_title: of what points stand along. courses: the lines of all plots.
     """
-    higher = fact["higher_is_better"]
-    better = "" if higher is None else f"{'higher' if higher else 'lower'} is better"
-    return {
-        "title": title, "x": x_title, "unit": fact["unit"], "better": better,
-        "lines": [{"label": numbers.plain(label), "points": points} for label, points in lines],
-    }  # fmt: skip
+    made: dict[str, dict[str, Any]] = {}
+    for metric, facts, label, points in courses:
+        higher = facts["higher_is_better"]
+        better = "" if higher is None else f"{'higher' if higher else 'lower'} is better"
+        about = {"title": title.format(metric), "x": x_title, "unit": facts["unit"], "better": better, "lines": []}
+        known = [[x, y] for x, y in points if y is not None]
+        if known:
+            made.setdefault(metric, about)["lines"].append({"label": numbers.plain(label), "points": known})
+    return list(made.values())
 
 
 def _course(section: Mapping[str, Any], metric: str, repair: str | None) -> list[list[float]]:
     """(percent lost, value), from no loss on; empty if there are no values with this repair."""
     found = [
-        [100 * point["rate"], point["quality"][repair][metric]["value"]]
+        [100 * point["rate"], value]
         for point in section["points"]
         if point["channel"] == "random" and repair in point["quality"]
+        if (value := point["quality"][repair][metric]["value"]) is not None
     ]
-    found = [[x, y] for x, y in found if y is not None]
     whole = section["undisturbed"][metric]["value"]
     return [*([[0.0, whole]] if whole is not None else []), *found] if found else []

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import Cell, Section, row_of
+from codec_bench.apps.profiling.cells import Cell, Section, row_of, spread_text
 from codec_bench.apps.profiling.language_rows import language_section
 from codec_bench.apps.profiling.probe_rows import probes_section
 from codec_bench.apps.profiling.robust_rows import kept, loss, rounded, swap
@@ -285,10 +285,7 @@ def _tokens_per_s(rate: Mapping[str, Any]) -> Cell:
 def _spread(rate: Mapping[str, Any], key: str, factor: float, form: str) -> str:
     """The mean over all codebooks, and the lowest and highest where there are several."""
     values = [factor * b[key] for s in rate["streams"] for b in s["per_codebook"] if b[key] is not None]
-    if not values:
-        return "–"
-    mean = form.format(sum(values) / len(values))
-    return mean if len(values) == 1 else f"{mean} ({form.format(min(values))}–{form.format(max(values))})"
+    return spread_text(values, form)
 
 
 def _memory(memory: Mapping[str, Any], key: str) -> Cell:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from codec_bench.apps.profiling.cells import Cell, Row, Section, row_of
-from codec_bench.apps.profiling.robust_rows import figure
+from codec_bench.apps.profiling.cells import Cell, Row, Section, number_cell, row_of, spread_text
+from codec_bench.apps.profiling.robust_rows import Course, figures_of
 
 _SAME_DB = 200
 
@@ -24,65 +24,41 @@ def stability(codecs: Mapping[str, Any]) -> Section:
         what = "Codes of decoded audio compared with those of the original."
         rows.append(row(f"re-encoded {number + 1}×", "%", what, say=partial(_reencoded, number)))
         rows.append(row(f"latents re-encoded {number + 1}×", "dB", _LATENTS, say=partial(_latents_reencoded, number)))
-    metric = next(iter(measured[0]["metrics"]), None)
-    unit = measured[0]["metrics"][metric]["unit"] if metric else ""
-    if metric:
-        rows.append(
-            row(
-                f"{metric}, input unchanged",
-                unit,
-                "Quality of what comes out of the unchanged clips.",
-                say=partial(_unchanged, metric),
-            )
-        )
+    told = list(_OF_CHANGES)
+    for metric, facts in list(measured[0]["metrics"].items())[:1]:
+        what = "Quality of what comes out of the unchanged clips."
+        rows.append(row(f"{metric}, input unchanged", facts["unit"], what, say=partial(_unchanged, metric)))
+        what = "Quality of the decoded changed clip against the changed clip."
+        told.append((metric, facts["unit"], what, partial(_quality, metric)))
     for name in dict.fromkeys(change["change"] for s in measured for change in s["changes"]):
-        rows.append(row(f"same codes, input {name}", "%", _AGAINST["%"], say=partial(_said, name, _same)))
-        rows.append(row(f"latents, input {name}", "dB", _AGAINST["latents"], say=partial(_said, name, _latents)))
-        rows.append(row(f"SNR, input {name}", "dB", _AGAINST["dB"], say=partial(_said, name, _snr)))
-        if metric:
-            rows.append(
-                row(
-                    f"{metric}, input {name}",
-                    unit,
-                    _AGAINST["quality"],
-                    say=partial(_said, name, partial(_quality, metric)),
-                )
-            )
-    return Section("Stability", note, rows)  # fmt: skip
+        rows += [
+            row(f"{label}, input {name}", unit, what, say=partial(_said, name, say)) for label, unit, what, say in told
+        ]
+    return Section("Stability", note, rows)
 
 
 def noise_figures(profile: Mapping[str, Any], labels: Sequence[str]) -> list[dict[str, Any]]:
     """The share of equal codes, and the quality of what comes out, over the noise in the input."""
-    same: list[tuple[str, list[list[float]]]] = []
-    quality: dict[str, list[tuple[str, list[list[float]]]]] = {}
-    facts: dict[str, Any] = {}
-    for label, codec in zip(labels, profile["codecs"].values()):
-        section = codec["stability"]
-        for metric, fact in list(section["metrics"].items())[:1] if section["state"] == "ok" else ():
+    measured = [
+        (label, c["stability"]) for label, c in zip(labels, profile["codecs"].values()) if c["stability"]["state"] == "ok"
+    ]  # fmt: skip
+    same: list[Course] = []
+    quality: list[Course] = []
+    for label, section in measured:
+        for metric, facts in list(section["metrics"].items())[:1]:
             noisy = [change for change in section["changes"] if change["noise_db"] is not None]
-            facts[metric] = fact
             shares = [[c["noise_db"], 100 * sum(c["agreement"]) / len(c["agreement"])] for c in noisy if c["agreement"]]
-            values = [
-                [c["noise_db"], c["quality"][metric]["value"]]
-                for c in noisy
-                if c["quality"][metric]["value"] is not None
-            ]
-            same += [(label, shares)] if shares else []
-            quality.setdefault(metric, []).extend([(label, values)] if values else [])
-    made = [figure("Equal codes under noise", _NOISE, {"unit": "%", "higher_is_better": True}, same)] if same else []
-    return made + [
-        figure(f"{metric} under noise", _NOISE, facts[metric], lines) for metric, lines in quality.items() if lines
-    ]
+            same.append(("Equal codes", {"unit": "%", "higher_is_better": True}, label, shares))
+            values = [[c["noise_db"], c["quality"][metric]["value"]] for c in noisy]
+            quality.append((metric, facts, label, values))
+    return figures_of("{} under noise", _NOISE, [*same, *quality])
 
 
 _NOISE = "signal-to-noise ratio of the input, dB"
 
 
 def _share(values: Sequence[float] | None, reason: str | None) -> Cell:
-    if not values:
-        return Cell("–", reason)
-    spread = f" ({100 * min(values):.0f}–{100 * max(values):.0f})" if len(values) > 1 else ""
-    return Cell(f"{100 * sum(values) / len(values):.1f}{spread}")
+    return Cell(spread_text([100 * value for value in values or ()], "{:.1f}", "{:.0f}"), None if values else reason)
 
 
 def _reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
@@ -93,7 +69,7 @@ def _reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
 def _latents_reencoded(number: int, stability: Mapping[str, Any]) -> Cell:
     rounds = stability["reencoding"]
     value = rounds[number]["latent_snr_db"] if number < len(rounds) else None
-    return Cell("–", "it gives no latents") if value is None else Cell(f"{value:.1f}".replace("-", "−"))
+    return number_cell(value, "{:.1f}", _NO_LATENTS)
 
 
 def _said(name: str, say: Any, section: Mapping[str, Any]) -> Cell:
@@ -109,15 +85,14 @@ def _same(section: Mapping[str, Any], change: Mapping[str, Any]) -> Cell:
 
 
 def _latents(section: Mapping[str, Any], change: Mapping[str, Any]) -> Cell:
-    value = change["latent_snr_db"]
-    return Cell("–", "it gives no latents") if value is None else Cell(f"{value:.1f}".replace("-", "−"))
+    return number_cell(change["latent_snr_db"], "{:.1f}", _NO_LATENTS)
 
 
 def _snr(section: Mapping[str, Any], change: Mapping[str, Any]) -> Cell:
     value = change["wave_snr_db"]
-    if value is None:
-        return Cell("–", "nothing undoes this change, or there is no signal")
-    return Cell("same" if value >= _SAME_DB else f"{value:.1f}".replace("-", "−"))
+    if value is not None and value >= _SAME_DB:
+        return Cell("same")
+    return number_cell(value, "{:.1f}", "nothing undoes this change, or there is no signal")
 
 
 def _quality(metric: str, section: Mapping[str, Any], change: Mapping[str, Any]) -> Cell:
@@ -129,15 +104,15 @@ def _unchanged(metric: str, section: Mapping[str, Any]) -> Cell:
 
 
 def _value(entry: Mapping[str, Any] | None) -> Cell:
-    if entry is None or entry["value"] is None:
-        return Cell("–", (entry or {}).get("reason") or "it was not measured")
-    return Cell(f"{entry['value']:.3g}".replace("-", "−"))
+    held = entry or {}
+    return number_cell(held.get("value"), "{:.3g}", held.get("reason") or "it was not measured")
 
 
 _LATENTS = "Signal-to-noise ratio of the latents of decoded audio to those of the original; higher is better."
-_AGAINST = {
-    "%": "Codes of the changed clip compared with those of the unchanged clip.",
-    "latents": "Signal-to-noise ratio of the latents of the changed clip to those of the unchanged clip; higher is better.",
-    "dB": "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded unchanged clip.",
-    "quality": "Quality of the decoded changed clip against the changed clip.",
-}
+_NO_LATENTS = "it gives no latents"
+_OF_CHANGES: Sequence[tuple[str, str, str, Callable[..., Cell]]] = (
+    ("same codes", "%", "Codes of the changed clip compared with those of the unchanged clip.", _same),
+    ("latents", "dB", "Signal-to-noise ratio of the latents of the changed clip to those of the unchanged clip; higher is better.", _latents),
+    ("SNR", "dB", "Signal-to-noise ratio of the decoded changed clip, after the change was undone, to the decoded unchanged clip.", _snr),
+)  # fmt: skip
+"""What is told of every change: the row's label, its unit, what it is, and its cell."""

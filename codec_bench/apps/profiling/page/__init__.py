@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from codec_bench.apps.profiling.language_rows import language_lines
-from codec_bench.apps.profiling.page.figures import figures
 from codec_bench.apps.profiling.probe_rows import probe_points
+from codec_bench.apps.profiling.robust_rows import kept_figures, loss_figures, rounded_figures
 from codec_bench.apps.profiling.rows import delta_rates, findings, head, label, reasons, sections
+from codec_bench.apps.profiling.stability_rows import noise_figures
 from codec_bench.errors import first_of
 from codec_bench.report import numbers
 from codec_bench.report.page.markup import SHARED, Layout, moment, render
@@ -34,6 +35,7 @@ from codec_bench.report.page.sound import is_sound
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.files import write_text
 
+_PLOTS = (loss_figures, noise_figures, kept_figures, rounded_figures)
 _BARS = 96
 _BITRATE = "bitrate"
 _DECLARED = ("rates", "channels", "causal", "licence of the code", "licence of the weights", "weights", "described in")
@@ -61,7 +63,7 @@ def collect(
         "clips": [[n, place, sound] for n, (_, tracks) in enumerate(clips) for place, sound in tracks],
         "samples": [sample for sample, _ in clips],
         "codebooks": _codebooks(profile, labels),
-        "figures": figures(profile, labels),
+        "figures": [plot for plots in _PLOTS for plot in plots(profile, labels)],
         "language": language_lines(profile["codecs"], labels),
         "probes": probe_points(profile["codecs"], labels),
     }
