@@ -21,11 +21,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from codec_bench.apps.listening.key import REFERENCE, REFERENCE_ROLE, SUFFIX, Key, Trial, anchor_name, write_key
 from codec_bench.apps.listening.material import Material
 from codec_bench.apps.listening.sheet import ListeningSheet, Plan, make_key, name_trials, take, written_sheet
+from codec_bench.audio.clip import wav_bytes
 from codec_bench.errors import UserError, on_disk
 from codec_bench.types import Audio
 
@@ -81,15 +80,7 @@ def write_webmushra(material: Material, plan: Plan, folder: Path) -> ListeningSh
 
 def _wav_files(sounds: Mapping[str, Audio]) -> dict[str, bytes]:
     """Each sound as 16-bit WAV; of one item all are equally long, so all files are equally large."""
-    import soundfile
-
-    files = {}
-    for name, sound in sounds.items():
-        file = io.BytesIO()
-        pcm = np.clip(np.round(sound.samples.T * 32768.0), -32768, 32767).astype(np.int16)
-        soundfile.write(file, pcm, sound.sample_rate_hz, format="WAV", subtype="PCM_16")
-        files[name] = file.getvalue()
-    return files
+    return {name: wav_bytes(sound) for name, sound in sounds.items()}
 
 
 def _page(id: str, files: Sequence[str], sounds: Path, *, training: bool) -> dict[str, Any]:
