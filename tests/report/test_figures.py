@@ -6,6 +6,7 @@ import csv
 import re
 import sys
 from contextlib import closing
+from functools import partial
 from xml.etree import ElementTree
 
 import numpy as np
@@ -216,13 +217,13 @@ def test_runs_side_by_side_keep_their_data_apart(make_run, tmp_path):
 
 
 def test_names_are_texts_and_no_formulas(tmp_path):
-    from codec_bench.report.figures.draw import Drawing
+    from codec_bench.report.figures.draw import Drawing, figure_of
     from codec_bench.report.figures.plots import Plot, Point
 
     names = ["$x^2$ and $y$", "\\frac{", "编码器", "x" * 200]
     points = [Point(name, ("", -1), None, 1.0, None, "one unit", 3) for name in names]
     drawing = Drawing()
-    svg, _ = drawing.save(Plot("systems", "odd", "stoi", points, (), ()), tmp_path)
+    svg, *_ = drawing.write(partial(figure_of, Plot("systems", "odd", "stoi", points, (), ())), tmp_path, "odd", (), ())
     told = re.findall(r"<!-- (.*?) -->", svg.read_text("utf-8"))
     assert names[0] in told and names[1] in told and f"{'x' * 24}…{'x' * 24}" in told
     # Where no font of the machine has Chinese letters, this is said; a machine with such a font has nothing to say.

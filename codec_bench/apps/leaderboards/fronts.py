@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.apps.leaderboards.codecs import AXES, DIMENSIONS, CodecBoard, CodecPoint, CodecTable
-from codec_bench.errors import UserError
 from codec_bench.report import numbers
 from codec_bench.report.figures.draw import SOFT, Drawing, colour_of, log_axis, mark, shape_of, stroke_of, wrapped
 from codec_bench.report.figures.plots import Point, Stems
-from codec_bench.store.export import write_csv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,28 +37,19 @@ def write_fronts(board: CodecBoard, folder: Path) -> list[Path]:
         MissingExtra: matplotlib is not installed.
         UserError: the folder cannot be written.
     """
-    drawing, stems, files = Drawing(), Stems(), []
+    drawing, stems = Drawing(), Stems()
+    files: list[Path] = []
     groups: dict[tuple[str, str], list[CodecTable]] = {}
     for table in board.tables:
         if table.higher_is_better is not None and any(board.axis in point.costs for point in table.points):
             groups.setdefault((table.source, table.data), []).append(table)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for (source, data), tables in groups.items():
-            sides = [found for name in DIMENSIONS if (found := _side(tables, name)) is not None]
-            for what, shown in (("front", tables), ("sides", sides if len(sides) > 1 else [])):
-                if not shown:
-                    continue
+    for (source, data), tables in groups.items():
+        sides = [found for name in DIMENSIONS if (found := _side(tables, name)) is not None]
+        for what, shown in (("front", tables), ("sides", sides if len(sides) > 1 else [])):
+            if shown:
                 stem = stems.of(what, source.partition(",")[0], data.partition(",")[0])
-                files += drawing.write(partial(_figure, shown, board.axis), folder / stem)
-                files.append(folder / f"{stem}.csv")
-                with files[-1].open("w", newline="", encoding="utf-8") as file:
-                    write_csv(file, HEADS, [row for table in shown for row in _rows(table)])
-    except OSError as error:
-        raise UserError(
-            f"the figures cannot be written: '{error.filename or folder}': {error.strerror or error}",
-            hint="name another folder",
-        ) from error
+                rows = [row for table in shown for row in _rows(table)]
+                files += drawing.write(partial(_figure, shown, board.axis), folder, stem, HEADS, rows)
     return files
 
 

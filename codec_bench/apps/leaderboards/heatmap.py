@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codec_bench.apps.leaderboards.board import Likeness
-from codec_bench.errors import UserError
 from codec_bench.report.figures.draw import INK, Drawing
-from codec_bench.store.export import write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,19 +28,7 @@ def write_heatmap(likeness: Likeness, folder: Path, stem: str) -> list[Path]:
         MissingExtra: matplotlib is not installed.
         UserError: the folder cannot be written.
     """
-    drawing = Drawing()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        files = drawing.write(lambda: _figure(likeness), folder / stem)
-        table = folder / f"{stem}.csv"
-        with table.open("w", newline="", encoding="utf-8") as file:
-            write_csv(file, HEADS, _rows(likeness))
-    except OSError as error:
-        raise UserError(
-            f"the figure cannot be written: '{error.filename or folder}': {error.strerror or error}",
-            hint="name another folder",
-        ) from error
-    return [*files, table]
+    return Drawing().write(lambda: _figure(likeness), folder, stem, HEADS, _rows(likeness))
 
 
 def _rows(likeness: Likeness) -> list[tuple[object, ...]]:

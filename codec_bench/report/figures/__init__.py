@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from codec_bench.errors import UserError
 from codec_bench.report.figures.plots import plots_of
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
-from codec_bench.store.export import write_csv
 from codec_bench.store.record import Run
 
 __all__ = ["Figures", "write_figures"]
@@ -63,7 +63,7 @@ def write_figures(
         >>> sorted({file.stem for file in made.files if file.stem.startswith("systems")})
         ['systems-snr', 'systems-stoi']
     """
-    from codec_bench.report.figures.draw import Drawing
+    from codec_bench.report.figures.draw import Drawing, figure_of
 
     runs = [runs] if isinstance(runs, Run) else list(runs)
     if not runs:
@@ -72,16 +72,6 @@ def write_figures(
     target = Path(folder)
     files: list[Path] = []
     drawing = Drawing()
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        for plot in found:
-            table = target / f"{plot.stem}.csv"
-            with table.open("w", newline="", encoding="utf-8") as file:
-                write_csv(file, plot.heads, plot.rows)
-            files += [*drawing.save(plot, target), table]
-    except OSError as error:
-        place = error.filename or target
-        raise UserError(
-            f"the figures cannot be written: '{place}': {error.strerror or error}", hint="name another folder"
-        ) from error
+    for plot in found:
+        files += drawing.write(partial(figure_of, plot), target, plot.stem, plot.heads, plot.rows)
     return Figures(target, tuple(files), tuple(drawing.notes))

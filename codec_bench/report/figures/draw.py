@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.errors import MissingExtra, first_of
+from codec_bench.errors import MissingExtra, UserError, first_of
 from codec_bench.report.figures.labels import name_points, shortened
 from codec_bench.report.figures.plots import Plot, Point
+from codec_bench.store.export import write_csv
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +41,6 @@ _STYLE: dict[str, Any] = {
     "text.parse_math": False, "axes.unicode_minus": True,
     "pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": "codec-bench",
 }  # fmt: skip
-_NO_TIME = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 _LEGEND_ROWS = 24
 
 
@@ -77,23 +77,42 @@ class Drawing:
         settings: AbstractContextManager[None] = self._matplotlib.rc_context(self._style)
         return settings
 
-    def save(self, plot: Plot, folder: Path) -> list[Path]:
-        """Writes a plot as SVG and PDF; returns the files."""
-        return self.write(lambda: figure_of(plot), folder / plot.stem)
+    def write(
+        self, made: Callable[[], Figure], folder: Path, stem: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]
+    ) -> list[Path]:
+        """Makes a figure in the style of this package, and writes it as SVG and PDF, and what it shows as CSV.
 
-    def write(self, made: Callable[[], Figure], place: Path) -> list[Path]:
-        """Makes a figure in the style of this package, and writes it as SVG and PDF; `place` is the path without its end."""
-        files = []
-        with self.styled(), warnings.catch_warnings(record=True) as said:
+        Args:
+            made: makes it. folder: where the files go; it is made if it does not exist. stem: of their names.
+            heads: the names of the columns of the CSV. rows: its rows.
+
+        Raises:
+            UserError: the folder cannot be written.
+        """
+        svg, pdf, table = files = [folder / f"{stem}.{form}" for form in ("svg", "pdf", "csv")]
+        with _written(folder), self.styled(), warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
+            folder.mkdir(parents=True, exist_ok=True)
             figure = made()
-            for form, metadata in _NO_TIME.items():
-                files.append(place.with_name(f"{place.name}.{form}"))
-                figure.savefig(files[-1], format=form, metadata=metadata, bbox_inches="tight", pad_inches=0.04)
+            for file, undated in ((svg, {"Date": None}), (pdf, {"CreationDate": None})):
+                figure.savefig(file, format=file.suffix[1:], metadata=undated, bbox_inches="tight", pad_inches=0.04)
+            with table.open("w", newline="", encoding="utf-8") as out:
+                write_csv(out, heads, rows)
         if any("missing from font" in str(warning.message) for warning in said):
             note = "some letters are in no font that was found, and are drawn as boxes; install a font that has them, such as Noto Sans CJK"
             self.notes = [note]
         return files
+
+
+@contextmanager
+def _written(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise UserError(
+            f"the figures cannot be written: '{error.filename or folder}': {error.strerror or error}",
+            hint="name another folder",
+        ) from error
 
 
 def figure_of(plot: Plot) -> Figure:
