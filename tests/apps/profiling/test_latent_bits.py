@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_bench.apps.profiling import latent_bits
-from codec_bench.apps.profiling.page.figures import figures
+from codec_bench.apps.profiling.robust_rows import rounded_figures
 from codec_bench.apps.profiling.rows import reasons, sections
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs import load_codec
@@ -112,7 +112,9 @@ def test_the_page_has_a_row_a_figure_and_the_reason(profiled):
     why = [reason for _, _, reason in reasons([made], ["blocks", "g711-ulaw"])]
     assert why == ["not applicable: what it sends is discrete already: it has no latents to round"]
     drawn = [
-        figure for figure in figures(found, ["blocks", "g711"]) if figure["title"] == "stoi against rounded latents"
+        figure
+        for figure in rounded_figures(found, ["blocks", "g711"])
+        if figure["title"] == "stoi against rounded latents"
     ]
     assert [[x for x, _ in line["points"]] for line in drawn[0]["lines"]] == [
         [pytest.approx(32, abs=1), pytest.approx(128, abs=3)]

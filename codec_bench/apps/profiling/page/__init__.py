@@ -3,7 +3,7 @@
 Which file to open
     `__init__.py`      what the page shows: the variables of the template, and the data of the scripts.
     `profile.html.j2`, `profile.css`   the sections and their style.
-    `figures.py`, `figures.js`   plots of lines over something that was changed.
+    `figures.js`       plots of lines over something that was changed.
     `codebooks.js`     the pictures of codebooks; `language.js` that of what a language model makes of them, and `probes.js`
                        that of what classifiers read; `listen.js` the players;
                        `profile.js` starts all of it.
