@@ -10,7 +10,6 @@ import pytest
 import tiny_audio_models
 import torch
 from glides import glide
-from transformers import AutoProcessor, Qwen2AudioForConditionalGeneration
 
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features import Unavailable, load_feature
@@ -39,6 +38,8 @@ def noisy(samples):
 
 def theirs(folder, signals):
     """What the published program does: it has one token written, and keeps the logits of three at that place."""
+    from transformers import AutoProcessor, Qwen2AudioForConditionalGeneration
+
     net = Qwen2AudioForConditionalGeneration.from_pretrained(folder).eval()
     processor = AutoProcessor.from_pretrained(folder, sampling_rate=16_000)
     parts = [{"type": "audio", "audio_url": "a.wav"}, {"type": "text", "text": QUESTION}]

@@ -5,11 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from transformers import DacConfig, EncodecConfig, MimiConfig, XcodecConfig
-from transformers.models.dac.modeling_dac import DacResidualVectorQuantizer
-from transformers.models.encodec.modeling_encodec import EncodecResidualVectorQuantizer
-from transformers.models.mimi.modeling_mimi import MimiSplitResidualVectorQuantizer
-from transformers.models.xcodec.modeling_xcodec import XcodecResidualVectorQuantization
 
 from codec_bench.kernels.rvq import dispatch, plain, ref
 from codec_bench.networks.precision import computing
@@ -30,22 +25,29 @@ def noise(*shape, seed=0):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
+# transformers' models are imported where they are used: their imports take 120 MB, also of a process that only collects the tests.
 def encodec(seed=1, **config):
-    quantizer = EncodecResidualVectorQuantizer(EncodecConfig(**config)).eval()
+    from transformers.models.encodec import modeling_encodec as theirs
+
+    quantizer = theirs.EncodecResidualVectorQuantizer(theirs.EncodecConfig(**config)).eval()
     for at, layer in enumerate(quantizer.layers):
         layer.codebook.embed.copy_(noise(*layer.codebook.embed.shape, seed=seed + at))
     return quantizer
 
 
 def xcodec(seed=1, **config):
-    quantizer = XcodecResidualVectorQuantization(XcodecConfig(**config)).eval()
+    from transformers.models.xcodec import modeling_xcodec as theirs
+
+    quantizer = theirs.XcodecResidualVectorQuantization(theirs.XcodecConfig(**config)).eval()
     for at, layer in enumerate(quantizer.quantizers):
         layer.codebook.embed.copy_(noise(*layer.codebook.embed.shape, seed=seed + at))
     return quantizer
 
 
 def dac(seed=1, **config):
-    quantizer = DacResidualVectorQuantizer(DacConfig(**config)).eval().requires_grad_(False)
+    from transformers.models.dac import modeling_dac as theirs
+
+    quantizer = theirs.DacResidualVectorQuantizer(theirs.DacConfig(**config)).eval().requires_grad_(False)
     for at, parameter in enumerate(quantizer.parameters()):
         parameter.copy_(
             noise(*parameter.shape, seed=seed + at) / parameter.shape[-1 if parameter.ndim < 3 else 1] ** 0.5
@@ -54,7 +56,9 @@ def dac(seed=1, **config):
 
 
 def mimi(seed=1, **config):
-    quantizer = MimiSplitResidualVectorQuantizer(MimiConfig(**config)).eval().requires_grad_(False)
+    from transformers.models.mimi import modeling_mimi as theirs
+
+    quantizer = theirs.MimiSplitResidualVectorQuantizer(theirs.MimiConfig(**config)).eval().requires_grad_(False)
     for at, (name, values) in enumerate(quantizer.state_dict().items()):
         if name.endswith("embed_sum"):
             values.copy_(noise(*values.shape, seed=seed + at))

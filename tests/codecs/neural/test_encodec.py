@@ -23,8 +23,8 @@ LENGTHS = {
 }
 
 
-@lru_cache(maxsize=2)  # of nine networks, which would stay in memory together
-def built(model, kbps=6):
+@lru_cache(maxsize=1)  # of nine networks, which would stay in memory together
+def built(model, kbps):
     return load_codec(f"encodec-{model}@{kbps}", weights="random")
 
 
@@ -113,7 +113,7 @@ def test_the_padded_passes_of_a_gpu_give_the_same_codes_and_waves(kbps):
 
 
 def test_pieces_of_a_long_item_make_no_difference(monkeypatch):
-    codec, net = built("24khz"), reference("24khz", 6)
+    codec, net = built("24khz", 6), reference("24khz", 6)
     for frames in (8, 11):
         monkeypatch.setattr("codec_bench.codecs.neural.encodec._PIECE_FRAMES", frames)
         for length in (17 * 320 - 1, 24 * 320, 24001):
@@ -127,7 +127,7 @@ def test_pieces_of_a_long_item_make_no_difference(monkeypatch):
 
 
 def test_lengths_where_the_package_fails_are_decoded():
-    codec, net = built("48khz"), reference("48khz", 6)
+    codec, net = built("48khz", 6), reference("48khz", 6)
     audio = sound("48khz", 47520 + 300)
     with torch.inference_mode(), pytest.raises(RuntimeError):
         net.decode(net.encode(torch.from_numpy(audio.samples)[None]))
@@ -180,7 +180,7 @@ def test_the_bitrate_is_derived_from_the_codes(model, kbps, codebooks):
 
 
 def test_codes_that_do_not_fit_are_refused():
-    codec = built("48khz")
+    codec = built("48khz", 6)
     (codes,) = codec.encode([sound("48khz", 5000)])
     (stream,) = codes.streams
     for broken, says in (

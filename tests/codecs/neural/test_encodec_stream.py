@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ HOP = 320
 START = 7 * HOP
 
 
-@cache
+@lru_cache(maxsize=1)  # of four networks of 100 MB
 def built(model="24khz", kbps=6):
     return load_codec(f"encodec-{model}@{kbps}", weights="random")
 
