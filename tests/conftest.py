@@ -30,7 +30,7 @@ EMBEDDED = Path(__file__).parents[1] / "codec_bench" / "data" / "embedded"
 SETS = {"embedded": EMBEDDED}
 GIVES_BACK_FROM = 1_500_000_000
 """Bytes that a process of tests may hold before it looks for what it can give back, which takes time."""
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 LARGE_PIECE = 4 << 20
 """By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages of its own."""
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
@@ -117,6 +117,8 @@ def pytest_configure(config: pytest.Config) -> None:
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_PIECE)
             ctypes.CDLL(None).mallopt(M_TRIM_THRESHOLD, 16 * LARGE_PIECE)
+            # Each thread would keep a heap of its own: after one Whisper has run, 54 MB.
+            ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
     # A run gets one worker of one thread, as on a machine of one core. A second one takes longer to start than a few clips take.
     os.sched_getaffinity = lambda _: {0}
     # How long an example takes depends on the machine, and says nothing about the code.
