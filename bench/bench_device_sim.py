@@ -43,7 +43,7 @@ from codec_bench.engine.running import ON_A_GPU
 from codec_bench.engine.systems import generated
 from codec_bench.features.base import Feature
 from codec_bench.metrics.base import Metric
-from codec_bench.networks import ladder
+from codec_bench.networks import batch_shapes
 from codec_bench.store import record as store
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score
@@ -86,7 +86,7 @@ class Cost:
 
 def shape_of(lengths_s: Sequence[float]) -> tuple[float, int]:
     """The length and the number of items to which a batch is filled up."""
-    return ladder.rung_s(max(lengths_s)), ladder.rows_of(len(lengths_s))
+    return batch_shapes.rung_s(max(lengths_s)), batch_shapes.rows_of(len(lengths_s))
 
 
 UTTERANCE_S = 7.42

@@ -19,7 +19,7 @@ import torch
 from common import Cases, Options, batches, bench, durations, race, worst
 from reduced_scorers import SPEAKER
 
-from codec_bench.audio.passes import EIGHT_SECONDS, passes
+from codec_bench.audio.padded_passes import EIGHT_SECONDS, passes
 from codec_bench.networks.precision import computing
 from codec_bench.networks.speech_config import WAVLM_LARGE, EncoderConfig
 from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, padded

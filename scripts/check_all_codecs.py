@@ -73,7 +73,7 @@ def coded(name: str, options: dict[str, Any], parcel: Path) -> tuple[list[dict[s
 def decoded(name: str, options: dict[str, Any], parcel: Path) -> list[dict[str, Any]]:
     """The finding of a process that has not encoded."""
     from codec_bench.codecs import load_codec
-    from codec_bench.codecs.checks.sent import Parcel, unpack
+    from codec_bench.codecs.checks.serialised_codes import Parcel, unpack
 
     return [unpack(load_codec(name, **options), Parcel.read(parcel))] if parcel.exists() else []
 

@@ -29,8 +29,8 @@ def test_every_network_is_in_the_notice_or_is_this_projects_own():
     own = {
         "__init__.py",
         "convolutions.py",
-        "grouped.py",
-        "ladder.py",
+        "grouped_convolution.py",
+        "batch_shapes.py",
         "half.py",
         "precision.py",
         "ragged.py",

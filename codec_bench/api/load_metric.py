@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.following import is_silent
+from codec_bench.audio.level_checks import is_silent
 from codec_bench.audio.resample import prepare, to_signal
 from codec_bench.config.option import names
 from codec_bench.engine.plan import Plan, build_plan, features_read

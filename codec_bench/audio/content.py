@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from codec_bench.audio.following import all_silent
+from codec_bench.audio.level_checks import all_silent
 
 SILENT_DB = 40.0
 """Frames so much below the loudest frame are silent."""
@@ -42,7 +42,7 @@ def content_of(signal: np.ndarray, rate_hz: int, levels: np.ndarray) -> Content 
 
     Examples:
         >>> from codec_bench import Audio
-        >>> from codec_bench.audio.following import loudest_levels
+        >>> from codec_bench.audio.level_checks import loudest_levels
         >>> rate = 48_000
         >>> tone = np.sin(2 * np.pi * 3000 * np.arange(2 * rate) / rate, dtype=np.float32)
         >>> sound = Audio(np.pad(tone, 3 * rate), rate)

@@ -12,8 +12,8 @@ from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.errors import UserError
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, RowsTaken
-from codec_bench.stats.told import UNTOLD
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run

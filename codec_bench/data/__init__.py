@@ -1,4 +1,4 @@
-"""Samples from a registered name, a folder, a manifest or the Hugging Face hub, and rows of tables. Only `sameness.py` decodes sound.
+"""Samples from a registered name, a folder, a manifest or the Hugging Face hub, and rows of tables. Only `identical_audio.py` decodes sound.
 
 Which file to open
     `source.py`      whatever `--data` names becomes samples here; `shard.py` is the part of one machine, `pairing.py` generated audio.
@@ -13,8 +13,8 @@ Which file to open
 from __future__ import annotations
 
 from codec_bench.data.columns import broken_down
+from codec_bench.data.identical_audio import sameness
 from codec_bench.data.pairing import match_estimates
-from codec_bench.data.sameness import sameness
 from codec_bench.data.shard import Shard, read_shard
 from codec_bench.data.source import REGISTERED, Source, data_name, open_source, part_of, problem_of
 from codec_bench.data.trials import with_trials

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from codec_bench.decoding.joined import missing_bytes, second_file
+from codec_bench.decoding.concatenated_files import missing_bytes, second_file
 from codec_bench.errors import AudioError
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ Which file to open
     How an item travels
     `run.py`         the event loop: follows every item until it is in the record.
     `feed.py`        reads samples ahead (`prefetch.py`, `reading.py`) into the memory that all processes share (`arena.py`).
-    `waiting.py`     which waiting items form a batch; `batch.py` how large it may be, and what happens to its items when it fails.
+    `stage_queue.py`     which waiting items form a batch; `batch.py` how large it may be, and what happens to its items when it fails.
     `checks.py`      the checks of the codecs of a run, and `cache.py` features that earlier runs have computed.
     `timings.py`     where the time went, and in words what a run is doing.
 

@@ -2,7 +2,7 @@
 
 Conventions
     The size of a batch is its padded seconds: the length of its longest item times the number of items. On a GPU a batch
-    has a shape of the ladder (`networks/ladder.py`). Its size is the first one, doubled or halved: it fills a part of the memory at
+    has a shape of the ladder (`networks/batch_shapes.py`). Its size is the first one, doubled or halved: it fills a part of the memory at
     most, by what earlier batches of the stage took of it, and is doubled only while a batch takes too little time. On the CPU
     a batch is made to take a fixed time, estimated from what the stage has cost so far. Results do not depend on the size of the batch.
     A worker of a GPU makes a second batch ready while one computes. An item that is sent by itself, because something went
@@ -22,10 +22,10 @@ from codec_bench.audio.budget import Budget
 from codec_bench.engine.arena import Arena
 from codec_bench.engine.pool import Batch, Died, Done, Pool
 from codec_bench.engine.stage import CheckStage, CodecStage, Fault, StageSpec
-from codec_bench.engine.waiting import Waiting, Work
+from codec_bench.engine.stage_queue import Waiting, Work
 from codec_bench.engine.worker import run_batch
 from codec_bench.errors import DeviceUnusable, UserError, describe
-from codec_bench.networks.ladder import rows_of, rung_s
+from codec_bench.networks.batch_shapes import rows_of, rung_s
 
 CPU_BATCH_S = 0.25  # long beside the time of sending a batch, short enough that all workers finish at about one time
 GPU_BATCH_S = 0.04

@@ -19,7 +19,7 @@ from typing import Any
 
 from codec_bench.codecs.checks import finding, wrong
 from codec_bench.codecs.checks.quick import CLIPS
-from codec_bench.codecs.checks.sent import CHECK, UNDECODED, unsent
+from codec_bench.codecs.checks.serialised_codes import CHECK, UNDECODED, unsent
 from codec_bench.engine.batch import Dispatcher
 from codec_bench.engine.pool import Pool
 from codec_bench.engine.stage import CheckResult, CheckWork, Fault

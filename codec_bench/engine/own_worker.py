@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
-from codec_bench.codecs.checks.sent import Parcel
+from codec_bench.codecs.checks.serialised_codes import Parcel
 from codec_bench.codecs.checks.steps import ELSEWHERE, NEEDED, Request, all_of
 from codec_bench.config.limits import Limits
 from codec_bench.engine.pool import Batch, Died, Pool, Worker, thread_variables

@@ -137,7 +137,7 @@ def build_plan(
     if any(system.kind == "unprocessed" for system in rows):
         reference_rates |= estimate_rates
     if estimate_rates and not estimate_rates & reference_rates:
-        # Each estimate is compared with its reference, if it has one, by level (`audio.following`).
+        # Each estimate is compared with its reference, if it has one, by level (`audio.level_checks`).
         reference_rates.add(min(estimate_rates))
     on_cpu = {n: m for n, m in built.items() if m.where == "cpu"}
     reads_features = lambda m: bool(m.estimate_features or m.reference_features)  # noqa: E731

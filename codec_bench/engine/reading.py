@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.audio.content import content_of
-from codec_bench.audio.following import loudest_levels
 from codec_bench.audio.hash import content_hash
+from codec_bench.audio.level_checks import loudest_levels
 from codec_bench.audio.resample import mono, resampled_length, to_signal
 from codec_bench.decoding.remote import shown
 from codec_bench.engine.arena import Region, Segments, rounded

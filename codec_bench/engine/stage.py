@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from codec_bench.audio.encode import write_flac
-from codec_bench.audio.following import all_silent, loudest_levels
 from codec_bench.audio.hash import content_hash
+from codec_bench.audio.level_checks import all_silent, loudest_levels
 from codec_bench.audio.resample import cut, fit_length, to_signal
 from codec_bench.engine.arena import Region, Segments
 from codec_bench.errors import UserError, describe
@@ -31,7 +31,7 @@ from codec_bench.types import Audio, Score
 
 if TYPE_CHECKING:
     from codec_bench.codecs.adapt import Coded
-    from codec_bench.codecs.checks.sent import Parcel
+    from codec_bench.codecs.checks.serialised_codes import Parcel
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class CheckStage:
     def _check(self, work: CheckWork) -> CheckResult:
         from codec_bench.codecs.checks import finding
         from codec_bench.codecs.checks.quick import quick_check
-        from codec_bench.codecs.checks.sent import Parcel, unpack, unsent
+        from codec_bench.codecs.checks.serialised_codes import Parcel, unpack, unsent
 
         if not work.clips:
             return CheckResult((unpack(self._codec, Parcel.read(work.parcel)),), False, os.getpid(), self._load_s)

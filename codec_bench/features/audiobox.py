@@ -14,7 +14,7 @@ from codec_bench.errors import WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
-from codec_bench.networks.ladder import in_rows
+from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
 

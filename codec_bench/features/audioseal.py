@@ -10,7 +10,7 @@ from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.learned import Learned
 from codec_bench.features.scorers import Network
-from codec_bench.networks.ladder import in_shape
+from codec_bench.networks.batch_shapes import in_shape
 
 
 class AudioSeal(Learned):

@@ -13,7 +13,7 @@ from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.padded import PaddedBatch, padded_batch
-from codec_bench.networks.ladder import in_shape
+from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, unfilled
 from codec_bench.weights.state import check_archive

@@ -10,7 +10,7 @@ import numpy as np
 
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.padded import PaddedBatch, padded_batch
-from codec_bench.networks.ladder import in_shape
+from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import Precision, computing
 
 RATE_HZ = 16_000

@@ -13,7 +13,7 @@ from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.scorers import SCORERS, Network
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
-from codec_bench.networks.ladder import in_rows
+from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.registry import load_attribute
 from codec_bench.weights import find, load_into, load_state, unfilled

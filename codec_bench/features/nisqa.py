@@ -11,7 +11,7 @@ from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
-from codec_bench.networks.ladder import in_shape
+from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
 

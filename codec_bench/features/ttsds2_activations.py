@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.audio.passes import EIGHT_SECONDS
+from codec_bench.audio.padded_passes import EIGHT_SECONDS
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
 from codec_bench.features.encoded import NOT_FINITE, RATE_HZ
@@ -16,7 +16,7 @@ from codec_bench.features.padded import PaddedPass
 from codec_bench.features.pitch import unusable
 from codec_bench.features.ttsds2 import asks_for_noise, heard, protocol_of
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
-from codec_bench.networks.ladder import in_rows, in_shape
+from codec_bench.networks.batch_shapes import in_rows, in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.weights import find, load_into, load_state, unfilled
 
@@ -115,7 +115,7 @@ class Ttsds2Wav2vec2(_Activations):
     def _network(self) -> Any:
         import torch
 
-        from codec_bench.networks.pooled import MeanOverTime
+        from codec_bench.networks.mean_pooled_encoder import MeanOverTime
         from codec_bench.networks.speech_encoder import fairseq_name
 
         config, path = self._architecture(), self._found.path

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.passes import SLACK, passes
+from codec_bench.audio.padded_passes import SLACK, passes
 from codec_bench.features.base import Unavailable
 from codec_bench.features.padded import PaddedPass
 

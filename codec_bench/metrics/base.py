@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from codec_bench.audio.following import UNTOLD, lacks_speech, unlike
+from codec_bench.audio.level_checks import UNTOLD, lacks_speech, unlike
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.errors import UserError
 from codec_bench.store.rows import NO_SPEECH, SHORT_UNTOLD, SILENT_ESTIMATE
@@ -225,7 +225,7 @@ ALIGNMENT_UNKNOWN = "alignment unknown: a short delay of this codec cannot be to
 
 
 class Compared(NamedTuple):
-    """What the levels of an estimate and its reference say (`audio.following`), in the words of `store.rows.NO_SPEECH`.
+    """What the levels of an estimate and its reference say (`audio.level_checks`), in the words of `store.rows.NO_SPEECH`.
 
     Args:
         unlike: why an estimate that is as long as its reference is not what it says, or why that cannot be told, or None. lacks: whether one that was made
@@ -261,7 +261,7 @@ def flagged(
     Args:
         metric: that gave the score.
         score: of one item.
-        estimate_silent, reference_silent: whether the item's sound is silent (`audio.following.is_silent`).
+        estimate_silent, reference_silent: whether the item's sound is silent (`audio.level_checks.is_silent`).
         told: what the levels of the two say. An estimate that was made elsewhere need not follow its reference, but for metrics that
             compare samples.
     """

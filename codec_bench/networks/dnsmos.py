@@ -33,7 +33,7 @@ from codec_bench.kernels.dnsmos.ref import (
     Weights,
     mel_filters,
 )
-from codec_bench.networks.ladder import rows_of, rung_steps
+from codec_bench.networks.batch_shapes import rows_of, rung_steps
 from codec_bench.networks.precision import computing
 from codec_bench.networks.transfer import fetched, sent
 

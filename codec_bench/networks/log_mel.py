@@ -15,7 +15,7 @@ from itertools import accumulate
 import numpy as np
 import torch
 
-from codec_bench.networks.ladder import rung_steps
+from codec_bench.networks.batch_shapes import rung_steps
 from codec_bench.networks.transfer import sent, uploaded, zeros_for
 
 RATE_HZ = 16_000

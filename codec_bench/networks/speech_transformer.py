@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.kernels.gated_attention import attend, fuses
-from codec_bench.networks.grouped import GroupedConv
+from codec_bench.networks.grouped_convolution import GroupedConv
 from codec_bench.networks.half import LayerNorm, Linear, Reducible
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import Folding

@@ -19,8 +19,8 @@ from torch import Tensor, nn
 from codec_bench.networks.fbank import Fbank, halved, valid
 from codec_bench.networks.half import BatchNorm2d, Conv2d
 from codec_bench.networks.kaldi import HOP
-from codec_bench.networks.planes import PlaneBlock
 from codec_bench.networks.ragged import each, uploaded
+from codec_bench.networks.residual_2d import PlaneBlock
 from codec_bench.networks.xvector import masked_statistics
 
 VARIANCE_EPS = 1e-7

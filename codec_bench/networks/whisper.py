@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from codec_bench.networks.ladder import rows_of
+from codec_bench.networks.batch_shapes import rows_of
 
 Affine = tuple[Tensor, Tensor]
 """Bias, and weight `(inputs, outputs)`, of a linear layer."""

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codec_bench.report.numbers import Entries, decimals, number, plain, shown_unit, spread
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import Counted, MetricSummary, Subset
-from codec_bench.stats.told import UNTOLD
 
 _COUNTED = {"as-wrong": "counts them as wrong", "left-out": "leaves them out"}
 

@@ -22,8 +22,8 @@ from typing import Any
 
 from codec_bench.errors import UserError
 from codec_bench.report.export_facts import data_of, facts_of, marked_name, results_of, valued
+from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.intervals import LEVEL
-from codec_bench.stats.spread import t_quantile
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.export import Target, opened
 from codec_bench.store.record import Run

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from codec_bench.errors import plain
 from codec_bench.report.data_warnings import warned_notes
-from codec_bench.stats.spread import EQUAL
+from codec_bench.stats.cluster_variance import EQUAL
 from codec_bench.stats.summary_types import (
     BITRATE,
     UNPROCESSED,

@@ -8,8 +8,8 @@ Which file to open
                         order alike, and `bd_rate.py` rates at equal quality. `crossed.py` is means over people and sounds.
                         `quantiles.py` is quantiles. `sign_flips.py` and `unseen.py` are two methods of intervals, `bounds.py` says
                         what an item can be, `conditional_ends.py` what an end allows for that is given under a rule, and `corpus_ends.py` with
-                        `spread.py` is intervals of values such as BLEU. `bench/bench_intervals.py` shows whether a method holds.
-    `summary.py`        the summary of a run; `summary_types.py` is what it holds, and `told.py` its JSON. `recorded.py` reads the record.
+                        `cluster_variance.py` is intervals of values such as BLEU. `bench/bench_intervals.py` shows whether a method holds.
+    `summary.py`        the summary of a run; `summary_types.py` is what it holds, and `summary_json.py` its JSON. `recorded.py` reads the record.
     `verdict.py`        which systems are the best, and which are not compared. `data_warnings.py` says where data and metrics meet badly.
     `identity.py`       whether two runs asked the same; `rows_taken.py` of how many rows.
     `breakdown.py`      one metric of one system, by subset; `corpus.py` is values such as BLEU.

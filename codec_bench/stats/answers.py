@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from codec_bench.stats.recorded import Items
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import Answers, Cut, Part, Quantiles, Served, Wording
-from codec_bench.stats.told import UNTOLD
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER

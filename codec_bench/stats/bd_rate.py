@@ -17,10 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.corpus_ends import EXTREME
-from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, Interval, too_few
-from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS
-from codec_bench.stats.spread import (
+from codec_bench.stats.cluster_variance import (
     EQUAL,
     FEWEST_EFFECTIVE,
     ONE_UNIT,
@@ -29,6 +26,9 @@ from codec_bench.stats.spread import (
     left_out_error,
     t_quantile,
 )
+from codec_bench.stats.corpus_ends import EXTREME
+from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, Interval, too_few
+from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS
 
 MIN_POINTS = 4
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.intervals import LEVEL, Interval
-from codec_bench.stats.spread import t_quantile
 
 BLOCKS = 8
 FEWEST_BLOCKS = 4

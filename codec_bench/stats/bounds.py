@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.spread import skewness
+from codec_bench.stats.cluster_variance import skewness
 
 AT_BOUND = 0.001
 """Scores crowd at a bound if half of them are within this share of the range."""

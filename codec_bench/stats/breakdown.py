@@ -21,8 +21,8 @@ from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import JUDGED, Recorded, Scores
 from codec_bench.stats.sets import SETS, Statistic, pairs_of, statistic_of
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import Counted, CountingFailures, Subset
-from codec_bench.stats.told import UNTOLD
 from codec_bench.stats.ttsds import SIDES
 from codec_bench.store.answers import has_answers
 from codec_bench.store.columns import grouped

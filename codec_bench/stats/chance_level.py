@@ -20,6 +20,7 @@ from codec_bench.stats.answers import cost_of
 from codec_bench.stats.breakdown import Parts, Subsets
 from codec_bench.stats.intervals import folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import Scores
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import (
     Compared,
     Counted,
@@ -30,7 +31,6 @@ from codec_bench.stats.summary_types import (
     ReadBy,
     Subset,
 )
-from codec_bench.stats.told import UNTOLD
 from codec_bench.store.answers import CALLS
 from codec_bench.store.judge_tests import judge_words
 

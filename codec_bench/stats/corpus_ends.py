@@ -6,10 +6,7 @@ import math
 
 import numpy as np
 
-from codec_bench.stats.conditional_ends import cut, passing_end
-from codec_bench.stats.corpus import CorpusFold
-from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
-from codec_bench.stats.spread import (
+from codec_bench.stats.cluster_variance import (
     EQUAL,
     FEWEST_EFFECTIVE,
     ONE_UNIT,
@@ -19,6 +16,9 @@ from codec_bench.stats.spread import (
     linear_parts,
     t_quantile,
 )
+from codec_bench.stats.conditional_ends import cut, passing_end
+from codec_bench.stats.corpus import CorpusFold
+from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
 
 FEWEST_MATCHES = 10
 """Of the longest n-grams, for a value of a corpus."""

@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.intervals import LEVEL
-from codec_bench.stats.spread import t_quantile
 
 FEWEST_ROWS = 10
 STRONGEST_TAU = 0.8

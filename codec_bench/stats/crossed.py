@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from codec_bench.stats.cluster_variance import EQUAL, t_quantile
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL, Interval
 from codec_bench.stats.paired import ALIKE, POWER, PairedTest
-from codec_bench.stats.spread import EQUAL, t_quantile
 
 _CANCELLED = 1e-3
 CANCELLED = (

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.told import UNTOLD, Told
+from codec_bench.stats.summary_json import UNTOLD, Told
 from codec_bench.store.rows import AROUND, EMPTY_ABOVE, EMPTY_CHANNELS, OF_ANOTHER, OTHER_RATE
 
 LEAST_SHARE = 0.05

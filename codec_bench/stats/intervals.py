@@ -16,7 +16,7 @@ How an interval is made
     BLEU, and other values of a corpus that lie between 0 and a best value, have Student's t on the scale of log odds, on which they
     scatter alike to both sides. The lower end allows for the luck of having enough matches (`stats.conditional_ends`), and over speakers an end
     reaches as far as that of flipped signs, if that is farther.
-    Few units may be skewed, and Student's t reaches farther on the side on which they may be (`stats.spread.reaches_of_few`).
+    Few units may be skewed, and Student's t reaches farther on the side on which they may be (`stats.cluster_variance.reaches_of_few`).
     Scores with declared bounds that crowd at one of them, or are skewed, get an interval that allows for one more item at the far
     bound (`stats.unseen`), and so do error rates, of which rare items are entirely lost. Of units with several items it allows for
     several at once, because losses that come in few speakers show in few runs: also for whole units, up to one item in twenty of all.
@@ -49,10 +49,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.stats.bounds import Bounds, check_bounds, crowds, is_rate, rare_item, supposed_bounds, within_bounds
-from codec_bench.stats.corpus import CorpusFold
-from codec_bench.stats.corpus_ends import corpus_ends
-from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
-from codec_bench.stats.spread import (
+from codec_bench.stats.cluster_variance import (
     EQUAL,
     FEWEST_EFFECTIVE,
     ONE_UNIT,
@@ -63,6 +60,9 @@ from codec_bench.stats.spread import (
     reaches_of_few,
     t_quantile,
 )
+from codec_bench.stats.corpus import CorpusFold
+from codec_bench.stats.corpus_ends import corpus_ends
+from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
 from codec_bench.stats.unseen import rare_ends
 
 LEVEL = 0.95

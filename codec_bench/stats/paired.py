@@ -31,6 +31,16 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.stats.bounds import Bounds, check_bounds, is_rate, rare_item, supposed_bounds
+from codec_bench.stats.cluster_variance import (
+    FEWEST_EFFECTIVE,
+    ONE_UNIT,
+    degrees_of_freedom,
+    effective_units,
+    left_out_error,
+    linear_parts,
+    reaches_of_few,
+    t_quantile,
+)
 from codec_bench.stats.conditional_ends import passing_end
 from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.corpus_ends import corpus_doubt, corpus_ends, matches_cut
@@ -50,16 +60,6 @@ from codec_bench.stats.intervals import (
     unit_sums,
 )
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval, flip_p, flipped_together, flips
-from codec_bench.stats.spread import (
-    FEWEST_EFFECTIVE,
-    ONE_UNIT,
-    degrees_of_freedom,
-    effective_units,
-    left_out_error,
-    linear_parts,
-    reaches_of_few,
-    t_quantile,
-)
 from codec_bench.stats.unseen import ALONE, MOST_LOST, lost_together, unseen_end, unseen_p
 
 FEWEST_FOR_P = FEWEST_FOR_FLIPS

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.intervals import FEWEST_UNITS, LEVEL
 from codec_bench.stats.paired import FEWEST_FOR_P, POWER
-from codec_bench.stats.spread import t_quantile
 
 PER_SPEAKER = (1, 2, 5, 10, 20, 50, 100)
 MOST_SPEAKERS = 1_000_000

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from codec_bench.stats.cluster_variance import degrees_of_freedom, effective_units, left_out_error, t_quantile
 from codec_bench.stats.intervals import (
     LEVEL,
     Interval,
@@ -31,7 +32,6 @@ from codec_bench.stats.intervals import (
     unit_codes,
     unit_sums,
 )
-from codec_bench.stats.spread import degrees_of_freedom, effective_units, left_out_error, t_quantile
 
 FEWEST_BEYOND = 6
 """Values beyond a quantile, for it to have an interval: 12 values for the median, 60 for the 90th percentile, 600 for the 99th."""

@@ -51,7 +51,7 @@ class Items:
     Args:
         finished: all of them. lost: those without an estimate, with status and reason.
         silent, partial, unlike: how many estimates are silent, lack much of the reference's sound, and do not follow it
-            (`audio.following`). clipped, same: of how many samples were cut, and how many are their references.
+            (`audio.level_checks`). clipped, same: of how many samples were cut, and how many are their references.
         several: of the items with bits and several channels: the channel count, the seconds and the bits of each.
         noted: in which ways answers are none. tally: where data and metrics meet badly.
     """

@@ -26,6 +26,7 @@ from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
 from codec_bench.stats.rows_taken import other_data, rows_taken
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import (
     BITRATE,
     UNPROCESSED,
@@ -37,7 +38,6 @@ from codec_bench.stats.summary_types import (
     SystemSummary,
     Tokens,
 )
-from codec_bench.stats.told import UNTOLD
 from codec_bench.stats.verdict import verdict
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
-from codec_bench.stats.told import UNTOLD, Told
+from codec_bench.stats.summary_json import UNTOLD, Told
 from codec_bench.store.judge_tests import NOT_TESTED
 
 SCHEMA = 1
@@ -279,7 +279,7 @@ class SystemSummary(Told):
 
     Args:
         metrics: by name. The metric `bitrate` counts the bits of all channels; `bitrate_bps` is its entry once more.
-        silent, partial, unlike: how many estimates are silent, lack more of the reference's sound than `audio.following` lets
+        silent, partial, unlike: how many estimates are silent, lack more of the reference's sound than `audio.level_checks` lets
             pass, and do not follow it at all. The scores of these are flagged.
         clipped, same: how many had samples beyond full scale cut, and equal their references sample by sample.
         warned: where data and metrics meet badly; untold where they do not.

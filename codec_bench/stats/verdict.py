@@ -3,7 +3,7 @@
 How it is decided
     The unprocessed audio is no rival. A system whose checks found something is not compared, and neither is one that has
     values for fewer than `WHOLE` of the samples that another has, nor one of whose values more than the rest, 1 - `WHOLE`, are of
-    estimates without speech (`audio.following`). These do not shrink the common samples of the others.
+    estimates without speech (`audio.level_checks`). These do not shrink the common samples of the others.
     The best are found over the common samples: the system with the best value, and every other one that a paired test over
     these samples does not tell from it (`stats.paired`). Nobody named that system before, so p is multiplied by the number of
     all pairs of systems (Bonferroni): of equal systems, one is left out of the best in 5 % of all runs at most.

@@ -13,7 +13,7 @@ from codec_bench.types import FLAG_FROM, Score
 SOUND = "<audio>"
 """What stands for a sound in the text that a model was given (`QuestionRecord.prompt`)."""
 SILENT = "the audio is silent: no 20 ms of it are louder than -70 dBFS"
-"""The note of an item whose estimate holds no sound (`audio.following.is_silent`)."""
+"""The note of an item whose estimate holds no sound (`audio.level_checks.is_silent`)."""
 SILENT_ESTIMATE = "a value of an estimate that is silent"
 """The flag of the scores of such an item."""
 SAME = "the estimate is the reference, sample by sample"
@@ -36,7 +36,7 @@ NO_SPEECH = {
     "lacking": "the share of loud frames in the estimate is less than 60% of that in the reference",
     "unlike": "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time",
 }
-"""The notes of items whose estimates are no coded speech, by the way in which each is none (`audio.following`); also the flags of their scores."""
+"""The notes of items whose estimates are no coded speech, by the way in which each is none (`audio.level_checks`); also the flags of their scores."""
 SHORT_UNTOLD = "whether it is the sound of its reference cannot be told, as it is short"
 """The note of such an estimate that is not plainly that sound; also the flag of its scores. It counts as speech."""
 NO_SPOKEN_ANSWER = {

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from codec_bench import Audio, evaluate, score
-from codec_bench.audio.following import loudest_levels
+from codec_bench.audio.level_checks import loudest_levels
 from codec_bench.audio.resample import to_rate
 from codec_bench.data import open_source
 from codec_bench.engine.reading import content_notes

@@ -7,7 +7,7 @@ import pytest
 
 from codec_bench import Audio
 from codec_bench.audio.content import content_of
-from codec_bench.audio.following import loudest_levels
+from codec_bench.audio.level_checks import loudest_levels
 from codec_bench.audio.resample import mono, to_rate
 from codec_bench.data import open_source
 from codec_bench.engine.reading import content_notes

@@ -15,7 +15,7 @@ from pretended import pretended
 from codec_bench import memory
 from codec_bench.engine.arena import Arena
 from codec_bench.features import load_feature
-from codec_bench.networks import ladder
+from codec_bench.networks import batch_shapes
 
 RATE_HZ = 16_000
 BATCHES, FREQUENT = 100, 6
@@ -55,7 +55,7 @@ def there(monkeypatch):
 
 @pytest.fixture(autouse=True)
 def _smaller(monkeypatch):
-    monkeypatch.setattr(ladder, "_UNIT_S", ladder._UNIT_S / SMALLER)
+    monkeypatch.setattr(batch_shapes, "_UNIT_S", batch_shapes._UNIT_S / SMALLER)
 
 
 @cache
@@ -79,7 +79,7 @@ def by_shape(batches):
     found = {}
     for batch in batches:
         lengths = [round(length / SMALLER * RATE_HZ) for length in batch]
-        shape = ladder.rung_s(max(lengths) / RATE_HZ), ladder.rows_of(len(lengths))
+        shape = batch_shapes.rung_s(max(lengths) / RATE_HZ), batch_shapes.rows_of(len(lengths))
         found.setdefault(shape, []).append(lengths)
     return found
 

@@ -16,7 +16,7 @@ from codec_bench.config import read_config
 from codec_bench.data import open_source
 from codec_bench.engine import pool
 from codec_bench.report.opened import open_run
-from codec_bench.stats.spread import EQUAL
+from codec_bench.stats.cluster_variance import EQUAL
 
 BLOCKED = """
 import os, socket

@@ -12,7 +12,7 @@ from codec_bench.api.check_codec import check_codec
 from codec_bench.codecs.adapt import CodecFault, reconstruct
 from codec_bench.codecs.checks import wrong
 from codec_bench.codecs.checks.batching import latent_flips
-from codec_bench.codecs.checks.sent import from_bytes, to_bytes
+from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
 from codec_bench.codecs.quantised import RANGE_CLIPS, Quantised
 from codec_bench.data import open_source
 from codec_bench.errors import UserError

@@ -7,7 +7,7 @@ import numpy as np
 from codec_bench import Audio
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.adapt import reconstruct
-from codec_bench.codecs.checks.sent import from_bytes, to_bytes
+from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
 
 FILE = "examples/small_codec.py"
 

@@ -9,8 +9,8 @@ import pytest
 from codec_bench.engine.batch import GPU_BATCH_S, Dispatcher, Stage
 from codec_bench.engine.pool import Done
 from codec_bench.engine.stage import Fault, StageSpec
-from codec_bench.engine.waiting import MOST_PADDED, MOST_UNLIKE, Work
-from codec_bench.networks.ladder import items_of, rows_of, rung_s
+from codec_bench.engine.stage_queue import MOST_PADDED, MOST_UNLIKE, Work
+from codec_bench.networks.batch_shapes import items_of, rows_of, rung_s
 
 
 def stage(*lengths, budget_s=100.0, pads=True, alone=(), on_ladder=False):

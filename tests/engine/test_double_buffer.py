@@ -22,7 +22,7 @@ from codec_bench.engine.double_buffer import Gpu, Place
 from codec_bench.engine.pool import LOST, Died, Done, Pool, Worker
 from codec_bench.engine.stage import Fault, StageSpec
 from codec_bench.errors import DeviceFull, UserError
-from codec_bench.networks.ladder import SHORTEST_S
+from codec_bench.networks.batch_shapes import SHORTEST_S
 
 ASSETS = Path(__file__).parent / "assets"
 WAIT_S = 20.0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio, load_metric
-from codec_bench.audio.following import LEAST_SHARE, MISSING_SHARE, is_silent
+from codec_bench.audio.level_checks import LEAST_SHARE, MISSING_SHARE, is_silent
 from codec_bench.data import open_source
 from codec_bench.features.scorers import SCORERS
 from codec_bench.metrics import TABLE, build_metric, weights_of

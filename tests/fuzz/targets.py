@@ -563,7 +563,7 @@ class Services(Target):
     def run(self, data: bytes, rng: random.Random) -> None:
         """Takes the bytes for a service's reply."""
         from codec_bench.benchmark.asking.sending import ask_all
-        from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Reply
+        from codec_bench.models.endpoints.retries import Again, Denied, GivenUp, Reply
         from codec_bench.types import Message, Request
 
         model, status = rng.choice(self.models), rng.choice((200, 200, 200, 400, 404, 429, 500))

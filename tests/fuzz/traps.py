@@ -87,7 +87,7 @@ class Pickles(Target):
 
     def run(self, data: bytes, rng: random.Random) -> None:
         """Reads the file as everything that it may stand in the place of: no command runs."""
-        from codec_bench.codecs.checks.sent import Parcel
+        from codec_bench.codecs.checks.serialised_codes import Parcel
         from codec_bench.engine.cache import unpack
         from codec_bench.features.dnsmos_pro import tensors_of
         from codec_bench.weights.kmeans import load_centres

@@ -1,4 +1,4 @@
-"""Small Parakeets, Canaries, Qwen3-ASRs and recognisers of `asked.py` with seeded weights, in the layout of the published checkpoints, that hear different things."""
+"""Small Parakeets, Canaries, Qwen3-ASRs and recognisers of `transformers_asr.py` with seeded weights, in the layout of the published checkpoints, that hear different things."""
 
 from __future__ import annotations
 
@@ -479,4 +479,4 @@ ASKED = {
     "kyutai-stt-2.6b-en": write_kyutai_speech_to_text,
     "voxtral-mini-4b-realtime-2602": write_voxtral_realtime,
 }
-"""The recognisers of `features/recognisers/asked.py`."""
+"""The recognisers of `features/recognisers/transformers_asr.py`."""

@@ -15,7 +15,7 @@ from random_codecs import NAMES, built
 from codec_bench.codecs import TABLE, catalogue, load_codec, neural
 from codec_bench.codecs.neural.base import NeuralCodec, PublishedCodec
 from codec_bench.codecs.neural.latents import CausalLatents
-from codec_bench.networks import ladder
+from codec_bench.networks import batch_shapes
 from codec_bench.registry import load_attribute
 from codec_bench.types import Latents
 
@@ -70,7 +70,7 @@ def case(request):
 @pytest.fixture(autouse=True)
 def _short_rungs(monkeypatch):
     """The first rung is a little longer than the sounds, so that all of them are filled up, and by little."""
-    monkeypatch.setattr(ladder, "_UNIT_S", 0.18 / (2 * ladder.PER_DOUBLING))
+    monkeypatch.setattr(batch_shapes, "_UNIT_S", 0.18 / (2 * batch_shapes.PER_DOUBLING))
 
 
 def test_a_batch_is_the_cpus_and_waits_a_fixed_number_of_times(case, there, within_limits):

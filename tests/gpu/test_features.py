@@ -21,12 +21,12 @@ from codec_bench import features
 from codec_bench.features import load_feature
 from codec_bench.features.base import PreparedFeature
 from codec_bench.features.dnsmos import Dnsmos, _Torch
-from codec_bench.features.recognisers import asked, canary, qwen3_asr, whisper_network
+from codec_bench.features.recognisers import canary, qwen3_asr, transformers_asr, whisper_network
 from codec_bench.features.recognisers.whisper import Whisper, _Window
 from codec_bench.features.scorers import SCORERS
 from codec_bench.features.utmos import Utmos
 from codec_bench.kernels.dnsmos.ref import Weights
-from codec_bench.networks import ladder, utmosv2
+from codec_bench.networks import batch_shapes, utmosv2
 from codec_bench.networks.transfer import UploadStream
 
 RATE_HZ = 16_000
@@ -317,7 +317,7 @@ def on_the_cpu(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def _short_rungs(monkeypatch):
     """The first rung is a little longer than the signals."""
-    monkeypatch.setattr(ladder, "_UNIT_S", 0.8 / (2 * ladder.PER_DOUBLING))
+    monkeypatch.setattr(batch_shapes, "_UNIT_S", 0.8 / (2 * batch_shapes.PER_DOUBLING))
 
 
 @pytest.fixture(params=CASES)
@@ -325,7 +325,7 @@ def case(request, on_the_cpu, monkeypatch):
     """A feature: its name, what makes it on the device, signals, and the CPU's results."""
     if request.param == "voxtral-mini-4b-realtime-2602":
         pytest.importorskip("mistral_common")
-    for recogniser in (asked, canary, qwen3_asr):
+    for recogniser in (transformers_asr, canary, qwen3_asr):
         monkeypatch.setattr(recogniser, "MAX_TOKENS", 6)
     monkeypatch.setattr(whisper_network, "MAX_LENGTH", 12)  # six tokens
     monkeypatch.setattr(utmosv2, "HOP", 256)  # coarser images; nothing else of the passes changes

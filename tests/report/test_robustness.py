@@ -6,8 +6,8 @@ import pytest
 
 from codec_bench.report.answers import answer_notes
 from codec_bench.report.robustness.rows import WAYS, choice_notes, place_rows, robustness_of
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import Answers, MetricSummary
-from codec_bench.stats.told import UNTOLD
 from codec_bench.store.rows import NO_ANSWER
 from codec_bench.text.collapse import WAYS as NAMED
 

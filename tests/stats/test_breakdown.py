@@ -13,10 +13,10 @@ from codec_bench.report.answers import answer_notes
 from codec_bench.stats import breakdown
 from codec_bench.stats.answers import answers_of
 from codec_bench.stats.breakdown import MAX_SUBSETS, Parts, folded, subsets_of
+from codec_bench.stats.cluster_variance import degrees_of_freedom
 from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import SHORT, too_few
 from codec_bench.stats.recorded import Recorded
-from codec_bench.stats.spread import degrees_of_freedom
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
 from codec_bench.store.record import Run

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from codec_bench.stats.cluster_variance import EQUAL
 from codec_bench.stats.crossed import CANCELLED, crossed_interval, crossed_spread, crossed_test
 from codec_bench.stats.paired import ALIKE
-from codec_bench.stats.spread import EQUAL
 
 
 def ratings(people, sounds, spread_people, spread_sounds, rest, rng, missing=0.0):

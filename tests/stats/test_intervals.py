@@ -10,6 +10,7 @@ from codec_bench import interval, paired_test
 from codec_bench.errors import UserError
 from codec_bench.metrics.bitrate import Bitrate
 from codec_bench.stats.bounds import declared_bounds
+from codec_bench.stats.cluster_variance import EQUAL, ONE_UNIT, degrees_of_freedom, left_out_error
 from codec_bench.stats.intervals import (
     CROWDED,
     FEWEST_UNITS,
@@ -23,7 +24,6 @@ from codec_bench.stats.intervals import (
 )
 from codec_bench.stats.paired import paired_parts
 from codec_bench.stats.sign_flips import flip_interval
-from codec_bench.stats.spread import EQUAL, ONE_UNIT, degrees_of_freedom, left_out_error
 from codec_bench.stats.unseen import unseen_end
 
 

@@ -10,8 +10,8 @@ import pytest
 from codec_bench.stats import robustness as over_wordings
 from codec_bench.stats.answers import wordings_of
 from codec_bench.stats.breakdown import Parts
+from codec_bench.stats.cluster_variance import degrees_of_freedom, t_quantile
 from codec_bench.stats.intervals import ratios
-from codec_bench.stats.spread import degrees_of_freedom, t_quantile
 
 NAMES = ("01", "02", "03", "04")
 

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from codec_bench.errors import UserError
+from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.correlation import Coefficient
 from codec_bench.stats.intervals import (
     LEVEL,
@@ -45,7 +46,6 @@ from codec_bench.stats.intervals import (
     ratios,
     too_few,
 )
-from codec_bench.stats.spread import t_quantile
 
 FEWEST_UNITS = 30
 FEW_UNITS = 60

@@ -32,9 +32,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from codec_bench.stats.cluster_variance import t_quantile
 from codec_bench.stats.correlation import Coefficient, spearman
 from codec_bench.stats.intervals import LEVEL
-from codec_bench.stats.spread import t_quantile
 
 DEGREES = {"none": 1, "first": 2, "third": 4}
 """The mappings, and how many degrees of freedom each takes."""

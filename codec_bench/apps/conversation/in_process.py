@@ -23,7 +23,7 @@ from codec_bench.audio.clip import Clip
 from codec_bench.audio.resample import to_signal
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model
-from codec_bench.models.endpoints.persistence import GivenUp
+from codec_bench.models.endpoints.retries import GivenUp
 from codec_bench.models.endpoints.sockets import Heard
 from codec_bench.models.streaming import Stream, StreamingModel
 from codec_bench.types import Audio, Message, Request, Response

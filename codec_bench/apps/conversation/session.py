@@ -25,7 +25,7 @@ from codec_bench.apps.conversation.script import Script, random_of
 from codec_bench.apps.conversation.user import SaidEvent, User
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
+from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
 from codec_bench.models.endpoints.sockets import Heard
 
 FRAME_S = 0.02

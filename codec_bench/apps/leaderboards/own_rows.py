@@ -42,8 +42,8 @@ from codec_bench.stats.controls import NONE, Control, Controlled
 from codec_bench.stats.identity import identity_of, question_hashes
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import MetricSummary, Served, Subset, Summary
-from codec_bench.stats.told import UNTOLD
 from codec_bench.store.folders import run_folders
 from codec_bench.store.judge_tests import NOT_TESTED
 from codec_bench.store.record import Run

@@ -36,8 +36,8 @@ from codec_bench.stats.identity import identity_of
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.sets import SETS
 from codec_bench.stats.summary import summarise
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import Summary, SystemSummary
-from codec_bench.stats.told import UNTOLD
 from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.columns import grouped
 from codec_bench.store.export import opened, write_parquet

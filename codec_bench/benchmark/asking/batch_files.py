@@ -13,7 +13,7 @@ from codec_bench.errors import UserError
 from codec_bench.models.endpoints.batches import BatchInterface, Outcome
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.persistence import ALIKE, GivenUp
+from codec_bench.models.endpoints.retries import ALIKE, GivenUp
 from codec_bench.types import Request
 
 _CHANGING = re.compile(r"[0-9a-f-]{8,}|\d+")

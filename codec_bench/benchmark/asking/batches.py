@@ -27,7 +27,7 @@ from codec_bench.benchmark.asking.sending import Answering, asked, checked
 from codec_bench.errors import AnswersPending, UserError, first_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.batches import Batch, BatchableModel, BatchInterface
-from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
+from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
 from codec_bench.models.windows import join
 from codec_bench.store.answers import BATCHES, AnswerWriter
 from codec_bench.types import Request, Response

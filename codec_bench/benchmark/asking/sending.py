@@ -25,7 +25,7 @@ from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.errors import AudioError, RunMismatch, UserError
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.persistence import PLACES, Places
+from codec_bench.models.endpoints.retries import PLACES, Places
 from codec_bench.models.likelihood import weighed
 from codec_bench.store.answers import AnswerWriter
 from codec_bench.types import Audio, Request, Response

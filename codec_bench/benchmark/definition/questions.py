@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.definition.base import Question, cell_of
-from codec_bench.benchmark.definition.joined import Joined, joined
+from codec_bench.benchmark.definition.joined_tables import Joined, joined
 from codec_bench.benchmark.definition.schema import Data, Speaker
 from codec_bench.data.cells import SOUND_TYPE
 from codec_bench.data.hub import MIRROR_VARIABLE

@@ -1,10 +1,10 @@
 """Checks for codecs that are wrong: one list, for `validate` and `profile` in full, and for `eval` on a few items.
 
 Which file to open
-    `signals.py` compares what comes out with what went in: polarity, delay, level, clipping, silence. `wide.py` does so over
+    `signals.py` compares what comes out with what went in: polarity, delay, level, clipping, silence. `rates_and_channels.py` does so over
     five seconds at every rate and channel count that is declared, and at two levels. `behaviour.py` tries what must not
     matter: the batch, the order, a second run, another thread, very short input, silence. `labels.py` compares what
-    a codec declares with the codes that it sends. `sent.py` decodes in another process. `quick.py` is the cheap form.
+    a codec declares with the codes that it sends. `serialised_codes.py` decodes in another process. `quick.py` is the cheap form.
     `alignment.py` finds delays, `batching.py` compares batches with single clips (`compare.py` is what `verify-batching` runs), `material.py` has
     the clips, and `steps.py` runs all of them. `TO_DO` below says for each check what its author should do.
 

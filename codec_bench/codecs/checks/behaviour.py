@@ -16,8 +16,8 @@ import numpy as np
 from codec_bench.codecs.adapt import decode, encode, recode, sentence
 from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import WAVE_TOLERANCE, batches_of, disagreeing, one_by_one, try_batches
+from codec_bench.codecs.checks.rates_and_channels import future, last_frame, wide
 from codec_bench.codecs.checks.signals import count_of, rms
-from codec_bench.codecs.checks.wide import future, last_frame, wide
 from codec_bench.types import Audio, Sent
 
 SHORT = (1, 7, 160, 801)  # samples

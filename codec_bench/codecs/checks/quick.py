@@ -18,7 +18,7 @@ from codec_bench.codecs.checks import finding
 from codec_bench.codecs.checks.batching import one_by_one
 from codec_bench.codecs.checks.behaviour import settled
 from codec_bench.codecs.checks.labels import LabelChecks
-from codec_bench.codecs.checks.sent import CannotSend, Parcel, pack
+from codec_bench.codecs.checks.serialised_codes import CannotSend, Parcel, pack
 from codec_bench.codecs.checks.signals import SignalChecks, loudest
 from codec_bench.types import Audio
 

@@ -17,7 +17,7 @@ from codec_bench.codecs.checks.batching import one_by_one
 from codec_bench.codecs.checks.behaviour import probe
 from codec_bench.codecs.checks.labels import LabelChecks
 from codec_bench.codecs.checks.material import Material
-from codec_bench.codecs.checks.sent import CHECK, UNDECODED, CannotSend, Parcel, pack, unpack
+from codec_bench.codecs.checks.serialised_codes import CHECK, UNDECODED, CannotSend, Parcel, pack, unpack
 from codec_bench.codecs.checks.signals import SignalChecks
 from codec_bench.config.limits import Limits
 from codec_bench.types import Audio, Latents, Sent

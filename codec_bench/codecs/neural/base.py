@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from codec_bench.audio.passes import passes
+from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import Codec, CodecInfo, PublishedWeights, check_input
 from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL
 from codec_bench.errors import UserError
-from codec_bench.networks.ladder import in_shape
+from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream
 
@@ -115,7 +115,7 @@ class PublishedCodec(Codec):
     def _in_shape(
         self, forward: Callable[..., Any], moving: Sequence[Any], frames: Sequence[int], still: Sequence[Any] = ()
     ) -> Any:
-        """A pass of the decoder, on a GPU in one of a few shapes (`networks/ladder.py`)."""
+        """A pass of the decoder, on a GPU in one of a few shapes (`networks/batch_shapes.py`)."""
         return in_shape(forward, moving, frames, still, steps_per_s=self.info.frame_rate_hz or 1.0)
 
     def _in_shape_of_waves(

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.passes import passes
+from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import CodecInfo, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, stack
 from codec_bench.codecs.neural.noise import RANDOM, fill_with_noise, seeded

@@ -26,8 +26,8 @@ from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_stream, equal_lengths, one_stream, stack
 from codec_bench.codecs.neural.noise import RANDOM, seeded
 from codec_bench.errors import UserError
+from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends
-from codec_bench.networks.ladder import in_rows
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes
 

@@ -27,7 +27,7 @@ from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, of_transformers
 from codec_bench.codecs.neural.noise import fill_with_noise, seeded
 from codec_bench.errors import UserError
-from codec_bench.networks.ladder import in_rows
+from codec_bench.networks.batch_shapes import in_rows
 
 _ENCODER_HZ = 16000
 _ENCODER_HOP = 320

@@ -19,7 +19,7 @@ from codec_bench.errors import WeightsError
 from codec_bench.features.base import Word
 from codec_bench.features.recognisers.pieces import RATE_HZ, Heard, PiecewiseRecogniser
 from codec_bench.features.recognisers.transformers_checkpoint import config_of, parts_of
-from codec_bench.networks.ladder import in_shape
+from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 
 if TYPE_CHECKING:

@@ -306,7 +306,7 @@ def masked(
         forward: is given the network's arguments for the spectrograms and their mask, and then each of `still`.
         mels, counts: as `spectrograms` gives them. still: further tensors with a row for each piece.
     """
-    from codec_bench.networks.ladder import in_shape
+    from codec_bench.networks.batch_shapes import in_shape
     from codec_bench.networks.ragged import inside
 
     def run(mels: torch.Tensor, *rest: Any) -> Any:

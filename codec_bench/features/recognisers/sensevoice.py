@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.audio.passes import passes
+from codec_bench.audio.padded_passes import passes
 from codec_bench.errors import UserError
 from codec_bench.features.base import Result, Unavailable
 from codec_bench.features.precision_names import parse_precision, suffix
 from codec_bench.features.recognisers import funasr
-from codec_bench.networks.ladder import in_shape
+from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing
 
 NAME = "sensevoice-small"

@@ -27,7 +27,7 @@ from codec_bench.features.recognisers.whisper_network import (
     most_tokens,
     refuse_if_too_large,
 )
-from codec_bench.networks.ladder import in_rows, rows_of
+from codec_bench.networks.batch_shapes import in_rows, rows_of
 
 if TYPE_CHECKING:
     import torch

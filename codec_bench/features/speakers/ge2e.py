@@ -13,7 +13,7 @@ import numpy as np
 
 from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
-from codec_bench.networks.ladder import in_rows
+from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.weights.state import check_archive
 
 if TYPE_CHECKING:

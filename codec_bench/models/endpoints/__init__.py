@@ -16,7 +16,7 @@ Which file to open
     `remote.py`       options, parameters that a service does not take, and a response for every error.
     `client.py`       requests over HTTP; `replies.py` reads what comes back, `bodies.py` makes and takes apart JSON,
                       which `json_text.py` alone reads.
-    `persistence.py`  which requests are repeated, when to give up, how many are sent at once.
+    `retries.py`  which requests are repeated, when to give up, how many are sent at once.
     `error_texts.py`  what a service says with an error: waits, limits, settings that it refuses.
     `keys.py`         keys, which are never shown. `accounts.py` what an answer costs. `describe.py` which checkpoint answers.
 """

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from codec_bench.errors import UserError
 from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.client import Client
-from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 from codec_bench.models.endpoints.remote import HttpModel, JsonModel
 from codec_bench.models.endpoints.replies import read_json
+from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from copy import copy
 from typing import Any, TypeVar
 
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.persistence import GivenUp
+from codec_bench.models.endpoints.retries import GivenUp
 from codec_bench.models.sound import Base64
 
 T = TypeVar("T")

@@ -24,7 +24,8 @@ from urllib.request import getproxies, proxy_bypass
 from codec_bench.errors import MissingExtra, optional_package
 from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, parse_duration, wait_of
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
-from codec_bench.models.endpoints.persistence import (
+from codec_bench.models.endpoints.replies import error_of, read_bytes, read_json
+from codec_bench.models.endpoints.retries import (
     Again,
     Denied,
     GivenUp,
@@ -34,7 +35,6 @@ from codec_bench.models.endpoints.persistence import (
     is_crowded,
     is_temporary,
 )
-from codec_bench.models.endpoints.replies import error_of, read_bytes, read_json
 
 if TYPE_CHECKING:
     import ssl

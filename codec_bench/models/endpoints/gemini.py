@@ -19,9 +19,9 @@ from codec_bench.models.endpoints.bodies import json_bytes, named, served_by, un
 from codec_bench.models.endpoints.gemini_batches import GeminiBatches, root_of, version_of
 from codec_bench.models.endpoints.gemini_files import GeminiFiles
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.persistence import GivenUp
 from codec_bench.models.endpoints.remote import JSON
 from codec_bench.models.endpoints.replies import read_json
+from codec_bench.models.endpoints.retries import GivenUp
 from codec_bench.models.sound import audio_of, from_base64, wav_base64, wav_file
 from codec_bench.types import Audio, Request, Response, Sound
 

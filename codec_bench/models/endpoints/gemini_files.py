@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 
 from codec_bench.models.endpoints.bodies import named, text_of
 from codec_bench.models.endpoints.client import Client
-from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 from codec_bench.models.endpoints.replies import read_bytes, read_json
+from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
 
 if TYPE_CHECKING:
     import aiohttp

@@ -17,7 +17,7 @@ from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.gemini import NAMES, ROLES
 from codec_bench.models.endpoints.openai_chat import Written
-from codec_bench.models.endpoints.persistence import Again, GivenUp
+from codec_bench.models.endpoints.retries import Again, GivenUp
 from codec_bench.models.endpoints.sockets import Heard, SocketModel, Step
 from codec_bench.models.sound import from_base64, pcm16_base64
 from codec_bench.types import Message, Request

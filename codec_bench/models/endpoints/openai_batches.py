@@ -22,8 +22,8 @@ from codec_bench.models.endpoints.batches import (
 )
 from codec_bench.models.endpoints.bodies import named, text_of
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 from codec_bench.models.endpoints.replies import read_json
+from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
 
 STATES: Mapping[str, State] = {
     "completed": "ended", "expired": "expired", "cancelled": "cancelled", "failed": "failed",

@@ -20,9 +20,9 @@ from codec_bench.models.endpoints.batches import BatchableModel
 from codec_bench.models.endpoints.bodies import named, served_by, understood
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
-from codec_bench.models.endpoints.persistence import Again, GivenUp
 from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.endpoints.replies import error_of, read_events, read_json
+from codec_bench.models.endpoints.retries import Again, GivenUp
 from codec_bench.models.sound import audio_of, data_uri, from_pieces, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 

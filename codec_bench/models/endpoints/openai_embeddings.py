@@ -15,9 +15,9 @@ import numpy as np
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import named, understood
-from codec_bench.models.endpoints.persistence import GivenUp
 from codec_bench.models.endpoints.remote import JSON, JsonModel
 from codec_bench.models.endpoints.replies import read_json
+from codec_bench.models.endpoints.retries import GivenUp
 from codec_bench.types import Request, Response
 
 SIMILARITIES = "similarities"

@@ -28,8 +28,8 @@ from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_chat import Written
-from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp
 from codec_bench.models.endpoints.remote import check_choice
+from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
 from codec_bench.models.endpoints.sockets import NOT_TOLD, Heard, SocketModel, Step
 from codec_bench.models.sound import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.types import Message, Request

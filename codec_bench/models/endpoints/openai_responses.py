@@ -17,9 +17,9 @@ from codec_bench.models.endpoints.bodies import named, served_by, understood
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.openai_chat import trouble_within
-from codec_bench.models.endpoints.persistence import GivenUp
 from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.endpoints.replies import read_json
+from codec_bench.models.endpoints.retries import GivenUp
 from codec_bench.models.sound import data_uri, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 

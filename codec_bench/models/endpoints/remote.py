@@ -23,7 +23,7 @@ from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.describe import describe, is_dated, is_vendor
 from codec_bench.models.endpoints.error_texts import lesson_of, mistake_of
 from codec_bench.models.endpoints.keys import Key, clean, masked
-from codec_bench.models.endpoints.persistence import GivenUp, Patience, Persistence
+from codec_bench.models.endpoints.retries import GivenUp, Patience, Persistence
 from codec_bench.models.sound import clips_of
 from codec_bench.models.windows import Heard, hear, join
 from codec_bench.types import Request, Response

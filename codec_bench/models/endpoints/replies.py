@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import clean
-from codec_bench.models.endpoints.persistence import Again, GivenUp
+from codec_bench.models.endpoints.retries import Again, GivenUp
 
 if TYPE_CHECKING:
     import aiohttp

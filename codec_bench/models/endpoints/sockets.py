@@ -25,9 +25,9 @@ from codec_bench.models.endpoints.error_texts import is_daily, wait_of
 from codec_bench.models.endpoints.json_text import parse_json
 from codec_bench.models.endpoints.keys import check_headers, check_url, clean
 from codec_bench.models.endpoints.openai_chat import Written
-from codec_bench.models.endpoints.persistence import Again, Denied, GivenUp, Persistence, is_crowded, is_temporary
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.models.endpoints.replies import MAX_BYTES, error_of
+from codec_bench.models.endpoints.retries import Again, Denied, GivenUp, Persistence, is_crowded, is_temporary
 from codec_bench.models.sound import audio_of, from_pieces
 from codec_bench.types import Request, Response
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from codec_bench.report import numbers
 from codec_bench.stats.identity import Identity, identity_of
 from codec_bench.stats.rows_taken import rows_taken
+from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import MetricSummary, Summary, SystemSummary
-from codec_bench.stats.told import UNTOLD
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
 

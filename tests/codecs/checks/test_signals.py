@@ -15,7 +15,7 @@ from codec_bench.codecs.checks import finding, untrained, wrong
 from codec_bench.codecs.checks.alignment import align_waves
 from codec_bench.codecs.checks.behaviour import probe
 from codec_bench.codecs.checks.labels import LabelChecks
-from codec_bench.codecs.checks.sent import from_bytes, to_bytes
+from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
 from codec_bench.codecs.checks.signals import SignalChecks, level_db
 from codec_bench.data import open_source
 

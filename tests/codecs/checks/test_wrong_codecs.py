@@ -11,9 +11,9 @@ from codec_bench import Audio
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.checks import TO_DO, wrong
 from codec_bench.codecs.checks.quick import quick_check
-from codec_bench.codecs.checks.sent import CHECK, unpack
+from codec_bench.codecs.checks.rates_and_channels import wide
+from codec_bench.codecs.checks.serialised_codes import CHECK, unpack
 from codec_bench.codecs.checks.steps import Checking, Request
-from codec_bench.codecs.checks.wide import wide
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
 

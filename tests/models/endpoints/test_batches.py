@@ -13,7 +13,7 @@ from codec_bench.models import load_model
 from codec_bench.models.endpoints.batches import Outcome
 from codec_bench.models.endpoints.gemini import LongBody
 from codec_bench.models.endpoints.openai_batches import OpenAiBatches
-from codec_bench.models.endpoints.persistence import Again
+from codec_bench.models.endpoints.retries import Again
 from codec_bench.types import Request
 
 KEY = "gm-UNMISTAKABLE-4321"

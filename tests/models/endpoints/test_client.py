@@ -17,8 +17,8 @@ from codec_bench.errors import UserError
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.error_texts import parse_duration, wait_of
 from codec_bench.models.endpoints.keys import Key, check_headers, check_url, clean
-from codec_bench.models.endpoints.persistence import GivenUp, Patience
 from codec_bench.models.endpoints.replies import error_of, read_json
+from codec_bench.models.endpoints.retries import GivenUp, Patience
 
 
 def made(url, clock, **more):

@@ -8,7 +8,7 @@ import pytest
 
 from codec_bench.errors import UserError
 from codec_bench.models import load_model
-from codec_bench.models.endpoints.persistence import Again, GivenUp
+from codec_bench.models.endpoints.retries import Again, GivenUp
 
 PCM = np.arange(-240, 240, dtype="<i2").tobytes()
 CODED = base64.b64encode(PCM).decode()

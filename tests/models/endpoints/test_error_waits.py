@@ -9,8 +9,8 @@ import pytest
 from codec_bench.errors import UserError
 from codec_bench.models.endpoints.client import Client
 from codec_bench.models.endpoints.error_texts import is_daily, most_at_once, wait_of
-from codec_bench.models.endpoints.persistence import GivenUp, Patience
 from codec_bench.models.endpoints.replies import read_json
+from codec_bench.models.endpoints.retries import GivenUp, Patience
 
 GEMINI = {"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "You exceeded your current quota.", "details": [
     {"@type": "type.googleapis.com/google.rpc.QuotaFailure", "violations": [{"quotaId": "GenerateRequestsPerMinutePerProjectPerModel"}]},

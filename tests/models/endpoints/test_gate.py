@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from codec_bench.models.endpoints.persistence import PLACES, Gate, Persistence, Places
+from codec_bench.models.endpoints.retries import PLACES, Gate, Persistence, Places
 
 
 def run_gate(slots, ceiling, requests=4000, start=64):

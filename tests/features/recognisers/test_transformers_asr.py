@@ -10,7 +10,7 @@ import tiny_recognisers
 
 from codec_bench.errors import MissingExtra, UnknownName, WeightsError
 from codec_bench.features import Unavailable, load_feature
-from codec_bench.features.recognisers import asked
+from codec_bench.features.recognisers import transformers_asr
 
 LANGUAGES = {
     "cohere-transcribe-03-2026": ["en", "de", "fr", "en", "it"],
@@ -28,7 +28,7 @@ LANGUAGES = {
 @pytest.fixture(autouse=True)
 def _few_tokens(monkeypatch):
     """Networks of noise seldom come to an end."""
-    monkeypatch.setattr(asked, "MAX_TOKENS", 32)
+    monkeypatch.setattr(transformers_asr, "MAX_TOKENS", 32)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def reference(name, folder, signals, languages):
     import transformers
 
     processor = transformers.AutoProcessor.from_pretrained(folder)
-    net = getattr(transformers, asked.FAMILIES[name].net).from_pretrained(folder).eval()
+    net = getattr(transformers, transformers_asr.FAMILIES[name].net).from_pretrained(folder).eval()
     greedy = {"max_new_tokens": 32, "do_sample": False, "repetition_penalty": 1.0, "top_p": None, "temperature": None}
     texts = []
     with torch.inference_mode():
@@ -96,7 +96,7 @@ def reference(name, folder, signals, languages):
 )  # fmt: skip
 @pytest.mark.parametrize("name", tiny_recognisers.ASKED)
 def test_a_batch_equals_transformers_one_by_one(name, folders, signals):
-    if (needs := asked.FAMILIES[name].needs) is not None:
+    if (needs := transformers_asr.FAMILIES[name].needs) is not None:
         pytest.importorskip(needs[0].replace("-", "_"))
     languages = LANGUAGES[name]
     expected = reference(name, folders[name], signals, languages)
@@ -108,9 +108,9 @@ def test_a_batch_equals_transformers_one_by_one(name, folders, signals):
     assert [result["transcript"] for result in results] == expected
     assert [result.get("language") for result in results] == languages
     faults = [result.get("fault") for result in results if "fault" in result]
-    most = 32 * asked.FAMILIES[name].longer
+    most = 32 * transformers_asr.FAMILIES[name].longer
     assert set(faults) <= {f"the recogniser's text did not end within {most} tokens"}
-    assert not (faults and asked.FAMILIES[name].writes != "text")
+    assert not (faults and transformers_asr.FAMILIES[name].writes != "text")
 
 
 def test_what_a_recogniser_does_not_know_is_refused(folders, signals):
@@ -139,7 +139,7 @@ def test_a_long_signal_is_heard_in_pieces_that_are_joined_as_its_language_is_wri
 
     def hear(pieces, languages):
         heard.extend(piece.size for piece in pieces)
-        return [asked.Heard("字", str(code)) for code in languages]
+        return [transformers_asr.Heard("字", str(code)) for code in languages]
 
     monkeypatch.setattr(feature, "hear", hear)
     tone = np.full(31 * 16_000, 0.1, np.float32)
@@ -149,10 +149,13 @@ def test_a_long_signal_is_heard_in_pieces_that_are_joined_as_its_language_is_wri
 
 
 def test_protocols():
-    assert asked.Asked.protocol_id("fun-asr-nano-2512", "bfloat16") == "fun-asr-nano-2512/greedy/whole-to-30s/bfloat16"
-    assert asked.Asked.languages_of("granite-speech-5.0-470m-turboctc") == ("en",)
+    assert (
+        transformers_asr.Asked.protocol_id("fun-asr-nano-2512", "bfloat16")
+        == "fun-asr-nano-2512/greedy/whole-to-30s/bfloat16"
+    )
+    assert transformers_asr.Asked.languages_of("granite-speech-5.0-470m-turboctc") == ("en",)
     with pytest.raises(UnknownName, match="cohere-transcribe-03-2026"):
-        asked.Asked.protocol_id("cohere-transcribe")
+        transformers_asr.Asked.protocol_id("cohere-transcribe")
 
 
 def test_the_codec_of_a_recogniser_is_computed_in_float32_at_every_precision(folders, signals):

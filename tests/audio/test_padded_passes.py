@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codec_bench.audio.passes import SLACK, passes
+from codec_bench.audio.padded_passes import SLACK, passes
 
 lengths_of = st.lists(st.integers(1, 1_000_000), max_size=40)
 most_of = st.none() | st.integers(1, 2_000_000)

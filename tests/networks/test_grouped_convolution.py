@@ -6,8 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from codec_bench.networks import grouped  # noqa: E402
-from codec_bench.networks.grouped import BLOCK, GroupedConv  # noqa: E402
+from codec_bench.networks import grouped_convolution  # noqa: E402
+from codec_bench.networks.grouped_convolution import BLOCK, GroupedConv  # noqa: E402
 
 WIDTH, GROUPS = 12, 3
 
@@ -52,7 +52,7 @@ def test_the_memory_of_windows_is_bounded_and_the_parts_are_the_whole(monkeypatc
         products.append(windows.numel())
         return product(bias, windows, blocks)
 
-    monkeypatch.setattr(grouped, "ENTRIES", 5000)
+    monkeypatch.setattr(grouped_convolution, "ENTRIES", 5000)
     monkeypatch.setattr(torch, "baddbmm", noted)
     torch.testing.assert_close(net(frames), whole, rtol=0, atol=1e-6)
     assert len(products) > 3 and max(products) <= 5000

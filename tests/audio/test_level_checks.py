@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.audio.following import MISSING, NOT_FOLLOWING, UNTOLD, is_silent, unlike
+from codec_bench.audio.level_checks import MISSING, NOT_FOLLOWING, UNTOLD, is_silent, unlike
 from codec_bench.audio.resample import prepare
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.adapt import reconstruct

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from codec_bench.networks.ladder import filled, in_shape, items_of, rows_of, rung_s, rung_steps
+from codec_bench.networks.batch_shapes import filled, in_shape, items_of, rows_of, rung_s, rung_steps
 
 
 def test_lengths_are_few_and_none_is_filled_up_by_more_than_a_fourth():

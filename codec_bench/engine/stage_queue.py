@@ -1,7 +1,7 @@
 """The items that wait for one stage, in the order in which they came, and which of them the next batch takes.
 
 On the CPU a batch takes the item that has waited longest and those nearest to it in length. On a GPU it has a shape of the ladder
-(`networks/ladder.py`): the rung that is full first gives a batch. Where none is full and the GPU has nothing to do, it takes the longest
+(`networks/batch_shapes.py`): the rung that is full first gives a batch. Where none is full and the GPU has nothing to do, it takes the longest
 items, filled up with the next shorter ones, so that what is left over at the end of a run makes as few batches as possible.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from codec_bench.networks.ladder import items_of, rung_s
+from codec_bench.networks.batch_shapes import items_of, rung_s
 
 _WINDOW = 2048  # among so many waiting items, similar lengths are looked for
 MOST_PADDED = 1.1
