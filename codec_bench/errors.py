@@ -214,15 +214,17 @@ def beginning(text: str, most: int) -> str:
 
 @contextmanager
 def on_disk(said: str, hint: str | None = None) -> Iterator[None]:
-    """Inside, what the disk refuses is a `UserError`: what is said, and why.
+    """Inside, what the disk refuses is a `UserError`: what is said, and why. So is a file that is not text in UTF-8.
 
     Raises:
-        UserError: the disk refused something.
+        UserError: the disk refused something, or a file is no text.
     """
     try:
         yield
     except OSError as error:
         raise UserError(f"{said}: {error.strerror or error}", hint=hint) from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{said}: it is not UTF-8 text (byte {error.start})", hint=hint) from error
 
 
 def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from codec_bench.data.source import Source
 from codec_bench.decoding.decode import SUFFIXES
-from codec_bench.errors import Note, UserError
+from codec_bench.errors import Note, UserError, on_disk
 from codec_bench.types import TRIALS
 
 _SAME: Mapping[str, int] = {"1": 1, "0": 0, "target": 1, "nontarget": 0}
@@ -61,10 +61,8 @@ def _known(name: str, ids: set[str]) -> str | None:
 
 def _read(path: Path) -> Iterator[tuple[int, int, str, str]]:
     """The number of the line, whether one speaker is in both, the enrolment and the test."""
-    try:
+    with on_disk(f"the trials '{path}' cannot be read"):
         lines = path.read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"the trials '{path}' cannot be read: {error}") from error
     for number, line in enumerate(lines, 1):
         parts = line.split()
         if not parts:

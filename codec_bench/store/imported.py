@@ -30,7 +30,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 from codec_bench.types import Sample, Score, Status
 
 MARK = "imported/"
@@ -378,12 +378,8 @@ def _whole(found: Imported, path: Path) -> Imported:
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The lines of a file as mappings, each with its number."""
-    try:
+    with on_disk(f"'{path}' cannot be read"):
         text = path.read_text("utf-8")
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"'{path}' is not UTF-8 text (byte {error.start})") from error
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue

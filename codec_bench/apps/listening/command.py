@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 from codec_bench.terminal.groups import command_group
 from codec_bench.terminal.options import By, Json
 from codec_bench.terminal.request import columns
@@ -87,12 +87,8 @@ def _folders(given: Sequence[str]) -> dict[str, str]:
 def _text(path: Path | None) -> str | None:
     if path is None:
         return None
-    try:
+    with on_disk(f"'{path}' cannot be read"):
         return path.read_text("utf-8")
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"'{path}' is not UTF-8 ({error.reason} at byte {error.start})") from error
 
 
 @listen_app.command("import")

@@ -141,12 +141,8 @@ def read_results(path: Path) -> list[tuple[str, str, list[Row]]]:
     Raises:
         UserError: the file cannot be read, or is no such table.
     """
-    try:
+    with on_disk(f"'{path}' cannot be read"):
         text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise UserError(f"'{path}' is not UTF-8 ({error.reason} at byte {error.start})") from error
     try:
         lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
     except csv.Error as error:

@@ -44,7 +44,7 @@ from codec_bench.data.archives import is_archive
 from codec_bench.data.hub import PREFIX, Place, find_place, folder_place
 from codec_bench.data.rows import random_part
 from codec_bench.data.streamed import ProblemRow
-from codec_bench.errors import UserError
+from codec_bench.errors import UserError, on_disk
 
 _SPOKEN = "speaker/prompt_text.txt"
 COLUMNS = ("text", "audio", "prompt_text", "speaker", "language")
@@ -387,10 +387,8 @@ def text_of(place: Place, file: str) -> str:
     Raises:
         UserError: it cannot be found or read.
     """
-    try:
+    with on_disk(f"'{file}' of '{place.name}' cannot be read"):
         return Path(place.local(file)).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"'{file}' of '{place.name}' cannot be read: {error}") from error
 
 
 def _files(place: Place) -> frozenset[str]:
