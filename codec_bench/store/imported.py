@@ -31,10 +31,12 @@ from pathlib import Path
 from typing import Any, get_args
 
 from codec_bench.errors import UserError, on_disk
+from codec_bench.store.files import read_json
 from codec_bench.types import Sample, Score, Status
 
 MARK = "imported/"
 """How the protocols of numbers begin that another toolkit computed."""
+_OTHER_FILE = "name the file with the scores"
 _RESERVED = {
     "key", "status", "provenance", "metadata", "model", "model_id", "model_revision", "protocol_id", "protocol_version",
     "protocol_digest", "bank_schema_version", "prompt_mode", "seed", "candidate_order",
@@ -161,7 +163,7 @@ def read_audiobench(path: Path) -> Imported:
     Raises:
         UserError: the file cannot be read, or holds no score.
     """
-    found, held = Imported("audiobench"), _document(path)
+    found, held = Imported("audiobench"), read_json(path, hint=_OTHER_FILE)
     rates = next((value for name, value in held.items() if name.startswith("sample_")), None)
     if isinstance(rates, list):
         rate = next(name for name in held if name.startswith("sample_")).removeprefix("sample_")
@@ -216,7 +218,7 @@ def _read_harness(path: Path, toolkit: str) -> Imported:
             target = record.get("target")
             _add(found, str(record["doc_id"]), scores, text=target if isinstance(target, str) else None)
         return _whole(found, path)
-    held = _document(path)
+    held = read_json(path, hint=_OTHER_FILE)
     for config in _mapping(held.get("configs")).values():
         _doubted(found, _mapping(_mapping(_mapping(config).get("metadata")).get("codec_bench")).values())
     for task, values in _mapping(held.get("results")).items():
@@ -256,7 +258,7 @@ def read_inspect(path: Path) -> Imported:
         raise UserError(
             f"'{path}' is a packed log", hint=f"inspect log convert {path} --to json --output-dir DIR writes it as JSON"
         )
-    found, held = Imported("inspect"), _document(path)
+    found, held = Imported("inspect"), read_json(path, hint=_OTHER_FILE)
     whole = {str(one.get("name")): one for one in _mappings(_mapping(held.get("results")).get("scores"))}
     better = {name: _mapping(one.get("metadata")).get("higher_is_better") for name, one in whole.items()}
     _doubted(found, [one.get("metadata") for one in whole.values()])
@@ -347,21 +349,6 @@ def _of_inspect(value: Any) -> Any:
         return float(value)
     except ValueError:
         return value
-
-
-def _document(path: Path) -> dict[str, Any]:
-    """A JSON file that holds a mapping."""
-    try:
-        held = json.loads(path.read_text("utf-8"))
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"'{path}' is no JSON: {error}") from error
-    if not isinstance(held, dict):
-        raise UserError(
-            f"'{path}' holds {type(held).__name__}; expected a mapping", hint="name the file with the scores"
-        )
-    return held
 
 
 READERS: Mapping[str, Callable[[Path], Imported]] = {
