@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ class Remembering:
 
     def run(self, names, inputs):
         """What the session gives."""
-        key = b"".join(x.tobytes() for x in inputs.values())
+        key = hashlib.blake2b(b"".join(x.tobytes() for x in inputs.values())).digest()
         if key not in self.seen:
             self.seen[key] = self.session.run(names, inputs, self.options)
         return self.seen[key]

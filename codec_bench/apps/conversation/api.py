@@ -26,7 +26,7 @@ from codec_bench.apps.conversation.tau_voice import tau_voice
 from codec_bench.apps.conversation.transcripts import by_words, load_timed, write_words
 from codec_bench.apps.conversation.turn_ends import TurnEnd
 from codec_bench.apps.conversation.user import KeptUser, ScriptedUser, Sounds, User, recorded_user
-from codec_bench.apps.conversation.voice import voice
+from codec_bench.apps.conversation.voice import give_back, voice
 from codec_bench.config import fit
 from codec_bench.config.option import names
 from codec_bench.data import open_source
@@ -372,9 +372,12 @@ def _marked(run: Path, marks: _Marks) -> Conversations:
                 write_words(folder_of(run, system, one.id), one, marks.words, user=one.id in pairs)
     if marks.judge is not None:
         asyncio.run(_ask_judge(*marks.judge, run, sessions, talks, marks.tell))
-    for system, held in sessions.items():
-        by_id = {one.id: one for one in held}
-        values[system] = [v for one in held for v in _values(one, folder_of(run, system, one.id), talks, by_id)]
+    try:
+        for system, held in sessions.items():
+            by_id = {one.id: one for one in held}
+            values[system] = [v for one in held for v in _values(one, folder_of(run, system, one.id), talks, by_id)]
+    finally:
+        give_back()
     summary = {
         "schema": SCHEMA,
         "protocol": PROTOCOL,

@@ -133,6 +133,11 @@ def _rates() -> Any:
         return error.message
 
 
+def give_back() -> None:
+    """Forgets UTMOSv2, which the sessions of a run share. A process that goes on would hold it for ever."""
+    _rates.cache_clear()
+
+
 def _mos(speech: np.ndarray) -> float | str:
     feature = _rates()
     if isinstance(feature, str):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from codec_bench.apps.conversation import api
 from codec_bench.apps.conversation import voice as voices
 from codec_bench.apps.conversation.measures import OFFICIAL_15, PARTS, VOICE
 from codec_bench.apps.conversation.official import WORDS
@@ -16,6 +18,8 @@ from codec_bench.apps.conversation.script import Conversation
 from codec_bench.apps.conversation.session import Session
 from codec_bench.audio.resample import to_signal
 from codec_bench.data import open_source
+from codec_bench.errors import UserError
+from codec_bench.store.files import write_json
 from codec_bench.types import Audio
 
 RATE_HZ = 16_000
@@ -78,3 +82,33 @@ def test_what_is_too_short_and_what_no_package_measures(monkeypatch):
         and "praat-parselmouth" in found["mean_pitch"]
         and "praat-parselmouth" in found["std_intensity"]
     )
+
+
+def test_the_sessions_of_a_run_share_utmosv2_which_is_given_back_after_them(tmp_path, monkeypatch):
+    class Network:
+        def load(self):
+            made.append(weakref.ref(self))
+
+        def compute(self, signals):
+            return [{"mos": 3.5}] * len(signals)
+
+    made = []
+    monkeypatch.setattr(voices, "load_feature", lambda name: Network())
+    script = {"version": 1, "title": "t", "conversations": [{"id": "a", "silence_s": 1.0}]}
+    write_json(tmp_path / "run.json", {"script": script, "systems": ["x", "y"], "conversations": ["a"]})
+    monkeypatch.setattr(api, "read_session", lambda folder: Session("a", RATE_HZ, RATE_HZ, heard=np.zeros(9, np.int16)))
+    monkeypatch.setattr(api, "summarise", lambda sessions, values: {})
+    asked = []
+
+    def values(*given):
+        asked.append(voices._mos(np.zeros(9, np.float32)))
+        if len(asked) == 3:
+            raise UserError("stopped")
+        return []
+
+    monkeypatch.setattr(api, "_values", values)
+    marks = api._Marks(None, None, False, print)
+    api._marked(tmp_path, marks)
+    with pytest.raises(UserError, match="stopped"):
+        api._marked(tmp_path, marks)
+    assert asked == [3.5] * 3 and len(made) == 2 and not any(network() for network in made)
