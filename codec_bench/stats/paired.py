@@ -277,6 +277,9 @@ def paired_parts(
                 min(ends[0], unseen_end(apart, unseen.low, level, upper=False)),
                 max(ends[1], unseen_end(apart, unseen.high, level, upper=True)),
             )
+            # A difference must outweigh what is allowed for, too, before it is found.
+            towards_none = difference - ends[0] if difference > 0 else ends[1] - difference
+            detectable += max(0.0, towards_none - reach)
         if ends is not None and unseen is not None and unseen.together and count < ENOUGH_TO_SHOW:
             notes.append(not_shown(count))
     low, high = ends if ends is not None else (None, None)

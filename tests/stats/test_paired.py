@@ -328,3 +328,12 @@ def test_words_heard_in_silence_tell_two_systems_apart(rng):
     compared = compare_items(*rows, metric="wer", higher_is_better=False, seed=0)
     assert (compared.wins, compared.losses, compared.ties) == (0, 8, 22)
     assert compared.test.difference == ours.difference
+
+
+def test_a_difference_that_rare_items_hide_is_below_what_could_be_found(rng):
+    better = 1 - rng.uniform(0, 2e-3, 25)
+    worse = better - np.r_[rng.uniform(0.02, 0.06, 23), 0.16, 0.17]
+    test = paired_test(worse, better, clusters=np.arange(25) % 12, bounds=(-1, 1))
+    assert test.note == UNSEEN and test.p > 0.05 and test.low < 0 < test.high
+    assert test.detectable > abs(test.difference)
+    assert paired_test(worse, better, clusters=np.arange(25) % 12).detectable < abs(test.difference)
