@@ -9,8 +9,6 @@ from dataclasses import fields
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from codec_bench.benchmark import suite as read_suite
-from codec_bench.benchmark.run_request import Terms
 from codec_bench.config.option import Of, names, options_of
 from codec_bench.config.request import REQUESTS, Command, Request
 from codec_bench.config.request_file import read_request
@@ -69,10 +67,15 @@ def arguments_of(schema: type[Request], values: Mapping[str, Any]) -> dict[str, 
     if cluster or arguments.get("executor") is not None:
         arguments["executor"] = _executor(arguments.get("executor", "local"), cluster)
     if terms := become("terms"):
+        # Benchmarks are imported for their own commands alone: an evaluation has none, and they take longer than reading its options.
+        from codec_bench.benchmark.run_request import Terms
+
         arguments["terms"] = Terms(**terms)
     if settings := become("settings"):
         arguments["settings"] = {**settings, "seed": values.get("seed", 0)}
     if values.get("suite") is not None:
+        from codec_bench.benchmark import suite as read_suite
+
         arguments["benchmark"] = [*names(arguments.get("benchmark", [])), *read_suite(values["suite"])]
     if schema is REQUESTS["profile"] and str(arguments.get("metrics")).strip() == "none":
         arguments["metrics"] = ()

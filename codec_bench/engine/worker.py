@@ -7,12 +7,16 @@ and no folder of the caller is on the import path. No result goes over standard 
 from __future__ import annotations
 
 import gc
+
+if __name__ == "__main__":
+    gc.disable()  # until all modules are there: none is garbage
+
 import os
 import select
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -87,11 +91,8 @@ class Stages:
     def _build(self, spec: StageSpec) -> Any:
         if spec.kind == "steps":
             return StepStage(spec, self._announce)
-        gc.disable()  # what a stage loads is no garbage, and to look for some in it takes a sixth of the time
-        try:
+        with _unsearched():
             return STAGES[spec.kind](spec, self._place.device)
-        finally:
-            gc.enable()
 
     def ahead(self, message: Any, segments: Segments) -> Any:
         """Makes the batch of a message ready, in lane two; None if lane one is to do it."""
@@ -112,6 +113,7 @@ def serve(pipe: Connection, place: Place) -> None:
         pipe: from the main process. place: what the stages run on.
     """
     stages, segments = Stages(place, Alive(partial(pipe.send, ("began", None)))), Segments()
+    begun: set[str] = set()
     prepare = partial(stages.ahead, segments=segments) if place.lanes > 1 else None
     for (kind, *rest), ready in received(pipe, prepare):
         if kind == "specs":
@@ -124,12 +126,27 @@ def serve(pipe: Connection, place: Place) -> None:
             number, key, works = rest
             began = partial(pipe.send, ("began", number))
             turn = Turn(began, ready, place.watch)
-            outcome, *rest = run_batch(partial(stages.load, key), works, segments, place.device, turn)
+            # With the first batch, libraries import and read what is compiled.
+            with nullcontext() if key in begun else _unsearched():
+                outcome, *rest = run_batch(partial(stages.load, key), works, segments, place.device, turn)
+            begun.add(key)
             if isinstance(outcome, Fault) and place.is_lost(outcome.reason, alone=len(works) == 1):
                 sys.stderr.write(f"'{place.device}' cannot be used any more: {outcome.reason}\n")
                 sys.stderr.flush()
                 os._exit(DEVICE_LOST)  # without the device, nothing can be tidied up
             pipe.send(("done", number, outcome, *rest))
+
+
+@contextmanager
+def _unsearched() -> Iterator[None]:
+    """Inside, no garbage is looked for: what is loaded is none, and the search takes a sixth of the time."""
+    searched = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if searched:
+            gc.enable()
 
 
 class Alive:
@@ -212,6 +229,8 @@ def run_batch(
 
 def main() -> None:
     """Entry point of the process."""
+    gc.freeze()
+    gc.enable()
     pipe, device = Connection(int(sys.argv[1])), sys.argv[2]
     Thread(target=_end_with_parent, args=(pipe.fileno(),), daemon=True).start()
     serve(pipe, Place() if device == "cpu" else Gpu(device, int(sys.argv[3])))
