@@ -130,8 +130,9 @@ def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str,
 
 def _check_benchmark(name: str) -> list[Finding]:
     from codec_bench.benchmark.definition.validate import validate_benchmark
+    from codec_bench.benchmark.judge.metric import check_rating
 
-    found = validate_benchmark(name)
+    found = validate_benchmark(name, check_rating)
     wrong = [Finding(name, "wrong", str(replace(f, hint=None)), f.hint or "") for f in found]
     return wrong or [Finding(name, "ok", "the definition, its prompts, steps and metrics fit together")]
 

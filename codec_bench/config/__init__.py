@@ -159,8 +159,14 @@ def read_config(kind: str, name: str, schema: type[BaseModel] | None = None) -> 
         UserError: the file is not a mapping of strings, or does not fit the schema; the message names file and field.
     """
     file = _folder(kind) / f"{name}{SUFFIX}"
-    if Path(name).name != name or not file.is_file():
-        raise UnknownName(f"{kind} config", name, config_names(kind))
+    is_path = Path(name).name != name
+    if is_path or not file.is_file():
+        error = UnknownName(f"{kind} config", name, config_names(kind))
+        if is_path:
+            error.hint = (
+                f"it is named and not given as a path: put the file into {_folder(kind)} and leave out {SUFFIX}"
+            )
+        raise error
     document = load_yaml(file)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise UserError(f"'{file}' holds {type(document).__name__}; expected a mapping of names to values")

@@ -38,12 +38,17 @@ _GIVEN = frozenset(("language",))
 """Names that a template may always read, whatever columns the data has."""
 
 
-def validate_benchmark(name_or_path: str) -> list[Finding]:
+CheckRating = Callable[[str, set[str]], None]
+"""Raises a `UserError` if the rubric of a metric's name does not fit, or reads what is none of these names of a question."""
+
+
+def validate_benchmark(name_or_path: str, check_rating: CheckRating | None = None) -> list[Finding]:
     """Finds all mistakes of a benchmark's definition.
 
     Args:
         name_or_path: the name of one of the project's benchmarks, or the path of a user's own. All benchmarks of the
             definition are checked.
+        check_rating: checks the rubrics of its metrics; None checks only which columns they need.
 
     Returns:
         The mistakes; an empty list if there is none.
@@ -53,7 +58,7 @@ def validate_benchmark(name_or_path: str) -> list[Finding]:
         UserError: there is no such file.
     """
     file = own_file(name_or_path)[0] if is_path(name_or_path) else find_entry(name_or_path).file
-    found = list(_of_file(file))
+    found = list(_of_file(file, check_rating))
     if not os.path.isfile(os.path.join(os.path.dirname(os.path.abspath(file)), README)):
         found.append(
             Finding(
@@ -91,7 +96,7 @@ def validate_prompt(name: str) -> list[Finding]:
     return wrong or list(_templates(PromptSpec.model_validate(document), str(file), lines))
 
 
-def _of_file(file: str) -> Iterator[Finding]:
+def _of_file(file: str, check_rating: CheckRating | None) -> Iterator[Finding]:
     try:
         made = list(entries_of(file))
         yield from _unused_keys(file)
@@ -105,7 +110,7 @@ def _of_file(file: str) -> Iterator[Finding]:
         yield from findings(entry.document, BenchmarkSpec, file, entry.lines)
         spec, unread = _read(entry.document)
         if spec is not None:
-            yield from _of_entry(entry, spec, unread)
+            yield from _of_entry(entry, spec, unread, check_rating)
 
 
 def _read(document: Mapping[str, Any]) -> tuple[BenchmarkSpec | None, set[str]]:
@@ -127,13 +132,21 @@ def _unused_keys(file: str) -> Iterator[Finding]:
             yield Finding(file, line_of(lines, ("matrix", index, key)), message, suggest(key, asked))
 
 
-def _of_entry(entry: Entry, spec: BenchmarkSpec, unread: set[str]) -> Iterator[Finding]:
+def _of_entry(
+    entry: Entry, spec: BenchmarkSpec, unread: set[str], check_rating: CheckRating | None
+) -> Iterator[Finding]:
     at = _At(entry.file, entry.lines, named=not unread & {"data", "fields"})
     if at.named:
         yield from _columns(spec, at)
         yield from _absent(entry, spec, at)
     yield from _prompts(spec, at, unread)
     yield from _metrics(entry, spec, at, unread)
+    if check_rating is None or not at.named:
+        return
+    for index, use in enumerate(spec.metrics):
+        name = use.name if isinstance(use, MetricUse) else use
+        if Spec.parse(name).name == _RATING:
+            yield from at.tried(("metrics", index), partial(check_rating, name, _names(spec)))
 
 
 def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:

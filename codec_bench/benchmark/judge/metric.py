@@ -8,6 +8,7 @@ Conventions
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
@@ -25,7 +26,7 @@ from codec_bench.benchmark.judge.aligning import by_judge, by_rule
 from codec_bench.benchmark.judge.nearest import by_likeness, options_of
 from codec_bench.benchmark.judge.published import EMERGENT_TTS
 from codec_bench.benchmark.judge.replies import Verdict
-from codec_bench.benchmark.judge.rubric import load_rubric
+from codec_bench.benchmark.judge.rubric import MADE, load_rubric
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
@@ -71,6 +72,25 @@ def load_judge_metric(name: str, judge: str | None = None, beside: str = "") -> 
     if spec.name != STEM or spec.argument is None or spec.point is not None:
         raise UserError(f"'{name}' names no rubric", hint=f"expected {STEM}[RUBRIC]; see codec-bench list rubrics")
     return JudgeMetric(spec.argument, judge, beside)
+
+
+def check_rating(name: str, names: set[str]) -> None:
+    """Checks the rubric of a metric's name, and that its templates read nothing but names of a question.
+
+    Raises:
+        UserError: it does not fit, is no template, or reads another name.
+    """
+    from codec_bench.benchmark.definition.prompt import variables
+
+    rubric = load_judge_metric(name).rubric
+    templates = (rubric.system or "", rubric.prompt)
+    known = names | MADE
+    asked_for = {name for text in templates for name in re.findall(r"\b(\w+) is defined", text)}
+    strange = sorted(frozenset[str]().union(*map(variables, templates)) - known - asked_for)
+    if strange:
+        near = difflib.get_close_matches(strange[0], sorted(known), n=2)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(known))}"
+        raise UserError(f"the rubric of '{name}' reads '{strange[0]}', which no column gives", hint=hint)
 
 
 def published_judge(name: str) -> tuple[str, str] | None:

@@ -9,9 +9,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from codec_bench.benchmark.judge.published import READERS
 from codec_bench.errors import UserError
 
 KIND = "judge"
+MADE = frozenset(
+    ("answer", "reference", "whole_answer", "criteria", "criterion", "first", "second", "options", "rounds")
+)
+"""What a template of a rubric may read beside the columns of a question."""
 READER = 2
 """Version of the project's own readers of replies; 2 does not read a reply whose reasoning ends in another verdict."""
 
@@ -81,6 +86,10 @@ class Rubric(BaseModel):
     def _has_a_prompt(self) -> Rubric:
         if (self.reply == "nearest") != (not self.prompt):
             raise ValueError("a rubric needs a 'prompt', and one whose reply is 'nearest' has none")
+        if not self.range[0] < self.range[1]:
+            raise ValueError(f"the range is {list(self.range)}; expected the least verdict and then the greatest")
+        if self.reply.startswith("official/") and self.reply not in READERS:
+            raise ValueError(f"there is no reader '{self.reply}'; known: {', '.join(sorted(READERS))}")
         return self
 
     @property

@@ -3,6 +3,8 @@
 import pytest
 
 from codec_bench.benchmark.definition.validate import validate_benchmark, validate_prompt
+from codec_bench.benchmark.judge.metric import check_rating
+from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.errors import UnknownName, UserError
 
 WRONG = """\
@@ -257,3 +259,41 @@ def test_what_newcomers_write_is_found_with_its_line(tmp_path, right, wrong, lin
     found = [f for f in validate_benchmark(write(tmp_path, YES_NO.replace(right, wrong))) if says in f.message]
     assert [f.line for f in found] == [line]
     assert hint in found[0].hint if hint else found[0].hint is None
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "says"),
+    [
+        ("range: [1, 5]", "range: [5, 1]", "the range is [5.0, 1.0]; expected the least verdict and then the greatest"),
+        ("reply: rating", "reply: official/nobody", "there is no reader 'official/nobody'"),
+        ("prompt:", "promt:", "Extra inputs are not permitted"),
+        ("{{ answer }}", "{{ anwser }}", "the rubric of 'rating[mine]' reads 'anwser', which no column gives"),
+        ("{{ answer }}", "{{ answer }", "is not a template"),
+        ("{{ answer }}", "{% if more is defined %}{{ more }}{% endif %}", None),
+    ],
+)
+def test_mistakes_of_a_rubric_are_found_at_the_metric_that_names_it(tmp_path, monkeypatch, right, wrong, says):
+    rubric = (
+        'version: 1\nsummary: Mine.\nprompt: "{{ question }} {{ answer }} Rating: N"\nreply: rating\nrange: [1, 5]\n'
+    )
+    monkeypatch.setattr("codec_bench.config._folder", lambda kind: tmp_path)
+    load_rubric.cache_clear()
+    (tmp_path / "rows.jsonl").write_text('{"file": "a.wav", "said": "yes", "asked": "Who?"}\n')
+    text = YES_NO.replace("accuracy[label]", "rating[mine]").replace("audio: file", "audio: file, question: asked")
+    (tmp_path / "mine.yaml").write_text(rubric)
+    assert validate_benchmark(write(tmp_path, text), check_rating) == []
+    load_rubric.cache_clear()
+    (tmp_path / "mine.yaml").write_text(rubric.replace(right, wrong))
+    found = validate_benchmark(write(tmp_path, text), check_rating)
+    load_rubric.cache_clear()
+    assert [f.line for f in found] == ([16] if says else [])
+    assert says is None or says in found[0].message
+
+
+def test_a_rubric_is_named_and_not_given_as_a_path(tmp_path):
+    (tmp_path / "rows.jsonl").write_text('{"file": "a.wav", "said": "yes"}\n')
+    (found,) = validate_benchmark(
+        write(tmp_path, YES_NO.replace("accuracy[label]", "rating[./mine.yaml]")), check_rating
+    )
+    assert found.message == "there is no judge config called './mine.yaml'"
+    assert "it is named and not given as a path: put the file into" in found.hint and "configs/judge" in found.hint
