@@ -23,7 +23,7 @@ from codec_bench.stats.intervals import is_share
 from codec_bench.stats.paired import compare_items, in_common, parts_table
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, item_fold
-from codec_bench.stats.summary_json import UNTOLD, Told
+from codec_bench.stats.summary_json import UNTOLD, SummaryPart
 from codec_bench.store.draws import GIVEN
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
@@ -138,7 +138,7 @@ def without_marks(subsets: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Controlled(Told):
+class Controlled(SummaryPart):
     """One metric with everything given and under one control.
 
     Args:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.summary_json import UNTOLD, Told
+from codec_bench.stats.summary_json import UNTOLD, SummaryPart
 from codec_bench.store.rows import AROUND, EMPTY_ABOVE, EMPTY_CHANNELS, OF_ANOTHER, OTHER_RATE
 
 LEAST_SHARE = 0.05
@@ -37,7 +37,7 @@ _WRONG_RATE_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Warned(Told):
+class Warned(SummaryPart):
     """Where data and metrics meet badly, in `n` of `of` items.
 
     Args:

@@ -29,7 +29,7 @@ UNTOLD: Any = _Untold()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class SummaryPart:
     """A part of a summary that is written as a JSON object."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -48,14 +48,14 @@ class Told:
 
 
 @cache
-def _kinds(part: type[Told]) -> dict[str, Any]:
+def _kinds(part: type[SummaryPart]) -> dict[str, Any]:
     """The types of a part's fields, in their order."""
     hints = get_type_hints(part)
     return {one.name: hints[one.name] for one in fields(part)}
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Told):
+    if isinstance(value, SummaryPart):
         return value.as_dict()
     if isinstance(value, Mapping):
         return {name: _plain(one) for name, one in value.items()}

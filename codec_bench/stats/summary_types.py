@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
-from codec_bench.stats.summary_json import UNTOLD, Told
+from codec_bench.stats.summary_json import UNTOLD, SummaryPart
 from codec_bench.store.judge_tests import NOT_TESTED
 
 SCHEMA = 1
@@ -19,7 +19,7 @@ Ends = Sequence[float] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate(Told):
+class Estimate(SummaryPart):
     """A value with its 95 % interval. `note` says why there is no interval, or what to know of it."""
 
     value: float | None = None
@@ -28,7 +28,7 @@ class Estimate(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Spread(Told):
+class Spread(SummaryPart):
     """A number over all wordings with its interval."""
 
     value: float | None
@@ -37,7 +37,7 @@ class Spread(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Extreme(Told):
+class Extreme(SummaryPart):
     """The worst or the best wording, with its value."""
 
     wording: str
@@ -54,7 +54,7 @@ class Counted(Estimate):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing(Told):
+class Standing(SummaryPart):
     """How a system stands in one metric beside the other systems of its run (see `stats.verdict`).
 
     Args:
@@ -83,7 +83,7 @@ class Subset(OfWording):
 
 
 @dataclass(frozen=True, slots=True)
-class CountingFailures(Told):
+class CountingFailures(SummaryPart):
     """The value if failures count as the worst value, over `n`; `uncounted` failures have none, since the metric has no worst value."""
 
     value: float | None
@@ -97,7 +97,7 @@ class CountingFailures(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Judging(Told):
+class Judging(SummaryPart):
     """What the judge of a metric did: of the answers that it was asked about, `failed` got no verdict that could be read (`share`).
 
     `usage` sums what was reported for the calls that no cache answered; `cost_usd` is None if the price of one is not known;
@@ -120,7 +120,7 @@ class Judging(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadBy(Told):
+class ReadBy(SummaryPart):
     """How many answers were read by a rule (`exact`), by the judge (`aligned`) and by neither, with the shares of the rule and of both."""
 
     exact: int
@@ -131,7 +131,7 @@ class ReadBy(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared(Told):
+class Compared(SummaryPart):
     """How the answers do beside the references: `ties` is a share, and `reference` the references' mean rating.
 
     `position_bias` is the rating of the first place over the second, and `changed` the share of verdicts that changed with the order.
@@ -145,7 +145,7 @@ class Compared(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Official(Told):
+class Official(SummaryPart):
     """The value by the rule of a benchmark's toolkit, which `counts` failures `as-wrong` or `left-out`."""
 
     toolkit: str
@@ -154,7 +154,7 @@ class Official(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Policies(Told):
+class Policies(SummaryPart):
     """The value by each rule for failures."""
 
     left_out: float | None
@@ -173,7 +173,7 @@ class Passing(Estimate):
 
 
 @dataclass(frozen=True, slots=True)
-class Draws(Told):
+class Draws(SummaryPart):
     """What several answers to each question add to a value: `n` to each question at the most, and at the `fewest`.
 
     `values` are those of each draw, None if none of its answers has a score; `spread` is their standard deviation, None if one is
@@ -190,7 +190,7 @@ class Draws(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Robustness(Told):
+class Robustness(SummaryPart):
     """How far a value depends on the wording, over the `n` wordings with a value. Failures count as wrong.
 
     `same_questions` says whether every question was asked in all wordings. `sd_by_chance` is the standard deviation if the wording
@@ -253,7 +253,7 @@ class MetricSummary(Estimate):
 
 
 @dataclass(frozen=True, slots=True)
-class Channels(Told):
+class Channels(SummaryPart):
     """Items with several channels: how many, whether the codec codes `each` channel by itself, and their bits per second and channel."""
 
     items: int
@@ -262,7 +262,7 @@ class Channels(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens(Told):
+class Tokens(SummaryPart):
     """The tokens that a codec declares: how many a second, of all codebooks, and the nominal bits of one; None where it has none.
 
     `latents` are the real numbers of a frame of a continuous codec, which has no tokens; untold of a discrete one.
@@ -274,7 +274,7 @@ class Tokens(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class SystemSummary(Told):
+class SystemSummary(SummaryPart):
     """One system of a run.
 
     Args:
@@ -318,7 +318,7 @@ class SystemSummary(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure(Told):
+class Failure(SummaryPart):
     """Why `count` items or scores of a system have no value, or what was flagged (status `flagged`).
 
     Reasons that differ only in numbers and quoted words are one, with `…` in the place of these. `metric` is None for whole items;
@@ -334,7 +334,7 @@ class Failure(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Failures(Told):
+class Failures(SummaryPart):
     """The `items` without an estimate, the `scores` of other items that failed or could not be read, and the reasons.
 
     Scores that are undefined or refused are no failures.
@@ -346,7 +346,7 @@ class Failures(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Part(Told):
+class Part(SummaryPart):
     """A number of questions or answers, and their share."""
 
     n: int
@@ -362,7 +362,7 @@ class Cut(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class Served(Told):
+class Served(SummaryPart):
     """How many answers a model gave, by what the service called it and its state.
 
     `other` says whether it is another model than was asked for. `subsets` counts them by subset if there were several models.
@@ -381,7 +381,7 @@ class Served(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Quantiles(Told):
+class Quantiles(SummaryPart):
     """The median and the 95th percentile."""
 
     p50: float
@@ -389,7 +389,7 @@ class Quantiles(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Wording(Told):
+class Wording(SummaryPart):
     """One wording: its text (None if the record does not hold it), its answers, and how many are none in which ways."""
 
     text: str | None
@@ -399,7 +399,7 @@ class Wording(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Answers(Told):
+class Answers(SummaryPart):
     """Counts, costs and times of a run's answers, of which `failed` ones are counted by status, and `draws` go to each question.
 
     Args:
@@ -448,7 +448,7 @@ class Answers(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class RowsTaken(Told):
+class RowsTaken(SummaryPart):
     """The `n` questions of a benchmark that a run holds, beside the `size` that the definition says.
 
     Args:
@@ -463,7 +463,7 @@ class RowsTaken(Told):
 
 
 @dataclass(frozen=True, slots=True)
-class Summary(Told):
+class Summary(SummaryPart):
     """One number for each system and metric of a run, and what has no number; `answers` and `rows` for a benchmark's run.
 
     Args:

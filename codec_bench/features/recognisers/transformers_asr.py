@@ -181,7 +181,7 @@ FAMILIES = {
 """How each recogniser is asked. Their weights have the same names in the catalogue."""
 
 
-class Asked(PiecewiseRecogniser):
+class TransformersRecogniser(PiecewiseRecogniser):
     """Transcripts by a recogniser that is asked as its processor in transformers says: the most probable token at each step.
 
     Cohere Transcribe must be told the language, of 14, and writes capitals and punctuation. Fun-ASR-Nano hears Mandarin, English and
@@ -378,15 +378,15 @@ class Asked(PiecewiseRecogniser):
         return {**result, "language": language, "language_detected": False} if language is not None else result
 
 
-class AskedAt24(Asked):
+class TransformersRecogniser24k(TransformersRecogniser):
     """Recognisers of `FAMILIES` that hear 24 kHz.
 
-    Result: as for `Asked`.
+    Result: as for `TransformersRecogniser`.
 
-    Reference implementation: as for `Asked`.
+    Reference implementation: as for `TransformersRecogniser`.
 
     Args:
-        model: the name of VibeVoice ASR or of a recogniser of Kyutai. device, weights, point: as for `Asked`.
+        model: the name of VibeVoice ASR or of a recogniser of Kyutai. device, weights, point: as for `TransformersRecogniser`.
     """
 
     rate_hz = 24_000

@@ -150,12 +150,12 @@ def test_a_long_signal_is_heard_in_pieces_that_are_joined_as_its_language_is_wri
 
 def test_protocols():
     assert (
-        transformers_asr.Asked.protocol_id("fun-asr-nano-2512", "bfloat16")
+        transformers_asr.TransformersRecogniser.protocol_id("fun-asr-nano-2512", "bfloat16")
         == "fun-asr-nano-2512/greedy/whole-to-30s/bfloat16"
     )
-    assert transformers_asr.Asked.languages_of("granite-speech-5.0-470m-turboctc") == ("en",)
+    assert transformers_asr.TransformersRecogniser.languages_of("granite-speech-5.0-470m-turboctc") == ("en",)
     with pytest.raises(UnknownName, match="cohere-transcribe-03-2026"):
-        transformers_asr.Asked.protocol_id("cohere-transcribe")
+        transformers_asr.TransformersRecogniser.protocol_id("cohere-transcribe")
 
 
 def test_the_codec_of_a_recogniser_is_computed_in_float32_at_every_precision(folders, signals):
