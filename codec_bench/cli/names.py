@@ -38,7 +38,7 @@ def list_(
     """List the names of one kind of thing."""
     from codec_bench.api.list_names import list_names
 
-    with _in_a_hurry():
+    with _as_a_short_command():
         rows = list_names(what, groups=groups, by=by)
         if as_json:
             sys.stdout.write(json.dumps(rows, ensure_ascii=False) + "\n")
@@ -58,7 +58,7 @@ def _print_rows(rows: Sequence[dict[str, Any]]) -> None:
 
 
 @contextmanager
-def _in_a_hurry() -> Iterator[None]:
+def _as_a_short_command() -> Iterator[None]:
     """Leaves out what a list has nothing of: garbage worth a search, and work for the threads that numpy starts at its import, one for each core."""
     searched, given = gc.isenabled(), os.environ.get(_THREADS)
     gc.disable()

@@ -7,9 +7,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from codec_bench.errors import Note, UserError, plain
@@ -125,43 +122,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequen
             Text(head), justify="right" if head in numeric else "left", no_wrap=not place, overflow="fold",
             min_width=max(map(len, head.split()), default=0), width=widths[place] if widths else None,
         )  # fmt: skip
-    for broken, rows_alike in groupby(zip(*(column[1:] for column in cells)), partial(_is_broken, widths)):
-        if broken:
-            for row in rows_alike:
-                made.add_row(*map(Text, row))
-        else:
-            made.add_row(
-                *(_Lines(column, made.columns[place].justify) for place, column in enumerate(zip(*rows_alike)))
-            )
+    for row in zip(*(column[1:] for column in cells)):
+        made.add_row(*map(Text, row))
     return made
-
-
-@dataclass(frozen=True)
-class _Lines:
-    """Cells of a column below each other that need no breaking: rich lays a cell out in four times the time."""
-
-    cells: Sequence[str]
-    justify: str
-
-    def __rich_console__(self, console: Any, options: Any) -> Iterator[Any]:
-        """The lines as rich prints them, which fills them up on the right."""
-        from rich.cells import cell_len
-        from rich.segment import Segment
-
-        for cell in self.cells:
-            line = cell.rstrip()
-            before = options.max_width - cell_len(line) if self.justify == "right" else 0
-            yield Segment(" " * before + line)
-            yield Segment.line()
-
-
-def _is_broken(widths: Sequence[int] | None, row: Sequence[str]) -> bool:
-    """Whether a cell of a row has several lines, or may not have room in one."""
-    from rich.cells import cell_len
-
-    return widths is None or any(
-        "\n" in cell or "\t" in cell or cell_len(cell) > width for cell, width in zip(row, widths)
-    )
 
 
 def _cells(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[str]]:
