@@ -24,7 +24,7 @@ from torch.overrides import TorchFunctionMode
 from codec_bench.features.precision_names import BY_WEIGHTS
 from codec_bench.metrics.sim import cosine_of
 from codec_bench.networks.ecapa import SpeakerNet
-from codec_bench.networks.half import HALF, reduce_weights
+from codec_bench.networks.half_precision import HALF, reduce_weights
 from codec_bench.networks.precision import computing
 from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE
 from codec_bench.networks.speech_encoder import padded, standardised

@@ -343,7 +343,7 @@ def product_rate(device: str, precision: Any = "float32") -> float:
     """Floating-point operations a second of a matrix product at a precision on this device."""
     import torch
 
-    from codec_bench.networks.half import HALF
+    from codec_bench.networks.half_precision import HALF
     from codec_bench.networks.precision import computing
 
     side = 1024 if device == "cpu" else 8192

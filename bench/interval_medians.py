@@ -21,10 +21,10 @@ from interval_designs import in_places
 from codec_bench import converse
 from codec_bench.apps.conversation.activity import WINDOW_S
 from codec_bench.apps.conversation.distributions import QUANTILES
-from codec_bench.apps.conversation.kept import folder_of, write_session
 from codec_bench.apps.conversation.measures import shown
 from codec_bench.apps.conversation.script import Script
 from codec_bench.apps.conversation.session import FRAME_S, Session
+from codec_bench.apps.conversation.session_files import folder_of, write_session
 from codec_bench.apps.conversation.user import SaidEvent
 from codec_bench.store.files import write_json
 

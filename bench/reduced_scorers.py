@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from codec_bench.features.encoded import Encoded
+from codec_bench.features.encoder_feature import EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision
 from codec_bench.features.speakers.wavlm_sv import WAVE_EPS, WavlmSv
 from codec_bench.features.utmos import Utmos
@@ -36,7 +36,7 @@ class ReducedSpeaker(WavlmSv):
     min_samples = 720
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
-        Encoded.__init__(self, device, weights, parse_precision(self.name, point, BY_WEIGHTS))
+        EncoderFeature.__init__(self, device, weights, parse_precision(self.name, point, BY_WEIGHTS))
 
     def _network(self) -> Any:
         with torch.random.fork_rng(devices=[]), torch.device(self.device if self.full else "cpu"):
@@ -61,7 +61,7 @@ class ReducedUtmos(Utmos):
     name = "reduced-utmos"
 
     def __init__(self, device: str = "cpu", weights: str | None = None, point: str | None = None) -> None:
-        Encoded.__init__(self, device, weights, parse_precision(self.name, point, BY_WEIGHTS))
+        EncoderFeature.__init__(self, device, weights, parse_precision(self.name, point, BY_WEIGHTS))
         self.protocol = "reduced-utmos"
 
     def _network(self) -> Any:

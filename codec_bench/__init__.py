@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from codec_bench.codecs.base import Codec, CodecInfo, CodecStream, LatentCodec
     from codec_bench.metrics.base import Inputs, Metric
     from codec_bench.report.figures import write_figures
-    from codec_bench.report.opened import open_run
+    from codec_bench.report.open_run import open_run
     from codec_bench.stats.intervals import interval
     from codec_bench.stats.paired import paired_test
     from codec_bench.text.error_rate import error_rate
@@ -131,7 +131,7 @@ _HOMES = {
     "codec_bench.stats.intervals": ("interval",),
     "codec_bench.stats.paired": ("paired_test",),
     "codec_bench.report.figures": ("write_figures",),
-    "codec_bench.report.opened": ("open_run",),
+    "codec_bench.report.open_run": ("open_run",),
     "codec_bench.text.error_rate": ("error_rate",),
     "codec_bench.types": ("Audio", "Codes", "CodeStream", "Latents", "Sample", "Score"),
 }

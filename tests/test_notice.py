@@ -31,7 +31,7 @@ def test_every_network_is_in_the_notice_or_is_this_projects_own():
         "convolutions.py",
         "grouped_convolution.py",
         "batch_shapes.py",
-        "half.py",
+        "half_precision.py",
         "precision.py",
         "ragged.py",
         "recurrent.py",

@@ -12,7 +12,7 @@ from typing import Any
 from codec_bench.config.option import names
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report.numbers import doubts_in
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.bounds import declared_bounds
 from codec_bench.stats.identity import identity_of
 from codec_bench.stats.paired import Comparison, compare_items, holm

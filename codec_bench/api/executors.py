@@ -13,7 +13,7 @@ from codec_bench.engine.evaluation import Evaluation, execute
 from codec_bench.engine.executor import RAY
 from codec_bench.engine.running import Running
 from codec_bench.registry import added, load_attribute
-from codec_bench.report.opened import Run
+from codec_bench.report.open_run import Run
 from codec_bench.report.results import results_stand, write_results
 from codec_bench.store.folders import mark_finished
 from codec_bench.store.parts import mark_part

@@ -10,7 +10,7 @@ from typing import IO
 
 from codec_bench.errors import UserError
 from codec_bench.report import harnesses, hugging_face, submission
-from codec_bench.report.opened import Run, open_run
+from codec_bench.report.open_run import Run, open_run
 from codec_bench.report.paper import export_summary
 from codec_bench.store.export import export_run
 

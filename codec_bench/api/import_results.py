@@ -15,7 +15,7 @@ from codec_bench.errors import UnknownName, UserError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from codec_bench.report.opened import Run
+    from codec_bench.report.open_run import Run
     from codec_bench.types import Sample
 
 
@@ -56,7 +56,7 @@ def import_results(
             `beside`.
     """
     from codec_bench.environment import versions
-    from codec_bench.report.opened import Run
+    from codec_bench.report.open_run import Run
     from codec_bench.report.results import write_results
     from codec_bench.store.imported import READERS
     from codec_bench.store.rows import ItemRecord
@@ -118,7 +118,7 @@ def _of_run(path: Path, samples: Sequence[Sample], beside: str | os.PathLike[str
     Raises:
         UserError: it is a run of a benchmark, or lacks an item of the file.
     """
-    from codec_bench.report.opened import open_run
+    from codec_bench.report.open_run import open_run
     from codec_bench.types import Sample
 
     with closing(open_run(beside)) as run:

@@ -13,7 +13,7 @@ from codec_bench.benchmark.run_request import safe
 from codec_bench.benchmark.scoring.scoring import score_sets_again
 from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.errors import Note, UserError
-from codec_bench.report.opened import Run
+from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
 from codec_bench.stats.controls import INSTEAD, Control
 from codec_bench.store.answers import has_answers

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from codec_bench.config.option import names
 from codec_bench.report.figures import Figures, write_figures
-from codec_bench.report.opened import Run, open_run
+from codec_bench.report.open_run import Run, open_run
 from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary

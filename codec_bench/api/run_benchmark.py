@@ -38,7 +38,7 @@ from codec_bench.models import check_served, load_model, model_names, own_name
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.likelihood import told
 from codec_bench.registry import Spec, code_hash, is_own_code
-from codec_bench.report.opened import Run
+from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
 from codec_bench.stats.controls import AS_GIVEN, Control
 from codec_bench.store.draws import GIVEN

@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.config.option import names
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.intervals import unit_codes
 from codec_bench.stats.paired import POWER, in_common, item_differences, parts_table
 from codec_bench.stats.power import Plan, Spread, plans_for, spread_of

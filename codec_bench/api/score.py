@@ -21,7 +21,7 @@ from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import Note, UserError
 from codec_bench.metrics import chosen_metrics
-from codec_bench.report.opened import Run
+from codec_bench.report.open_run import Run
 from codec_bench.terminal.progress import shown_to_caller
 
 

@@ -89,7 +89,7 @@ def _described(name: str) -> dict[str, Any]:
     from codec_bench.metrics.groups import group_metrics
     from codec_bench.models import model_names
     from codec_bench.registry import Spec, is_own_code
-    from codec_bench.report.opened import open_run
+    from codec_bench.report.open_run import open_run
     from codec_bench.store.record import DATABASE
 
     if (Path(name) / DATABASE).is_file():

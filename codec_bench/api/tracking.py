@@ -12,7 +12,7 @@ from time import monotonic
 from codec_bench.api.trackers import Tracker, checked_log, material_of, open_tracker
 from codec_bench.engine.running import Running
 from codec_bench.errors import UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
 from codec_bench.store.folders import run_folders
 

@@ -101,7 +101,7 @@ def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str,
     from codec_bench.store.record import DATABASE
 
     if os.path.isfile(os.path.join(name, DATABASE)):
-        from codec_bench.report.opened import open_run
+        from codec_bench.report.open_run import open_run
 
         run = open_run(name)
         counts = run.counts()

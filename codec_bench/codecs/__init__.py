@@ -3,7 +3,7 @@
 Which file to open
     `base.py`       what every codec promises; `adapt.py` gives any codec any audio.
     `catalogue.py`  the names, points and licences that `configs/codec/*.yaml` declare; `TABLE` here has the classes.
-    `collected.py`  codecs of packages with an interface of their own; `configs/collection/*.yaml` has their facts.
+    `collection.py`  codecs of packages with an interface of their own; `configs/collection/*.yaml` has their facts.
     `isolated.py`   those of them that run in a worker process, because their packages clash with this project's.
     `embedded_speech.py`  the clips on which a codec is measured before it codes anything else.
     `quantised.py`  a continuous codec whose latents are rounded to codes.
@@ -33,7 +33,7 @@ TABLE = {
     "amr-nb": "codec_bench.codecs.classical.amr_nb:AmrNb",
     "amr-wb": "codec_bench.codecs.classical.amr_wb:AmrWb",
     "aptx": "codec_bench.codecs.classical.aptx:Aptx",
-    "audiocodecs": "codec_bench.codecs.collected:AudioCodecs",
+    "audiocodecs": "codec_bench.codecs.collection:AudioCodecs",
     "bicodec": "codec_bench.codecs.neural.bicodec:BiCodec",
     "bigcodec": "codec_bench.codecs.neural.bigcodec:BigCodec",
     "chattts-dvae": "codec_bench.codecs.neural.chattts_dvae:ChatTtsDvae",
@@ -57,7 +57,7 @@ TABLE = {
     "ra-144": "codec_bench.codecs.classical.ra_144:Ra144",
     "sbc": "codec_bench.codecs.classical.sbc:Sbc",
     "snac": "codec_bench.codecs.neural.snac:Snac",
-    "soundcodec": "codec_bench.codecs.collected:SoundCodec",
+    "soundcodec": "codec_bench.codecs.collection:SoundCodec",
     "speechtokenizer": "codec_bench.codecs.neural.speechtokenizer:SpeechTokenizer",
     "vibevoice": "codec_bench.codecs.neural.vibevoice:VibeVoice",
     "vorbis": "codec_bench.codecs.classical.vorbis:Vorbis",
@@ -292,7 +292,7 @@ def is_command_file(name: str) -> bool:
 
 
 def _collected() -> dict[str, Any]:
-    from codec_bench.codecs.collected import entries
+    from codec_bench.codecs.collection import entries
 
     return entries()
 

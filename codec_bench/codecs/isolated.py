@@ -19,7 +19,7 @@ import numpy as np
 
 from codec_bench.audio.resample import fit_length
 from codec_bench.codecs.base import check_input
-from codec_bench.codecs.collected import SIDE, Collected
+from codec_bench.codecs.collection import SIDE, Collected
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.types import Audio, Codes, CodeStream
 from codec_bench.workers import wire

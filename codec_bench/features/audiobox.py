@@ -12,7 +12,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
@@ -86,7 +86,7 @@ class Audiobox(PreparedFeature):
         """Loads the network."""
         if self._net is None:
             from codec_bench.networks.audiobox import AudioboxNet
-            from codec_bench.networks.half import reduce_weights
+            from codec_bench.networks.half_precision import reduce_weights
 
             head, self._scales = settings(self._found.folder / "config.json")
             net = unfilled(lambda: AudioboxNet(self._architecture(), head))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.learned import Learned
 from codec_bench.features.scorers import Network
 from codec_bench.networks.batch_shapes import in_shape

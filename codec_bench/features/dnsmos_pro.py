@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.padded import PaddedBatch, padded_batch
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing

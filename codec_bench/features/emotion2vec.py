@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE, Encoded
+from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state, unfilled
 
@@ -16,7 +16,7 @@ EMOTIONS = ("angry", "disgusted", "fearful", "happy", "neutral", "other", "sad",
 WAVE_FIELD = 400
 
 
-class Emotion2vecPlusLarge(Encoded):
+class Emotion2vecPlusLarge(EncoderFeature):
     """What emotion2vec+ large hears in a signal: a mean of its frames, and the probabilities of nine emotions.
 
     Protocol `emotion2vec-plus-large/funasr-1.4`: the wave standardised over its whole length; a data2vec 2.0 encoder of 164

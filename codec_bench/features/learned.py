@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.scorers import SCORERS, Network
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
 from codec_bench.networks.batch_shapes import in_rows

@@ -9,7 +9,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.features.windowed import Limits, WindowedBatch, windowed_batch
 from codec_bench.networks.batch_shapes import in_shape
 from codec_bench.networks.precision import computing

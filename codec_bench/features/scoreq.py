@@ -11,7 +11,7 @@ import numpy as np
 
 from codec_bench.errors import UserError
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE, Encoded
+from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.padded import PaddedBatch
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state, unfilled
@@ -37,7 +37,7 @@ def domain_of(variant: str | None) -> str:
     return variant or "natural"
 
 
-class _Scoreq(Encoded):
+class _Scoreq(EncoderFeature):
     """The common part of the two networks of each domain.
 
     Args:

@@ -12,7 +12,7 @@ import numpy as np
 from codec_bench.environment import own_threads
 from codec_bench.errors import MissingExtra, WeightsError
 from codec_bench.features.base import Feature, Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE
+from codec_bench.features.encoder_feature import NOT_FINITE
 from codec_bench.weights import find
 
 KEYS = ("coloration", "discontinuity", "loudness", "noise", "reverb", "signal", "overall")

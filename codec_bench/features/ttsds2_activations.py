@@ -11,7 +11,7 @@ import numpy as np
 from codec_bench.audio.padded_passes import EIGHT_SECONDS
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import PreparedFeature, Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE, RATE_HZ
+from codec_bench.features.encoder_feature import NOT_FINITE, RATE_HZ
 from codec_bench.features.padded import PaddedPass
 from codec_bench.features.pitch import unusable
 from codec_bench.features.ttsds2 import asks_for_noise, heard, protocol_of

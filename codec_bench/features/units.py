@@ -8,7 +8,7 @@ import numpy as np
 
 from codec_bench.errors import WeightsError
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE, Encoded
+from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.weights import find_all, load_into, load_state, unfilled
 
@@ -19,7 +19,7 @@ LAYERS = (6, 11)
 """The hidden states whose units are given: the one that the clusters were made of, and the one of SpeechBLEU."""
 
 
-class HubertUnits(Encoded):
+class HubertUnits(EncoderFeature):
     """The units of HuBERT-base: for every 20 ms the number of the cluster that a hidden state is nearest to.
 
     The clusters are those of GSLM and of textlesslib, made of the output of block 6. Units of block 11, by the same clusters, are

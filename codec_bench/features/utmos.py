@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE, Encoded
+from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state, unfilled
 
 WEIGHTS = "utmos22-strong"
 
 
-class Utmos(Encoded):
+class Utmos(EncoderFeature):
     """The naturalness of speech as UTMOS22's strong learner rates it. Higher is better; it was trained on scores of 1 to 5.
 
     A wav2vec 2.0 base network gives 768 numbers every 20 ms. These numbers, and two constant vectors that stand for the

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoded import NOT_FINITE, Encoded
+from codec_bench.features.encoder_feature import NOT_FINITE, EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.weights import find, load_into, load_state, unfilled
 
 PREFIX, ENCODER = "model.", "encoder."
 
 
-class Wvmos(Encoded):
+class Wvmos(EncoderFeature):
     """The opinion score that WV-MOS gives a signal. Higher is better; trained on scores of 1 to 5.
 
     A wav2vec 2.0 base network, as it was before it learnt letters, over the signal at zero mean and unit variance; two linear

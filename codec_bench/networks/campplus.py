@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.fbank import Fbank, halved, masked, valid
-from codec_bench.networks.half import BatchNorm1d, BatchNorm2d, Conv1d, Conv2d
+from codec_bench.networks.half_precision import BatchNorm1d, BatchNorm2d, Conv1d, Conv2d
 from codec_bench.networks.kaldi import HOP
 from codec_bench.networks.ragged import each, on_device, uploaded
 from codec_bench.networks.residual_2d import PlaneBlock

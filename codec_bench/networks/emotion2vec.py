@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.grouped_convolution import GroupedConv
-from codec_bench.networks.half import LayerNorm, Linear
+from codec_bench.networks.half_precision import LayerNorm, Linear
 from codec_bench.networks.ragged import each, inside, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_encoder import standardised

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.fbank import Fbank, halved, masked, valid
-from codec_bench.networks.half import BatchNorm2d, Conv2d
+from codec_bench.networks.half_precision import BatchNorm2d, Conv2d
 from codec_bench.networks.kaldi import HOP
 from codec_bench.networks.ragged import each, uploaded
 from codec_bench.networks.xvector import masked_statistics

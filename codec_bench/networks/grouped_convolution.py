@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from codec_bench.networks.half import Reducible
+from codec_bench.networks.half_precision import Reducible
 from codec_bench.networks.speech_extractor import Folding
 
 BLOCK = 4

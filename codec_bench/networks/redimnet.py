@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.fbank import masked, valid
-from codec_bench.networks.half import BatchNorm1d, BatchNorm2d, Conv1d, Conv2d, Linear
+from codec_bench.networks.half_precision import BatchNorm1d, BatchNorm2d, Conv1d, Conv2d, Linear
 from codec_bench.networks.ragged import each, inside, on_device, uploaded
 from codec_bench.networks.xvector import masked_statistics
 

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks.fbank import masked
-from codec_bench.networks.half import BatchNorm2d, Conv2d
+from codec_bench.networks.half_precision import BatchNorm2d, Conv2d
 
 
 class PlaneBlock(nn.Module):

@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from codec_bench.networks import transfer
-from codec_bench.networks.half import LayerNorm, Linear
+from codec_bench.networks.half_precision import LayerNorm, Linear
 from codec_bench.networks.ragged import each, inside, on_device, uploaded
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import ConvExtractor

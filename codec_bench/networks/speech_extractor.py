@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from codec_bench.networks.half import LayerNorm, Reducible
+from codec_bench.networks.half_precision import LayerNorm, Reducible
 from codec_bench.networks.ragged import each, on_device
 from codec_bench.networks.speech_config import EncoderConfig
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from codec_bench.kernels.gated_attention import attend, fuses
 from codec_bench.networks.grouped_convolution import GroupedConv
-from codec_bench.networks.half import LayerNorm, Linear, Reducible
+from codec_bench.networks.half_precision import LayerNorm, Linear, Reducible
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_extractor import Folding
 

@@ -13,5 +13,5 @@ Which file to open
     `page/`              the page of a run; `figures/` its plots as files.
     `hugging_face.py`, `harnesses.py`  a run in the forms of other tools, and `export_facts.py` what these have in common.
     `submission.py`      the answers of a run for the service of a benchmark that scores them.
-    `results.py`         the files beside a record; `opened.py` a run as people open it.
+    `results.py`         the files beside a record; `open_run.py` a run as people open it.
 """

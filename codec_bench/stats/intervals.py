@@ -18,7 +18,7 @@ How an interval is made
     reaches as far as that of flipped signs, if that is farther.
     Few units may be skewed, and Student's t reaches farther on the side on which they may be (`stats.cluster_variance.reaches_of_few`).
     Scores with declared bounds that crowd at one of them, or are skewed, get an interval that allows for one more item at the far
-    bound (`stats.unseen`), and so do error rates, of which rare items are entirely lost. Of units with several items it allows for
+    bound (`stats.unseen_items`), and so do error rates, of which rare items are entirely lost. Of units with several items it allows for
     several at once, because losses that come in few speakers show in few runs: also for whole units, up to one item in twenty of all.
     An item may add to the numerator alone: words heard in silence are errors among no words. A unit that adds nothing at
     all is not counted. Where all denominators add up to 0 there is no value (`NOTHING_BELOW`).
@@ -34,7 +34,7 @@ References: Tukey 1958, "Bias and confidence in not-quite large samples" (jackkn
 standard errors for linear regression with multi-stage samples", and Pustejovsky and Tipton 2018, "Small-sample methods for
 cluster-robust variance estimation" (CR2 and its degrees of freedom; `clubSandwich`); Hartigan 1969, "Using subsample values as
 typical values"; Wilson 1927, and Franco, Little, Louis and Slud 2019, "Comparative study of confidence intervals for
-proportions in complex sample surveys" (effective sample size); Gaffke 2005 (see `stats.unseen`).
+proportions in complex sample surveys" (effective sample size); Gaffke 2005 (see `stats.unseen_items`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ from codec_bench.stats.cluster_variance import (
 from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.corpus_ends import corpus_ends
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
-from codec_bench.stats.unseen import rare_ends
+from codec_bench.stats.unseen_items import rare_ends
 
 LEVEL = 0.95
 FEWEST_UNITS = 3

@@ -9,7 +9,7 @@ How it is done
     than the number of units can show: six units cannot go below 2/64 = 0.031.
     The interval holds every difference that the same exchanges do not tell from the one that was seen, so it excludes 0
     exactly where p is 0.05 or less (`stats.sign_flips`). With three to five units it is that of `stats.intervals`.
-    Where one system alone may fail on rare items, both the interval and p allow for some that were not seen (`stats.unseen`): p is the
+    Where one system alone may fail on rare items, both the interval and p allow for some that were not seen (`stats.unseen_items`): p is the
     larger of that of the exchanges and of that with these items. Error rates of fewer than `FEW_ITEMS` items that may loop have no
     interval, and p says whether chance explains what was seen. Of BLEU the interval alone allows for the luck of having enough matches
     (`stats.conditional_ends`): where it holds 0 and p is small, the note says so (`LUCK`).
@@ -60,7 +60,7 @@ from codec_bench.stats.intervals import (
     unit_sums,
 )
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval, flip_p, flipped_together, flips
-from codec_bench.stats.unseen import ALONE, MOST_LOST, lost_together, unseen_end, unseen_p
+from codec_bench.stats.unseen_items import ALONE, MOST_LOST, lost_together, unseen_end, unseen_p
 
 FEWEST_FOR_P = FEWEST_FOR_FLIPS
 _LOST = 0.9

@@ -20,7 +20,7 @@ from codec_bench.benchmark.metrics.accuracy import DOUBLED
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.engine import pool
 from codec_bench.errors import RunMismatch, UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.answers import answers_of
 from codec_bench.stats.intervals import too_few
 from codec_bench.store.answers import exchanges

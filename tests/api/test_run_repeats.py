@@ -15,7 +15,7 @@ from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.report.numbers import draw_notes
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.report.paper import summary_markdown
 from codec_bench.stats.intervals import interval
 from codec_bench.stats.paired import paired_test

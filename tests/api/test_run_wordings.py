@@ -11,7 +11,7 @@ import yaml
 
 from codec_bench.cli.run import print_wordings
 from codec_bench.errors import RunMismatch, UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.answers import exchanges
 

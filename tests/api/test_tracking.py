@@ -12,7 +12,7 @@ from codec_bench.api.trackers import checked_log, material_of
 from codec_bench.api.tracking import Tracking, tracked
 from codec_bench.engine.running import Running
 from codec_bench.errors import MissingExtra, UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
 from codec_bench.stats.summary_types import Summary
 

@@ -113,6 +113,6 @@ def test_a_pass_that_is_not_filled_up_is_found(batches, tmp_path, there, monkeyp
     def in_shape(forward, moving, lengths, still=(), **more):  # the fault: every batch has a shape of its own
         return forward(*moving, *still, lengths)
 
-    monkeypatch.setattr("codec_bench.features.encoded.in_shape", in_shape)
+    monkeypatch.setattr("codec_bench.features.encoder_feature.in_shape", in_shape)
     with pytest.raises(AssertionError, match="had not the same shapes"):
         compare(batches, similarity(tmp_path), there)

@@ -10,7 +10,7 @@ import pytest
 
 from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.errors import UserError
-from codec_bench.report.opened import Run
+from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter

@@ -11,7 +11,7 @@ import soundfile
 from codec_bench.cli.app import built
 from codec_bench.data import open_source
 from codec_bench.errors import UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.types import Audio
 
 METRICS = "wer[pocketsphinx],sim[ge2e],dnsmos,pesq_wb,pesq_nb,stoi,estoi,si_sdr,mel_distance,stft_distance,bitrate"

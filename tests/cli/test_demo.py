@@ -15,7 +15,7 @@ from command_line import COMMAND
 from codec_bench.config import read_config
 from codec_bench.data import open_source
 from codec_bench.engine import pool
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.cluster_variance import EQUAL
 
 BLOCKED = """

@@ -16,7 +16,7 @@ import pytest
 from command_line import COMMAND
 from local_http import Connection, LocalServer
 
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.record import DATABASE
 

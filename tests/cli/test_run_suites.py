@@ -22,7 +22,7 @@ from local_http import Connection, LocalServer
 
 from codec_bench.benchmark import load_benchmark, suite
 from codec_bench.models import model_info
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import exchanges
 
 pytest.importorskip("datasets", reason="data in the hub's layout is read with the datasets library")

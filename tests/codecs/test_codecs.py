@@ -215,7 +215,7 @@ def test_listed_facts_are_those_of_the_loaded_codec():
 
 def test_every_family_has_a_known_adapter_and_no_name_twice():
     from codec_bench.codecs import TABLE
-    from codec_bench.codecs.collected import entries
+    from codec_bench.codecs.collection import entries
 
     held = [*catalogue.families().values(), *(entry.family for entry in entries().values())]
     assert {family.adapter for family in held} == set(TABLE)

@@ -14,7 +14,7 @@ from codec_bench.codecs import load_codec
 from codec_bench.data import open_source
 from codec_bench.engine import checks
 from codec_bench.report.numbers import remarks, system_notes
-from codec_bench.report.opened import Run
+from codec_bench.report.open_run import Run
 from codec_bench.stats.summary_types import SystemSummary
 from codec_bench.store.merge import merge_records
 from codec_bench.store.rescue import verify_record

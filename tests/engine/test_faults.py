@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from command_line import COMMAND
 
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.store.record import Run
 
 ASKED = [

@@ -13,7 +13,7 @@ from hostile import Hostile
 
 from codec_bench.audio.resample import prepare
 from codec_bench.errors import UserError, WeightsError
-from codec_bench.features import Unavailable, encoded, load_feature, padded, utmos
+from codec_bench.features import Unavailable, encoder_feature, load_feature, padded, utmos
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EXPECTED = json.loads((GOLDEN / "utmos22_strong.json").read_text("utf-8"))
@@ -73,7 +73,7 @@ def check_against_speechmos(feature, signals, clips, monkeypatch):
 def test_equals_speechmos_in_one_batch(feature, speech_set, spoken, monkeypatch):
     by_id = {row["id"]: audio for row, audio in spoken}
     clips = EXPECTED[speech_set]["clips"]
-    signals = [prepare(by_id[clip["id"]], encoded.RATE_HZ)[: clip["samples"]] for clip in clips]
+    signals = [prepare(by_id[clip["id"]], encoder_feature.RATE_HZ)[: clip["samples"]] for clip in clips]
     check_against_speechmos(feature, signals, clips, monkeypatch)
 
 
@@ -100,7 +100,7 @@ def test_a_score_that_is_no_number_is_none_and_harms_nobody(feature):
 def test_bfloat16_is_near_and_another_protocol(folder, feature, embedded):
     rough = load_feature("utmos@bfloat16", weights=str(folder))
     assert rough.protocol == f"{feature.protocol}/bfloat16-weights"
-    signal = prepare(embedded[0][1], encoded.RATE_HZ)[:20_000]
+    signal = prepare(embedded[0][1], encoder_feature.RATE_HZ)[:20_000]
     exact, found = (each.compute([signal])[0]["utmos"] for each in (feature, rough))
     assert 0 < abs(exact - found) < 0.05
 

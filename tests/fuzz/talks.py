@@ -28,7 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))  # for the server of t
 
 from kills import Job, Killing, calm
 
-from codec_bench.apps.conversation.kept import read_session
+from codec_bench.apps.conversation.session_files import read_session
 
 REALTIME = "gpt-realtime-2.1"
 TALKS = """

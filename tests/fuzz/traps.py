@@ -331,7 +331,7 @@ class Beside(Target):
         super().__init__(folder)
         import tarfile
 
-        from codec_bench.report.opened import Run
+        from codec_bench.report.open_run import Run
         from codec_bench.report.results import write_results
         from codec_bench.store.parts import mark_part
         from codec_bench.store.rows import ItemRecord
@@ -404,7 +404,7 @@ class Beside(Target):
         print_outcome(outcome, False, broken_down=False)
 
     def _results_stand(self) -> None:
-        from codec_bench.report.opened import Run
+        from codec_bench.report.open_run import Run
         from codec_bench.report.results import results_stand
 
         with closing(Run(self.run_folder)) as run:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from codec_bench.report.opened import Run
+from codec_bench.report.open_run import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Sample, Score

@@ -32,7 +32,7 @@ ONE_CORE = "import os; os.sched_getaffinity = lambda _: {0}; "
 COMMAND = [sys.executable, "-P", "-c", f"{ONE_CORE}from codec_bench.cli import main; main()"]
 WORKER = [sys.executable, "-P", "-m", "codec_bench.engine.worker"]
 IMPORTED = (
-    "codec_bench.engine.worker", "codec_bench.codecs.collected", "codec_bench.features", "codec_bench.kernels.stoi.cpu",
+    "codec_bench.engine.worker", "codec_bench.codecs.collection", "codec_bench.features", "codec_bench.kernels.stoi.cpu",
     "codec_bench.metrics.base", "codec_bench.weights", "codec_bench.cli.evaluate", "numba.core.typing.cffi_utils", "scipy.signal", "torch",
     "av", "onnx", "soundfile", "soxr",
 )  # fmt: skip

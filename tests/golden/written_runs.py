@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench.audio.encode import write_flac
-from codec_bench.report.opened import Run
+from codec_bench.report.open_run import Run
 from codec_bench.store.rows import ItemRecord
 from codec_bench.store.writer import RunWriter
 from codec_bench.types import Audio, Sample, Score

@@ -9,7 +9,7 @@ from pretended import Mixed
 
 from codec_bench.kernels.mask import activate
 from codec_bench.kernels.rvq import dispatch
-from codec_bench.networks.half import Reducible
+from codec_bench.networks.half_precision import Reducible
 from codec_bench.networks.speech_config import EncoderConfig
 from codec_bench.networks.speech_transformer import Transformer
 

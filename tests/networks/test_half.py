@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from codec_bench.features.precision_names import BY_WEIGHTS  # noqa: E402
 from codec_bench.networks.ecapa import SpeakerNet  # noqa: E402
-from codec_bench.networks.half import HALF, reduce_weights  # noqa: E402
+from codec_bench.networks.half_precision import HALF, reduce_weights  # noqa: E402
 from codec_bench.networks.precision import computing  # noqa: E402
 from codec_bench.networks.speech_config import EncoderConfig  # noqa: E402
 from codec_bench.networks.speech_encoder import padded  # noqa: E402

@@ -14,7 +14,7 @@ import tiny_speech
 torch = pytest.importorskip("torch")
 
 from codec_bench.networks import speech_transformer as module  # noqa: E402
-from codec_bench.networks.half import reduce_weights  # noqa: E402
+from codec_bench.networks.half_precision import reduce_weights  # noqa: E402
 from codec_bench.networks.speech_config import WAV2VEC2_BASE, WAVLM_LARGE, EncoderConfig  # noqa: E402
 from codec_bench.networks.speech_encoder import SpeechEncoder, fairseq_name, padded, standardised  # noqa: E402
 from codec_bench.networks.speech_transformer import distance_buckets  # noqa: E402

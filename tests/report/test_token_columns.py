@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.report.paper import COLUMNS, summary_html, summary_markdown, summary_rows
 from codec_bench.report.results import write_results
 from codec_bench.report.table import summary_table

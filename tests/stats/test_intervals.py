@@ -24,7 +24,7 @@ from codec_bench.stats.intervals import (
 )
 from codec_bench.stats.paired import paired_parts
 from codec_bench.stats.sign_flips import flip_interval
-from codec_bench.stats.unseen import unseen_end
+from codec_bench.stats.unseen_items import unseen_end
 
 
 def survey_ends(numerators, denominators, level=0.95):

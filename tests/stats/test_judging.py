@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats import chance_level as judging
 from codec_bench.stats.chance_level import failing
 from codec_bench.stats.recorded import Recorded

@@ -15,7 +15,7 @@ from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import SHORT, ratios
 from codec_bench.stats.paired import ALIKE, EQUAL, UNSEEN, not_shown, paired_parts
 from codec_bench.stats.sign_flips import DRAWS
-from codec_bench.stats.unseen import unseen_end, unseen_p
+from codec_bench.stats.unseen_items import unseen_end, unseen_p
 
 
 def test_a_mean_difference_is_near_the_interval_of_the_t_test(rng):

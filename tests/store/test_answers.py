@@ -11,7 +11,7 @@ import pytest
 
 import codec_bench
 from codec_bench.errors import RunLocked, RunMismatch, UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading, exchanges, has_answers
 from codec_bench.store.record import Run
 from codec_bench.store.rows import ItemRecord

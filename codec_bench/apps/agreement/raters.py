@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codec_bench.errors import UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.controls import result_folders
 from codec_bench.store.record import Run
 

@@ -1,7 +1,7 @@
 """Conversations in time: a model is talked with at the speed of speech, both sides on one clock, and its turn-taking is measured.
 
 Which file to open
-    `api.py`, `command.py`   the verb and the command. `kept.py` holds sessions on disk, and `words.py` writes the table.
+    `api.py`, `command.py`   the verb and the command. `session_files.py` holds sessions on disk, and `words.py` writes the table.
     `prices.py`      what sessions cost.
     `script.py`      what the user says, as YAML; `user.py` says it frame by frame. `embedded.yaml` is the script that comes with the package.
     `session.py`     one conversation over a connection of `models/endpoints`: the clock, the frames, what came and when.

@@ -16,7 +16,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 from codec_bench.apps.leaderboards.board import Board, Column, Row
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.breakdown import Parts, parts_of
 from codec_bench.stats.recorded import Recorded
 from codec_bench.stats.verdict import speechless, verdict

@@ -31,7 +31,7 @@ from codec_bench.apps.leaderboards.pareto import pareto_front
 from codec_bench.config import config_names, read_config
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.report import numbers
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.bd_rate import bd_rate, bd_rate_interval
 from codec_bench.stats.identity import hashed
 from codec_bench.stats.intervals import Interval

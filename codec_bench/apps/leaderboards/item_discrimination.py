@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from codec_bench.apps.leaderboards.board import Board, Column, Row
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 
 SHOWN = 5
 FEWEST_SYSTEMS = 3

@@ -37,7 +37,7 @@ from codec_bench.benchmark.judge.metric import STEM, is_judge_metric
 from codec_bench.errors import UserError
 from codec_bench.report.breakdown.rows import subsets_of
 from codec_bench.report.numbers import rows_text
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.controls import NONE, Control, Controlled
 from codec_bench.stats.identity import identity_of, question_hashes
 from codec_bench.stats.rows_taken import rows_taken

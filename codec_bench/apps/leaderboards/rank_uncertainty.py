@@ -25,7 +25,7 @@ from codec_bench.apps.leaderboards.ranking import (
     robustness,
 )
 from codec_bench.errors import UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.correlation import correlations, similar_first
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from codec_bench.config.option import names
 from codec_bench.errors import UnknownName, UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.store.record import Run
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from codec_bench.engine.running import Running
 from codec_bench.engine.systems import System
 from codec_bench.errors import RunMismatch, UserError
 from codec_bench.registry import code_hash, is_own_code
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.report.results import write_results
 from codec_bench.stats.summary import summarise
 from codec_bench.store.files import write_json

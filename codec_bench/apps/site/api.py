@@ -84,7 +84,7 @@ def contradictions(runs: Iterable[_PathLike]) -> list[Contradiction]:
     from codec_bench.apps.site.folder import age
     from codec_bench.apps.site.records import describe_run, is_part
     from codec_bench.apps.site.same_sounds import placed
-    from codec_bench.report.opened import open_run
+    from codec_bench.report.open_run import open_run
 
     folders, sites = _sorted(runs)
     entries: dict[str, Mapping[str, Any]] = {}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.features.base import Result, Unavailable
-from codec_bench.features.encoded import Encoded
+from codec_bench.features.encoder_feature import EncoderFeature
 from codec_bench.features.precision_names import BY_WEIGHTS, parse_precision, suffix
 from codec_bench.networks.kaldi import HOP
 from codec_bench.weights import find, load_into, load_state, unfilled
@@ -17,7 +17,7 @@ CLASSIFIER = "projection."
 """What the names of tensors begin with that only training needs: the classifier over the training speakers."""
 
 
-class SpeakerEncoder(Encoded):
+class SpeakerEncoder(EncoderFeature):
     """A speaker embedding of a whole signal.
 
     Args:

@@ -16,7 +16,7 @@ from codec_bench.apps.agreement.coefficients import OF_RATINGS
 from codec_bench.apps.agreement.panel import MIXED, OF_MEAN
 from codec_bench.apps.agreement.raters import READ, Item
 from codec_bench.errors import UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 
 
 @pytest.fixture

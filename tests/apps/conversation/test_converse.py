@@ -11,7 +11,7 @@ import soundfile
 import yaml
 
 from codec_bench import converse
-from codec_bench.apps.conversation.kept import read_session
+from codec_bench.apps.conversation.session_files import read_session
 from codec_bench.apps.conversation.user import Sounds
 from codec_bench.apps.conversation.words import sentences
 from codec_bench.data import open_source

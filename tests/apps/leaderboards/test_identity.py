@@ -19,7 +19,7 @@ from codec_bench.apps.leaderboards.command import leaderboard as show_leaderboar
 from codec_bench.apps.leaderboards.rank_uncertainty import points_of
 from codec_bench.apps.site.records import describe_run
 from codec_bench.errors import UserError
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.report.page.columns import side_by_side
 from codec_bench.store.folders import run_folders
 
@@ -270,7 +270,7 @@ def test_a_column_that_a_setting_has_changed_is_marked_on_board_table_and_export
 
 
 def leaderboard_markdown(folder):
-    from codec_bench.report.opened import open_run
+    from codec_bench.report.open_run import open_run
     from codec_bench.report.paper import summary_markdown
     from codec_bench.stats.summary import summarise
 

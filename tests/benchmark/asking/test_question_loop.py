@@ -20,7 +20,7 @@ from codec_bench.benchmark.asking.variants import check_drawn
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
 from codec_bench.models.endpoints.retries import Persistence
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.record import DATABASE, Run
 from codec_bench.types import Audio, Message, Request, Response

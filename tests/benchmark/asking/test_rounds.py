@@ -20,7 +20,7 @@ from codec_bench.benchmark.definition.prompt import Prompt
 from codec_bench.benchmark.definition.schema import Template
 from codec_bench.errors import UserError
 from codec_bench.models.cache import ResponseCache
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerWriter, exchanges
 from codec_bench.store.record import DATABASE
 from codec_bench.terminal.stopping import stopping

@@ -137,7 +137,7 @@ def test_a_flag_stands_beside_the_verdict_and_is_counted(tmp_path, monkeypatch):
     from codec_bench.benchmark.judge.rubric import Rubric
     from codec_bench.benchmark.judging import judge_all
     from codec_bench.benchmark.scoring.scheme import Scheme
-    from codec_bench.report.opened import open_run
+    from codec_bench.report.open_run import open_run
     from codec_bench.stats.summary import summarise
     from codec_bench.store.answers import AnswerRecord, AnswerWriter, QuestionRecord, Reading
     from codec_bench.store.rows import ItemRecord

@@ -20,7 +20,7 @@ from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import score_all
 from codec_bench.errors import UserError
 from codec_bench.models.cache import ResponseCache
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
 from codec_bench.store.answers import CALLS, AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.types import Response

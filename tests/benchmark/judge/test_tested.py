@@ -20,7 +20,7 @@ from codec_bench.api.show import show
 from codec_bench.api.trackers import material_of
 from codec_bench.benchmark.judge.metric import load_judge_metric
 from codec_bench.models import served_words
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.stats.summary import summarise
 from codec_bench.store.judge_tests import NOT_TESTED, Figure, JudgeTest, PartTest, keep_test, kept_test
 

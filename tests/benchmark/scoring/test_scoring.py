@@ -13,7 +13,7 @@ from codec_bench.benchmark.reading import Chain, Parsed, Unparsed
 from codec_bench.benchmark.scoring.scheme import Scheme
 from codec_bench.benchmark.scoring.scoring import AnswerScorer, score_all, score_answers, score_sets
 from codec_bench.errors import UnknownName
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import AnswerRecord, AnswerWriter, Exchange, QuestionRecord, Reading, exchanges
 from codec_bench.store.rows import ItemRecord
 from codec_bench.types import Score

@@ -16,7 +16,7 @@ from tiny_questions import clip
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.in_process.transformers_model import TransformersModel
-from codec_bench.report.opened import open_run
+from codec_bench.report.open_run import open_run
 from codec_bench.store.answers import exchanges
 from codec_bench.types import Request
 

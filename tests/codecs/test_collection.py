@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from codec_bench import Audio
-from codec_bench.codecs import collected, list_codecs, load_codec, require_codec
+from codec_bench.codecs import collection, list_codecs, load_codec, require_codec
 from codec_bench.codecs.adapt import reconstruct
 from codec_bench.codecs.checks.serialised_codes import from_bytes, to_bytes
 from codec_bench.errors import UnknownName, UserError, WeightsError
@@ -60,7 +60,7 @@ def packages(monkeypatch):
     third.load_codec = lambda name: {"academicodec_hifi_16k_320d": Units}[name]()
     for module in (first, second, third):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(collected, "find_spec", lambda name: name if name in sys.modules else None)
+    monkeypatch.setattr(collection, "find_spec", lambda name: name if name in sys.modules else None)
 
 
 SOUNDS = [Audio(np.full(length, level), 16000) for length, level in ((1, 0.5), (HOP, -0.25), (2000, 0.75))]
@@ -95,9 +95,9 @@ def test_other_codes_are_decoded_otherwise(packages):
 def test_codes_are_found_in_any_order_of_axes(shape):
     values = np.arange(20).reshape(4, 5)
     held = (values.T if shape[-1] == 4 else values).reshape(shape)
-    order = collected._order(held, values)
+    order = collection._order(held, values)
     assert order == ("codes, frames first" if shape[-1] == 4 else "codes")
-    assert collected._order(held + 1, values) is None and collected._order(held / 2, values) is None
+    assert collection._order(held + 1, values) is None and collection._order(held / 2, values) is None
 
 
 def test_what_is_not_there_is_one_sentence():
@@ -107,7 +107,7 @@ def test_what_is_not_there_is_one_sentence():
     with pytest.raises(UnknownName):
         require_codec("audiocodecs/magicodek")
     with pytest.raises(UserError, match="audiocodecs has no codec 'x' here"):
-        collected.AudioCodecs.describe("x")
+        collection.AudioCodecs.describe("x")
 
 
 def test_every_codec_of_a_collection_is_listed_with_rate_and_licence():

@@ -17,7 +17,7 @@ RATE_HZ = 16_000
 NOT_FINITE = "the network's output is not a finite number"
 
 
-class Encoded(PreparedFeature):
+class EncoderFeature(PreparedFeature):
     """A speech encoder with a head. A result depends on its signal alone: the network masks what is beyond a signal's end.
 
     Args:
@@ -49,7 +49,7 @@ class Encoded(PreparedFeature):
     def load(self) -> None:
         """Loads the network."""
         if self._net is None:
-            from codec_bench.networks.half import reduce_weights
+            from codec_bench.networks.half_precision import reduce_weights
 
             self._net = reduce_weights(self._network(), self._precision).to(self.device)
 
