@@ -13,7 +13,9 @@ Which file to open
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from codec_bench.benchmark.definition.base import Published, Question
@@ -21,6 +23,7 @@ from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.loader import benchmark_names, find_entry, is_path, resolve
 from codec_bench.benchmark.definition.prompt import canonical
 from codec_bench.benchmark.definition.questions import QuestionStream
+from codec_bench.benchmark.judge.rubric import with_own_rubrics
 from codec_bench.errors import UserError
 
 
@@ -36,7 +39,9 @@ def load_benchmark(name: str, overrides: Mapping[str, Any] | None = None) -> Ben
         UserError: a field of the definition is unknown, missing or wrong; the message names the file and the line.
     """
     entry = find_entry(name)
-    return Benchmark(entry.name, resolve(entry, overrides), entry)
+    folder = os.path.dirname(os.path.abspath(entry.file))
+    entry = replace(entry, document=with_own_rubrics(entry.document, folder))
+    return Benchmark(entry.name, resolve(entry, with_own_rubrics(overrides, folder)), entry)
 
 
 def has_benchmark(name: str) -> bool:

@@ -167,10 +167,20 @@ def read_config(kind: str, name: str, schema: type[BaseModel] | None = None) -> 
                 f"it is named and not given as a path: put the file into {_folder(kind)} and leave out {SUFFIX}"
             )
         raise error
+    document = load_mapping(file)
+    return document if schema is None else fit(document, schema, source=str(file))
+
+
+def load_mapping(file: str | os.PathLike[str] | Traversable) -> dict[str, Any]:
+    """Reads a YAML file that maps names to values.
+
+    Raises:
+        UserError: the file cannot be read, is not YAML or holds something else.
+    """
     document = load_yaml(file)
     if not isinstance(document, dict) or not all(isinstance(key, str) for key in document):
         raise UserError(f"'{file}' holds {type(document).__name__}; expected a mapping of names to values")
-    return document if schema is None else fit(document, schema, source=str(file))
+    return document
 
 
 def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schema:
@@ -194,4 +204,13 @@ def _folder(kind: str) -> Traversable:
     return files("codec_bench") / "configs" / kind
 
 
-__all__ = ["Lines", "config_names", "fit", "load_yaml", "load_yaml_with_lines", "parse_value", "read_config"]
+__all__ = [
+    "Lines",
+    "config_names",
+    "fit",
+    "load_mapping",
+    "load_yaml",
+    "load_yaml_with_lines",
+    "parse_value",
+    "read_config",
+]

@@ -16,11 +16,12 @@ import yaml
 from command_line import COMMAND
 
 from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.benchmark.judge.rubric import Rubric, load_rubric
 from codec_bench.benchmark.metrics.accuracy import DOUBLED
 from codec_bench.benchmark.run_request import run_folder
 from codec_bench.engine import pool
 from codec_bench.errors import RunMismatch, UserError
-from codec_bench.report.open_run import open_run
+from codec_bench.report.open_run import Run, open_run
 from codec_bench.stats.answers import answers_of
 from codec_bench.stats.intervals import too_few
 from codec_bench.store.answers import exchanges
@@ -413,6 +414,47 @@ def test_a_judge_rates_and_is_asked_once(tmp_path, define, ask, models):
     entry = overview(tmp_path / "out")["benchmarks"][0]["metrics"]["rating[alpaca-1-10]"]
     assert (entry["value"], entry["n"], entry["failed"]) == (pytest.approx(22 / 3), 3, 3)
     assert entry["counting_failures"]["value"] == pytest.approx((22 + 3 * 1) / 6)
+
+
+def test_a_rubric_of_ones_own_is_a_file_beside_the_benchmark(tmp_path, define, ask, models, monkeypatch):
+    judge, log = models("Judge"), tmp_path / "judged"
+    settings = {"judge": judge, "options": {judge: {"log": str(log), "name": "judge"}}}
+    benchmark = define(metrics=["rating[./alpaca-1-10.yaml]"], primary="rating[./alpaca-1-10.yaml]")
+    file = Path(benchmark) / "alpaca-1-10.yaml"
+    with pytest.raises(UserError, match=r"there is no rubric '.*mine/alpaca-1-10\.yaml'"):
+        ask(benchmark, **settings)
+    file.write_text("extends: alpaca-1-10\n")
+    same = load_rubric("alpaca-1-10").digest
+    ask(benchmark, **settings)
+    assert {name for _, name in numbers(mine(tmp_path / "out"))} == {f"rating[alpaca-1-10-{same}]"}
+    assert len(log.read_text().split()) == 5
+    # It goes on from another folder in a process that has not read the rubric, and there the record says what it was.
+    monkeypatch.setattr("codec_bench.benchmark.judge.rubric._own", {})
+    monkeypatch.chdir(Path(benchmark).parent)
+    ask(f"./{Path(benchmark).name}", **settings)
+    assert len(log.read_text().split()) == 5
+    done = subprocess.run(
+        [*COMMAND, "report", "--json", mine(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=120,
+    )
+    assert done.returncode == 0 and f"alpaca-1-10-{same}" in done.stdout, done.stderr
+    with closing(Run(mine(tmp_path / "out"))) as run:
+        (facts,) = run.metrics.values()
+    assert facts["protocol"].startswith(f"rating/alpaca-1-10-{same}-{same}/")
+    assert Rubric(**facts["own_rubric"]).digest == same
+    # Another wording is another column, which the record does not take for the first one.
+    file.write_text("extends: alpaca-1-10\nsystem: Be strict.\n")
+    with pytest.raises(RunMismatch, match="scored"):
+        ask(benchmark, **settings)
+    ask(benchmark, rescore=True, **settings)
+    ((column,),) = [{name for _, name in numbers(mine(tmp_path / "out"))}]
+    assert column.startswith("rating[alpaca-1-10-") and same not in column
+    file.write_text("extends: alpaca-1-10\nrange: ten\n")
+    with pytest.raises(UserError, match=r"alpaca-1-10\.yaml' does not fit: range"):
+        ask(benchmark, **settings)
 
 
 def test_failed_verdicts_are_asked_for_again_when_told_to(tmp_path, define, ask, models):

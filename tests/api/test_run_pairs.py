@@ -15,6 +15,7 @@ import yaml
 from local_http import Connection, LocalServer
 
 from codec_bench.api.run_benchmark import run_benchmark
+from codec_bench.apps.judging.compare import judge_compare
 from codec_bench.apps.judging.strengths import OF_THE_DATA, judge_strengths
 from codec_bench.errors import UserError
 from codec_bench.stats.pairs import Duel, strengths
@@ -288,6 +289,24 @@ def test_strengths_of_many_systems_come_from_the_verdicts_of_their_runs(ask, tas
         "mixed",
         "short",
     ]
+
+
+def test_strengths_and_a_judges_successor_go_by_a_rubric_of_ones_own(ask, taste, tmp_path, monkeypatch):
+    (tmp_path / "mine" / "own.yaml").write_text("extends: pair-answers\n")
+    (tmp_path / "mine" / "benchmark.yaml").write_text(
+        yaml.safe_dump({**DEFINITION, "metrics": ["rating[./own.yaml]"], "primary": "rating[./own.yaml]"})
+    )
+    ask("mixed", "short", "long", baseline="long")
+    ask("mixed", out="data")
+    # A process that has not read the rubric has what it needs from the record, or from the benchmark that it is given.
+    monkeypatch.setattr("codec_bench.benchmark.judge.rubric._own", {})
+    (one,) = judge_strengths(tmp_path / "out")
+    assert len(one.found.systems) == 3 and one.rubric.startswith("rating/own-")
+    (change,) = judge_compare(
+        tmp_path / "data", ["openai-chat", "openai-chat"], out=tmp_path / "again", benchmark=str(tmp_path / "mine"),
+        options={"openai-chat": {"base_url": taste[1], "model": "j"}}, page=True,
+    )  # fmt: skip
+    assert change.rubric.startswith("rating/own-") and change.offset.value == 0.0
 
 
 def test_verdicts_of_two_judges_are_not_mixed_and_bad_input_is_one_sentence(ask, taste, tmp_path):

@@ -18,12 +18,13 @@ from typing import Any
 
 from codec_bench.api.run_benchmark import run_benchmark
 from codec_bench.apps.judging.page import write_check_page
-from codec_bench.apps.judging.planted import text_rubrics
+from codec_bench.apps.judging.planted import fits, text_rubrics
 from codec_bench.apps.judging.questions import Plan, read_replies, write_questions
 from codec_bench.apps.judging.sounds import KINDS, TWO_CHANNELS
 from codec_bench.benchmark.asking.benchmarks import Preview
+from codec_bench.benchmark.definition.loader import is_path
 from codec_bench.benchmark.judge.metric import JudgeMetric
-from codec_bench.benchmark.judge.rubric import load_rubric
+from codec_bench.benchmark.judge.rubric import own_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label
 from codec_bench.benchmark.tables import Outcome
 from codec_bench.config.option import names
@@ -203,13 +204,12 @@ def _what(
     elif kinds and not is_own_code(judge):
         kinds = tuple(kind for kind in kinds if kind not in TWO_CHANNELS)
         left_out = [(kind, "its sounds have two channels, and a model is sent one") for kind in TWO_CHANNELS]
-    fitting = text_rubrics()
-    chosen = (fitting if rubrics is None else names(rubrics)) if TEXTS in wanted else []
+    asked = names(rubrics) if rubrics is not None else text_rubrics()
+    chosen = [own_rubric(name) if is_path(name) else name for name in asked] if TEXTS in wanted else []
     for name in chosen:
-        load_rubric(name)
-        if name not in fitting:
+        if not fits(name):
             raise UserError(
-                f"the planted answers do not fit the rubric '{name}'", hint=f"they fit {', '.join(fitting)}"
+                f"the planted answers do not fit the rubric '{name}'", hint=f"they fit {', '.join(text_rubrics())}"
             )
     return {f"marks-{name}": JudgeMetric(name) for name in chosen}, left_out, kinds
 

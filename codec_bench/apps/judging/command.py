@@ -24,7 +24,7 @@ judge_app = command_group("judge", "Test a judge before it is believed, and see 
 def check(
     judge: Annotated[str, typer.Argument(help="A model (see: list models), ./mine.yaml or ./mine.py:Class.")],
     parts: Annotated[str | None, typer.Option("--parts", help="sounds, texts, or both with a comma. Default: what the model takes.")] = None,
-    rubrics: Annotated[str | None, typer.Option("--rubrics", help="Rubrics with commas by which planted answers are marked. Default: all that they fit.")] = None,
+    rubrics: Annotated[str | None, typer.Option("--rubrics", help="Rubrics, or files of your own, with commas, by which planted answers are marked. Default: all that they fit.")] = None,
     per_kind: Annotated[int, typer.Option("--per-kind", help="Sounds of each kind, a multiple of 4.")] = PER_KIND,
     repeats: Annotated[int, typer.Option("--repeats", help="How often each question is asked.")] = REPEATS,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the sounds.")] = 0,

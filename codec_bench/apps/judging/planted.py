@@ -63,12 +63,13 @@ class Planted(Asked):
 
 def text_rubrics() -> list[str]:
     """The names of the rubrics that the planted answers fit: own readers, for texts that are rated or right and wrong."""
-    held = {name: load_rubric(name) for name in rubric_names()}
-    return [
-        name
-        for name, one in held.items()
-        if one.prompt and not (one.hears or one.aligns or one.also or one.reply.startswith("official/"))
-    ]
+    return [name for name in rubric_names() if fits(name)]
+
+
+def fits(name: str) -> bool:
+    """Whether the planted answers fit a rubric."""
+    one = load_rubric(name)
+    return bool(one.prompt) and not (one.hears or one.aligns or one.also or one.reply.startswith("official/"))
 
 
 def planted(metric: JudgeMetric, repeats: int, seed: int) -> Iterator[Planted]:

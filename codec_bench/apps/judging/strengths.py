@@ -157,7 +157,7 @@ def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
     units = {one.id: one.speaker or one.id for one in run.samples()}
     benchmark = str((run.meta.get("benchmark") or {}).get("name"))
     for name, facts in run.metrics.items():
-        if not facts.get("judge") or not _prefers(facts.get("rubric")):
+        if not facts.get("judge") or not _prefers(facts):
             continue
         (system,) = run.systems
         rubric, _, rest = str(facts["protocol"]).partition(f"/{facts['judge']}")
@@ -171,7 +171,10 @@ def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
         yield of, _Verdicts(system, beside, duels, len(scores) - len(told))
 
 
-def _prefers(rubric: object) -> bool:
+def _prefers(facts: Mapping[str, Any]) -> bool:
+    if "own_rubric" in facts:
+        return bool(facts["own_rubric"]["reply"] == "preferred")
+    rubric = facts.get("rubric")
     try:
         return isinstance(rubric, str) and load_rubric(rubric).reply == "preferred"
     except UserError:  # a rubric that is gone

@@ -38,8 +38,9 @@ _GIVEN = frozenset(("language",))
 """Names that a template may always read, whatever columns the data has."""
 
 
-CheckRating = Callable[[str, set[str]], None]
-"""Raises a `UserError` if the rubric of a metric's name does not fit, or reads what is none of these names of a question."""
+CheckRating = Callable[[str, set[str], str], None]
+"""Raises a `UserError` if the rubric of a metric's name does not fit, or reads what is none of these names of a question.
+The last text is the folder of the definition, where the path of a rubric begins."""
 
 
 def validate_benchmark(name_or_path: str, check_rating: CheckRating | None = None) -> list[Finding]:
@@ -143,10 +144,11 @@ def _of_entry(
     yield from _metrics(entry, spec, at, unread)
     if check_rating is None or not at.named:
         return
+    folder = os.path.dirname(os.path.abspath(entry.file))
     for index, use in enumerate(spec.metrics):
         name = use.name if isinstance(use, MetricUse) else use
-        if Spec.parse(name).name == _RATING:
-            yield from at.tried(("metrics", index), partial(check_rating, name, _names(spec)))
+        if name.partition("[")[0].strip() == _RATING:
+            yield from at.tried(("metrics", index), partial(check_rating, name, _names(spec), folder))
 
 
 def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
@@ -382,7 +384,10 @@ def _built(name: str, spec: BenchmarkSpec, names: set[str] | None) -> None:
                 )
         return
     if Spec.parse(name).name == _RATING:
-        rubric = read_config(_RUBRICS, Spec.parse(name).argument or "")
+        argument = Spec.parse(name).argument or ""
+        if is_path(argument):
+            return  # `check_rating` reads the files of users' own rubrics
+        rubric = read_config(_RUBRICS, argument)
         missing = [need for need in rubric.get("needs") or () if names is not None and need not in names]
         if missing:
             raise UserError(f"the rubric of '{name}' needs '{missing[0]}', which no column gives")

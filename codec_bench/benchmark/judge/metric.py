@@ -26,7 +26,7 @@ from codec_bench.benchmark.judge.aligning import by_judge, by_rule
 from codec_bench.benchmark.judge.nearest import by_likeness, options_of
 from codec_bench.benchmark.judge.published import EMERGENT_TTS
 from codec_bench.benchmark.judge.replies import Verdict
-from codec_bench.benchmark.judge.rubric import MADE, load_rubric
+from codec_bench.benchmark.judge.rubric import MADE, load_rubric, with_own_rubrics
 from codec_bench.benchmark.metrics import load_answer_metric
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.choices import chance_of, choices_of
@@ -74,15 +74,21 @@ def load_judge_metric(name: str, judge: str | None = None, beside: str = "") -> 
     return JudgeMetric(spec.argument, judge, beside)
 
 
-def check_rating(name: str, names: set[str]) -> None:
-    """Checks the rubric of a metric's name, and that its templates read nothing but names of a question.
+def check_rating(name: str, names: set[str], folder: str = "") -> None:
+    """Checks the rubric of a metric's name, and that it reads nothing but names of a question.
+
+    Args:
+        name: the metric's name. names: the names of a question. folder: where the path of a rubric begins; "" for the current folder.
 
     Raises:
         UserError: it does not fit, is no template, or reads another name.
     """
     from codec_bench.benchmark.definition.prompt import variables
 
-    rubric = load_judge_metric(name).rubric
+    rubric = load_judge_metric(with_own_rubrics(name, folder)).rubric
+    missing = [need for need in rubric.needs if need not in names]
+    if missing:
+        raise UserError(f"the rubric of '{name}' needs '{missing[0]}', which no column gives")
     templates = (rubric.system or "", rubric.prompt)
     known = names | MADE
     asked_for = {name for text in templates for name in re.findall(r"\b(\w+) is defined", text)}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from codec_bench.benchmark.definition.loader import is_path
 from codec_bench.benchmark.judge.published import READERS
-from codec_bench.errors import UserError
+from codec_bench.errors import UnknownName, UserError
 
 KIND = "judge"
 MADE = frozenset(
@@ -19,6 +22,8 @@ MADE = frozenset(
 """What a template of a rubric may read beside the columns of a question."""
 READER = 2
 """Version of the project's own readers of replies; 2 does not read a reply whose reasoning ends in another verdict."""
+_STEM = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
+_RATING = re.compile(r"\s*rating\[(?P<rubric>[^\[\]]+)\]\s*")
 
 
 class Rubric(BaseModel):
@@ -103,14 +108,77 @@ class Rubric(BaseModel):
         return hashlib.blake2b(json.dumps(held, sort_keys=True).encode(), digest_size=4).hexdigest()
 
 
-@cache
+_own: dict[str, Rubric] = {}
+"""The rubrics of a user's own files that this process has read, by their names."""
+
+
+def own_rubric(path: str, folder: str = "") -> str:
+    """Reads a rubric from a file of a user's own, so that `load_rubric` knows it.
+
+    Args:
+        path: path of the file.
+        folder: where a relative path begins; "" for the current folder.
+
+    Returns:
+        Its name: the file's name and the rubric's digest, so that it is neither a published rubric nor another version of the file.
+
+    Raises:
+        UserError: there is no such file, its name does not fit, or it is no rubric; the message names the path.
+    """
+    from codec_bench.config import fit
+
+    file = os.path.abspath(os.path.join(folder, os.path.expanduser(path)))
+    stem, suffix = os.path.splitext(os.path.basename(file))
+    if not os.path.isfile(file):
+        raise UserError(f"there is no rubric '{file}'", hint="expected a YAML file, such as a copy of a published one")
+    if not _STEM.fullmatch(stem) or suffix not in (".yaml", ".yml"):
+        raise UserError(
+            f"the file of the rubric '{file}' names a column of results, and does not fit as a name",
+            hint="letters, digits, hyphens and underscores, and then .yaml",
+        )
+    rubric = fit(_document(file, ()), Rubric, source=file)
+    name = f"{stem}-{rubric.digest}"
+    _own[name] = rubric
+    return name
+
+
+def is_own(name: str) -> bool:
+    """Whether a name is that of a rubric which `own_rubric` has read."""
+    return name in _own
+
+
+def with_own_rubrics(value: Any, folder: str) -> Any:
+    """A benchmark's definition, or a part of it, with the names of the rubrics that it gives as `rating[PATH]`.
+
+    Args:
+        value: the definition, as YAML values.
+        folder: where relative paths begin.
+
+    Raises:
+        UserError: a rubric cannot be read.
+    """
+    if isinstance(value, dict):
+        return {key: with_own_rubrics(one, folder) for key, one in value.items()}
+    if isinstance(value, list):
+        return [with_own_rubrics(one, folder) for one in value]
+    found = _RATING.fullmatch(value) if isinstance(value, str) else None
+    return f"rating[{own_rubric(found['rubric'], folder)}]" if found and is_path(found["rubric"]) else value
+
+
 def load_rubric(name: str) -> Rubric:
-    """Reads a rubric by its name. A file with `extends` holds only what differs from another rubric, which may extend a third.
+    """A published rubric by its name, or one that `own_rubric` has read.
+
+    A file with `extends` holds only what differs from another rubric, which may extend a third.
 
     Raises:
         UnknownName: there is no rubric of this name.
         UserError: the file has a field that is unknown, missing or wrong, or extends itself.
     """
+    return _own[name] if name in _own else _published(name)
+
+
+@cache
+def _published(name: str) -> Rubric:
     from codec_bench.config import fit
 
     return fit(_document(name, ()), Rubric, source=f"the rubric {name}")
@@ -118,13 +186,23 @@ def load_rubric(name: str) -> Rubric:
 
 def _document(name: str, extending: tuple[str, ...]) -> dict[str, Any]:
     """What a rubric's file says, with what it does not say from the rubric that it extends."""
-    from codec_bench.config import read_config
+    from codec_bench.config import load_mapping, read_config
 
     if name in extending:
         raise UserError(f"the rubric '{name}' extends itself: {' -> '.join([*extending, name])}")
-    document = read_config(KIND, name)
+    own = is_path(name)
+    document = load_mapping(name) if own else read_config(KIND, name)
     base = document.pop("extends", None)
-    return document if base is None else {**_document(base, (*extending, name)), **document}
+    if base is None:
+        return document
+    if not isinstance(base, str):
+        raise UserError(f"the rubric '{name}' extends {base!r}; expected the name of a rubric, or a path")
+    if own and is_path(base):
+        base = os.path.normpath(os.path.join(os.path.dirname(name), os.path.expanduser(base)))
+    try:
+        return {**_document(base, (*extending, name)), **document}
+    except UnknownName as error:
+        raise UserError(f"the rubric '{name}' extends '{base}': {error.message}", hint=error.hint) from error
 
 
 def rubric_names() -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from codec_bench.benchmark.judge.metric import JudgeMetric, is_judge_metric, load_judge_metric, names_by_judge
+from codec_bench.benchmark.judge.rubric import is_own
 from codec_bench.benchmark.metrics import is_answer_metric, load_answer_metric
 from codec_bench.benchmark.metrics.base import AnswerMetric
 from codec_bench.benchmark.reading import Chain, load_steps
@@ -141,5 +142,10 @@ def _facts(metric: Any) -> dict[str, Any]:
         "summary": summary.strip().split("\n")[0],
         **({"judge": metric.judge, "rubric": metric.rubric_name} if isinstance(metric, JudgeMetric) else {}),
         **({"hears": True} if isinstance(metric, JudgeMetric) and metric.rubric.hears else {}),
+        **(
+            {"own_rubric": metric.rubric.model_dump(exclude_defaults=True)}
+            if isinstance(metric, JudgeMetric) and is_own(metric.rubric_name)
+            else {}
+        ),
         **({"judged_by": by} if isinstance(metric, JudgeMetric) and (by := metric.rubric.judged_by) else {}),
     }

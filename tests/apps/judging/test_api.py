@@ -187,3 +187,17 @@ def test_own_code_is_sent_both_channels(check, judge, tmp_path, monkeypatch):
     found = judge_check(f"{tmp_path / 'mine.py'}:Ears", parts="sounds", out=tmp_path / "own")
     assert found.left_out == () and found.test.parts[HEARING].biases["yes"].value == 0.0
     assert found.test.parts[HEARING].unread == 16
+
+
+def test_a_rubric_of_ones_own_marks_the_planted_answers(two, check, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("extends: absolute-1-5\nsystem: Be strict.\n")
+    found = check(parts="texts", rubrics="./mine.yaml")
+    (name,) = found.test.parts
+    stem, digest = name.removeprefix("rating/mine-").split("-")
+    assert stem == digest and found.test.parts[name].j.value == 1.0
+    (tmp_path / "mine.yaml").write_text("extends: pair-speech\n")
+    with pytest.raises(UserError, match="the planted answers do not fit the rubric 'mine-"):
+        check(out="other", parts="texts", rubrics="mine.yaml")
+    with pytest.raises(UserError, match=r"there is no rubric '.*/none\.yaml'"):
+        check(out="other", parts="texts", rubrics="none.yaml")

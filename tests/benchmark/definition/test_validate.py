@@ -4,7 +4,6 @@ import pytest
 
 from codec_bench.benchmark.definition.validate import validate_benchmark, validate_prompt
 from codec_bench.benchmark.judge.metric import check_rating
-from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.errors import UnknownName, UserError
 
 WRONG = """\
@@ -267,33 +266,48 @@ def test_what_newcomers_write_is_found_with_its_line(tmp_path, right, wrong, lin
         ("range: [1, 5]", "range: [5, 1]", "the range is [5.0, 1.0]; expected the least verdict and then the greatest"),
         ("reply: rating", "reply: official/nobody", "there is no reader 'official/nobody'"),
         ("prompt:", "promt:", "Extra inputs are not permitted"),
-        ("{{ answer }}", "{{ anwser }}", "the rubric of 'rating[mine]' reads 'anwser', which no column gives"),
+        ("{{ answer }}", "{{ anwser }}", "the rubric of 'rating[./mine.yaml]' reads 'anwser', which no column gives"),
         ("{{ answer }}", "{{ answer }", "is not a template"),
+        (
+            "version: 1",
+            "version: 1\nneeds: [tone]",
+            "the rubric of 'rating[./mine.yaml]' needs 'tone', which no column",
+        ),
+        ("version: 1", "- version", "mine.yaml', line 2"),
+        ("version: 1", "version: 1\nextends: nobody", "extends 'nobody': there is no judge config called 'nobody'"),
+        ("version: 1", "version: 1\nextends: 3", "extends 3; expected the name of a rubric, or a path"),
+        ("version: 1", "version: 1\nextends: ./mine.yaml", "extends itself"),
         ("{{ answer }}", "{% if more is defined %}{{ more }}{% endif %}", None),
     ],
 )
-def test_mistakes_of_a_rubric_are_found_at_the_metric_that_names_it(tmp_path, monkeypatch, right, wrong, says):
+def test_mistakes_of_a_rubric_are_found_at_the_metric_that_names_it(tmp_path, right, wrong, says):
     rubric = (
         'version: 1\nsummary: Mine.\nprompt: "{{ question }} {{ answer }} Rating: N"\nreply: rating\nrange: [1, 5]\n'
     )
-    monkeypatch.setattr("codec_bench.config._folder", lambda kind: tmp_path)
-    load_rubric.cache_clear()
     (tmp_path / "rows.jsonl").write_text('{"file": "a.wav", "said": "yes", "asked": "Who?"}\n')
-    text = YES_NO.replace("accuracy[label]", "rating[mine]").replace("audio: file", "audio: file, question: asked")
+    text = YES_NO.replace("accuracy[label]", "rating[./mine.yaml]").replace(
+        "audio: file", "audio: file, question: asked"
+    )
     (tmp_path / "mine.yaml").write_text(rubric)
     assert validate_benchmark(write(tmp_path, text), check_rating) == []
-    load_rubric.cache_clear()
     (tmp_path / "mine.yaml").write_text(rubric.replace(right, wrong))
     found = validate_benchmark(write(tmp_path, text), check_rating)
-    load_rubric.cache_clear()
     assert [f.line for f in found] == ([16] if says else [])
     assert says is None or says in found[0].message
 
 
-def test_a_rubric_is_named_and_not_given_as_a_path(tmp_path):
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("./mine.yaml", "mine.yaml'"),
+        ("./benchmark[1].yaml", "is not a name"),
+        ("./rows.jsonl", "does not fit as a name"),
+        ("./my rubric.yaml", "does not fit as a name"),
+    ],
+)
+def test_a_file_that_is_no_rubric_is_said_with_its_path(tmp_path, path, says):
     (tmp_path / "rows.jsonl").write_text('{"file": "a.wav", "said": "yes"}\n')
-    (found,) = validate_benchmark(
-        write(tmp_path, YES_NO.replace("accuracy[label]", "rating[./mine.yaml]")), check_rating
-    )
-    assert found.message == "there is no judge config called './mine.yaml'"
-    assert "it is named and not given as a path: put the file into" in found.hint and "configs/judge" in found.hint
+    (tmp_path / "my rubric.yaml").write_text("version: 1")
+    text = YES_NO.replace("accuracy[label]", f"rating[{path}]")
+    found = validate_benchmark(write(tmp_path, text), check_rating)[0]
+    assert says in found.message and found.hint

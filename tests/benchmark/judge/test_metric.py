@@ -15,7 +15,7 @@ import pytest
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import Beside, id_of, is_judge_metric, load_judge_metric
 from codec_bench.benchmark.judge.replies import read_official
-from codec_bench.benchmark.judge.rubric import Rubric, load_rubric, rubric_names
+from codec_bench.benchmark.judge.rubric import Rubric, load_rubric, own_rubric, rubric_names
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import MissingExtra, UnknownName, UserError
 from codec_bench.types import Audio, Response
@@ -78,18 +78,23 @@ def chosen(made):
     return {"choices": ["Paris", "Rome"]} if made.rubric.also == "accuracy[mmau]" else {}
 
 
-def test_a_rubric_extends_one_that_extends_another_and_never_itself(monkeypatch):
+def test_a_rubric_extends_one_that_extends_another_and_never_itself(tmp_path):
     files = {
-        "first": {"version": 1, "summary": "s", "prompt": "{{ answer }}", "reply": "rating", "range": (1, 5), "times": 3},
-        "second": {"extends": "first", "prompt": "Rate {{ answer }}."},
-        "third": {"extends": "second", "range": (0, 10)},
-        "round": {"extends": "about"}, "about": {"extends": "round"},
+        "first": {"version": 1, "summary": "s", "prompt": "{{ answer }}", "reply": "rating", "range": [1, 5], "times": 3},
+        "second": {"extends": "./first.yaml", "prompt": "Rate {{ answer }}."},
+        "third": {"extends": "second.yaml", "range": [0, 10]},
+        "round": {"extends": "./about.yaml"}, "about": {"extends": str(tmp_path / "round.yaml")},
     }  # fmt: skip
-    monkeypatch.setattr("codec_bench.config.read_config", lambda kind, name: dict(files[name]))
-    rubric = load_rubric.__wrapped__("third")
+    for name, document in files.items():
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(document))
+    name = own_rubric("./third.yaml", str(tmp_path))
+    rubric = load_rubric(name)
+    assert name == f"third-{rubric.digest}"
     assert (rubric.prompt, rubric.times, rubric.range) == ("Rate {{ answer }}.", 3, (0, 10))
-    with pytest.raises(UserError, match="'round' extends itself: round -> about -> round"):
-        load_rubric.__wrapped__("round")
+    with pytest.raises(
+        UserError, match=r"round\.yaml' extends itself: .*round\.yaml -> .*about\.yaml -> .*round\.yaml"
+    ):
+        own_rubric("round.yaml", str(tmp_path))
 
 
 def test_there_are_rubrics():
