@@ -40,12 +40,13 @@ if TYPE_CHECKING:
     from codec_bench.codecs import load_codec
     from codec_bench.codecs.base import Codec, CodecInfo, CodecStream, LatentCodec
     from codec_bench.metrics.base import Inputs, Metric
+    from codec_bench.models.base import Model, ModelInfo
     from codec_bench.report.figures import write_figures
     from codec_bench.report.open_run import open_run
     from codec_bench.stats.intervals import interval
     from codec_bench.stats.paired import paired_test
     from codec_bench.text.error_rate import error_rate
-    from codec_bench.types import Audio, Codes, CodeStream, Latents, Sample, Score
+    from codec_bench.types import Audio, Codes, CodeStream, Latents, Message, Request, Response, Sample, Score
 
 __version__ = "0.1.0"
 __all__ = [
@@ -58,7 +59,12 @@ __all__ = [
     "Inputs",
     "LatentCodec",
     "Latents",
+    "Message",
     "Metric",
+    "Model",
+    "ModelInfo",
+    "Request",
+    "Response",
     "Sample",
     "Score",
     "agreement",
@@ -119,6 +125,7 @@ _HOMES = {
     "codec_bench.apps.leaderboards.api": ("leaderboard",),
     "codec_bench.apps.listening.api": ("export_listening", "import_listening"),
     "codec_bench.metrics.base": ("Inputs", "Metric"),
+    "codec_bench.models.base": ("Model", "ModelInfo"),
     "codec_bench.apps.profiling.api": ("profile",),
     "codec_bench.api.read_arguments": ("read_arguments",),
     "codec_bench.api.load_metric": ("load_metric",),
@@ -133,7 +140,17 @@ _HOMES = {
     "codec_bench.report.figures": ("write_figures",),
     "codec_bench.report.open_run": ("open_run",),
     "codec_bench.text.error_rate": ("error_rate",),
-    "codec_bench.types": ("Audio", "Codes", "CodeStream", "Latents", "Sample", "Score"),
+    "codec_bench.types": (
+        "Audio",
+        "Codes",
+        "CodeStream",
+        "Latents",
+        "Message",
+        "Request",
+        "Response",
+        "Sample",
+        "Score",
+    ),
 }
 _HOME = {name: module for module, held in _HOMES.items() for name in held}
 

@@ -312,6 +312,10 @@ class Message:
         role: `system`, `user` or `assistant`.
         content: texts and sounds, in order. An assistant's turn without any stands for an answer that is still to be given
             (`codec_bench.benchmark.asking.rounds`); a model never gets one.
+
+    Examples:
+        >>> Message("user", ("What do you hear?",)).content
+        ('What do you hear?',)
     """
 
     role: Literal["system", "user", "assistant"]
@@ -331,6 +335,11 @@ class Request:
         parameters: generation parameters (`max_tokens`, `temperature`, `top_p`, `stop`, `seed`) that the benchmark or
             the caller sets.
         windows: how a sound that is longer than the model takes is asked about in parts; None leaves it to the model.
+
+    Examples:
+        >>> asked = Request("a", (Message("user", ("What do you hear?",)),), parameters={"max_tokens": 64})
+        >>> asked.wants, asked.messages[-1].role
+        ('text', 'user')
     """
 
     id: str
@@ -387,6 +396,10 @@ class Response(Answered[Audio]):
         served: what the service said of itself with this answer: `model`, `revision` (its `system_fingerprint` or the like),
             `request` (the id of the request); empty if it said nothing, or if no service answered.
         sound_s: seconds of input audio in all, those of `cut_s` included; None if it is not known.
+
+    Examples:
+        >>> Response(text="a dog").status, Response.failed("the model has no answer").reason
+        ('ok', 'the model has no answer')
     """
 
     @classmethod

@@ -2,8 +2,7 @@
 
 import re
 
-from codec_bench.models.base import Model, ModelInfo
-from codec_bench.types import Response
+from codec_bench import Model, ModelInfo, Response
 
 
 class LongJudge(Model):

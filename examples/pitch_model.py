@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from codec_bench.models.base import Model, ModelInfo
-from codec_bench.types import Response
+from codec_bench import Model, ModelInfo, Response
 
 
 def pitch_hz(samples, rate_hz):

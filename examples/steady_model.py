@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from codec_bench.models.base import ModelInfo
+from codec_bench import ModelInfo
 from codec_bench.models.likelihood import LikelihoodModel
 
 

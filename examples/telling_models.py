@@ -1,7 +1,6 @@
 """Two models that know nothing: one says it briefly, and one in many words."""
 
-from codec_bench.models.base import Model, ModelInfo
-from codec_bench.types import Response
+from codec_bench import Model, ModelInfo, Response
 
 
 class Brief(Model):

@@ -51,13 +51,6 @@ WRITTEN = "<!-- Written by scripts/write_docs.py from the registries. Do not edi
 WEIGHTS, COMPARISON = ("published", "stand-in"), "weights in the comparison"
 # The verbs whose options are declared in a schema, each with its command.
 VERBS: dict[str, Command] = {"evaluate": "eval", "score": "score", "run_benchmark": "run", "profile": "profile"}
-# What the guides teach to import beside the names of the package itself.
-ALSO_PUBLIC = (
-    "codec_bench.models.base.Model",
-    "codec_bench.models.base.ModelInfo",
-    "codec_bench.types.Request",
-    "codec_bench.types.Response",
-)
 
 
 def pages() -> dict[Path, str]:
@@ -689,11 +682,6 @@ def api_page() -> str:
         '`python -c "import codec_bench; help(codec_bench.evaluate)"`.\n'
         + section("Functions", "`from codec_bench import NAME`", [public(name) for name in functions])
         + section("Classes", "`from codec_bench import NAME`", [public(name) for name in classes])
-        + section(
-            "Models of your own",
-            "`from codec_bench.models.base import Model, ModelInfo` and `from codec_bench.types import Request, Response`",
-            ALSO_PUBLIC,
-        )
     )
 
 

@@ -20,13 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from codec_bench import (
-    Audio, Codec, CodecInfo, Codes, CodecStream, CodeStream, Inputs, LatentCodec, Latents, Metric, Sample, Score, agreement, build, compare, converse, error_rate, evaluate,
+    Audio, Codec, CodecInfo, Codes, CodecStream, CodeStream, Inputs, LatentCodec, Latents, Message, Metric, Model, ModelInfo, Request, Response, Sample, Score, agreement, build, compare, converse, error_rate, evaluate,
     doctor, export,
     export_listening, import_listening, interval, judge_check, judge_compare, judge_strengths, leaderboard, list_names, load_codec, load_metric, merge, metric_agreement, metric_stability, open_run, paired_test, profile, read_arguments, report, run_benchmark, sample_size, score,
     show, site, validate, verify_batching, write_figures,
 )
-from codec_bench.models.base import Model, ModelInfo
-from codec_bench.types import Request, Response
 
 run = evaluate(codec="opus-12k,g722", data="embedded", metrics=["stoi", "bitrate"], out="runs/a", limit=4, workers=2)
 folder: Path = run.folder
@@ -99,7 +97,8 @@ class MyModel(Model):
         return {"checkpoint": "mine-3"}
 
     async def ask(self, request: Request) -> Response:
-        return Response(text=str(request.messages[-1].content[-1]))
+        turn: Message = request.messages[-1]
+        return Response(text=str(turn.content[-1]))
 
 
 class Peak(Metric):

@@ -38,6 +38,10 @@ class ModelInfo:
             audio is cut at `limit_s`, and the response says how much was cut.
         languages: ISO 639-1 codes of the languages that it knows; empty if that is not stated.
         licence: SPDX name of the licence of the weights; None if unknown. paper: where the model is described.
+
+    Examples:
+        >>> ModelInfo("mine", inputs=("text",)).outputs
+        ('text',)
     """
 
     name: str
@@ -64,6 +68,18 @@ class Model(ABC):
         tells_apart: whether `identity` differs between any two checkpoints; without it, answers are reused within a run alone.
         draws: whether spoken answers are drawn at random from the seed of the request, whatever its temperature.
         untold: parameters of requests that the model could not be told, each with the reason; known once it has answered.
+
+    Examples:
+        >>> import asyncio
+        >>> from codec_bench import Message
+        >>> class Echo(Model):
+        ...     info = ModelInfo("echo", inputs=("text",))
+        ...     identity = {"version": 1}
+        ...
+        ...     async def ask(self, request):
+        ...         return Response(text=request.messages[-1].content[-1])
+        >>> asyncio.run(Echo().ask(Request("a", (Message("user", ("Good morning",)),)))).text
+        'Good morning'
     """
 
     info: ModelInfo
