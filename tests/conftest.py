@@ -9,6 +9,7 @@ import ctypes
 import gc
 import json
 import os
+import random
 import resource
 import signal
 import socket
@@ -278,7 +279,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tests marked `gpu` need an NVIDIA GPU."""
+    """Each test draws the same numbers, whichever tests ran before it. Tests marked `gpu` need an NVIDIA GPU."""
+    random.seed(0)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
     if item.get_closest_marker("gpu") is not None:
         import torch
 
