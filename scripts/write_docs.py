@@ -30,7 +30,6 @@ import yaml
 import codec_bench
 from codec_bench import features, metrics
 from codec_bench.api.metric_names import COST
-from codec_bench.benchmark import suite
 from codec_bench.cli.app import app
 from codec_bench.codecs import catalogue
 from codec_bench.config import read_config
@@ -459,7 +458,7 @@ def signs_table() -> str:
 def model_cards_page() -> str:
     """What model cards print of sound, and what of it is defined here."""
     benchmarks, suites = ([row["name"] for row in own(kind)] for kind in ("benchmarks", "suites"))
-    held = suite("model-card-2026")
+    held = codec_bench.show("model-card-2026")["benchmarks"]
     parts = [
         "# What model cards print\n\n"
         "The cards of 2025 and 2026 print scores on sets of sound. These tables say under which name each is defined here, or why it is not.\n"
