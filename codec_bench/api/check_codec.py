@@ -10,7 +10,7 @@ from typing import Any
 from codec_bench.codecs import require_codec
 from codec_bench.codecs.checks import finding, untrained
 from codec_bench.codecs.checks.steps import NEEDED, Request, gather_findings
-from codec_bench.codecs.neural.noise import RANDOM, RANDOM_FULL
+from codec_bench.codecs.neural.random_weights import RANDOM, RANDOM_FULL
 from codec_bench.config.limits import Limits
 from codec_bench.data import open_source
 from codec_bench.engine.device import resolve_devices

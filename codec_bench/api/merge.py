@@ -10,8 +10,8 @@ from pathlib import Path
 
 from codec_bench.benchmark.controls import tell_controls
 from codec_bench.benchmark.run_request import safe
+from codec_bench.benchmark.runs_overview import Outcome, write_overview
 from codec_bench.benchmark.scoring.scoring import score_sets_again
-from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.errors import Note, UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results

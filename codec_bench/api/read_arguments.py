@@ -19,7 +19,7 @@ from codec_bench.errors import UserError
 from codec_bench.store.draws import GIVEN
 
 if TYPE_CHECKING:
-    from codec_bench.benchmark.tables import Outcome
+    from codec_bench.benchmark.runs_overview import Outcome
 
 
 def read_arguments(path: str | os.PathLike[str], command: Command | None = None) -> dict[str, Any]:

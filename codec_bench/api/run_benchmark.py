@@ -23,8 +23,8 @@ from codec_bench.benchmark.definition.prompt import EACH, SEEDED, check_wording
 from codec_bench.benchmark.judge.metric import is_judge_metric
 from codec_bench.benchmark.judging import judges_told
 from codec_bench.benchmark.run_request import PHASES, Phase, RunRequest, Terms, run_folder, safe
+from codec_bench.benchmark.runs_overview import Outcome, write_overview
 from codec_bench.benchmark.scoring_phase import score
-from codec_bench.benchmark.tables import Outcome, write_overview
 from codec_bench.config.option import documented, names
 from codec_bench.config.run_request import RunRequest as RunOptions
 from codec_bench.data import Shard, broken_down, open_source, part_of, read_shard, with_trials

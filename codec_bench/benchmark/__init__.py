@@ -8,7 +8,7 @@ Which file to open
     `controls.py`       controls: what is given in place of a sound, which are useful, and what the record is told of them.
     `reading/`          the steps that read an answer; `metrics/` what scores it; `scoring/` applies both to a record.
     `judge/`            rubrics and how a judge's replies are read; `judging.py` asks the judges.
-    `scoring_phase.py`  one benchmark's answers scored, from the record to the record; `tables.py` writes `summary.json`.
+    `scoring_phase.py`  one benchmark's answers scored, from the record to the record; `runs_overview.py` writes `summary.json`.
 """
 
 from __future__ import annotations

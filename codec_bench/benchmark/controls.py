@@ -244,7 +244,7 @@ def given(request: Request, control: Control, seed: int, id: str, other: Callabl
 
 
 def _clips(request: Request) -> list[Clip]:
-    from codec_bench.models.sound import clips_of
+    from codec_bench.models.audio_payloads import clips_of
 
     if clips := list(clips_of(request)):
         return clips

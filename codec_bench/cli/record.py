@@ -66,7 +66,7 @@ def merge(
 ) -> None:  # fmt: skip
     """Make one run of the runs of all shards, row for row that of one machine."""
     from codec_bench.api.merge import merge as merge_runs
-    from codec_bench.benchmark.tables import Outcome
+    from codec_bench.benchmark.runs_overview import Outcome
     from codec_bench.cli.finished import print_finished
     from codec_bench.cli.run import print_outcome
     from codec_bench.stats.summary import summarise

@@ -85,7 +85,7 @@ def _print_breakdowns(outcome: Outcome) -> None:
 
 
 def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
-    from codec_bench.benchmark.tables import answers_of, controls_of, failures_of, metrics_of, rows_of, warned_of
+    from codec_bench.benchmark.runs_overview import answers_of, controls_of, failures_of, metrics_of, rows_of, warned_of
     from codec_bench.report.answers import answer_notes, judge_notes
     from codec_bench.report.chance_level import beside_notes, chance_text
     from codec_bench.report.data_warnings import warned_text

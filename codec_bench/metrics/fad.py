@@ -109,7 +109,7 @@ class Kad(SetDistance):
     The squared maximum mean discrepancy with a Gaussian kernel as wide as the median distance between references. It is not
     biased by the size of the set, so it may be slightly negative, and it assumes no Gaussian sets. Over 2,000 items at most,
     chosen by a hash. At least 2 items are needed. Encoders are those of `fad`. An item's own partner is left out of the cross term (see
-    `codec_bench.stats.kernel`), because a recording and what a codec made of it are not independent.
+    `codec_bench.stats.kernel_distance`), because a recording and what a codec made of it are not independent.
 
     Paper: Y. Chung et al., "KAD: No More FAD!", ICML 2025. Reference implementation: kadtk `calc_kernel_audio_distance` with
     the width given, to 1e-6 relative, but for the partners.

@@ -91,7 +91,7 @@ def _aligned(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) 
 
 def _warped(reference: dict[str, np.ndarray], estimate: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """The cepstra of loud frames along the warping path, float64 `(steps, coefficients)` each."""
-    from codec_bench.kernels.warp.cpu import fast_path
+    from codec_bench.kernels.dtw.cpu import fast_path
 
     x, y = (side["cepstra"][side["power_db"] > LOUD_DB].astype(np.float64) for side in (estimate, reference))
     path = fast_path(x, y)

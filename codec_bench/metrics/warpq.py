@@ -97,7 +97,7 @@ class WarpQ(ItemMetric):
 
     def _score(self, item: Inputs) -> Score:
         """The score of an item; `detail` counts the pieces."""
-        from codec_bench.kernels.warp.cpu import subsequence_costs
+        from codec_bench.kernels.dtw.cpu import subsequence_costs
 
         patch, step = self._settings.patch_frames, self._settings.step_frames
         sides = item.pair

@@ -6,7 +6,7 @@ Which file to open
     `endpoints/`     models behind services. `in_process/` models of transformers. `isolated.py` and `workers/` models in an
                      environment of their own. `recogniser.py` a recogniser; `cascade.py` one before a language model.
     `likelihood.py`  how likely a model finds each of two sounds.
-    `windows.py`     sounds that are longer than a model takes; `sound.py` the forms in which sounds are sent and come back.
+    `windows.py`     sounds that are longer than a model takes; `audio_payloads.py` the forms in which sounds are sent and come back.
     `cache.py`       answers that are kept. `served.py` until when a vendor serves a model.
 """
 

@@ -12,9 +12,9 @@ from codec_bench.errors import UserError
 from codec_bench.features import Feature, load_feature
 from codec_bench.memory import placed
 from codec_bench.metrics.error_rate import known_languages, protocol_of_recogniser, recognisers
+from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.batching import BatchModel
-from codec_bench.models.sound import clips_of
 from codec_bench.text.language import base_language
 from codec_bench.types import Request, Response
 

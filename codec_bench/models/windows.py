@@ -21,9 +21,9 @@ import numpy as np
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
+from codec_bench.models.audio_payloads import clips_of, joined
 from codec_bench.models.base import ModelInfo
-from codec_bench.models.sound import clips_of, joined
-from codec_bench.text.collapse import items_of
+from codec_bench.text.degenerate_answers import items_of
 from codec_bench.types import Audio, Message, Request, Response, Windows
 
 KEPT_WHOLE = "prompt_audio"

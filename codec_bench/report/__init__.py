@@ -9,7 +9,7 @@ Which file to open
     `data_warnings.py`   where data and metrics meet badly, in words.
     `chance_level.py`    what stands beside the values of metrics of answers; `answers.py` what is said of the answers of a run.
     `breakdown/`         results by the values of a column; `robustness/` what wordings and the order of options do;
-                         `controls/` what answers have beyond those under controls; `pairs.py` strengths of systems.
+                         `controls/` what answers have beyond those under controls; `pairwise_preferences.py` strengths of systems.
     `page/`              the page of a run; `figures/` its plots as files.
     `hugging_face.py`, `harnesses.py`  a run in the forms of other tools, and `export_facts.py` what these have in common.
     `submission.py`      the answers of a run for the service of a benchmark that scores them.

@@ -13,9 +13,9 @@ Which file to open
     `verdict.py`        which systems are the best, and which are not compared. `data_warnings.py` says where data and metrics meet badly.
     `identity.py`       whether two runs asked the same; `rows_taken.py` of how many rows.
     `breakdown.py`      one metric of one system, by subset; `corpus.py` is values such as BLEU.
-    `sets.py`           values of whole sets: `frechet.py`, `kernel.py`, `ttsds.py`, `eer.py`, with what they share in `blocks.py` and `packing.py`.
+    `sets.py`           values of whole sets: `frechet.py`, `kernel_distance.py`, `ttsds.py`, `eer.py`, with what they share in `blocks.py` and `packing.py`.
     `answers.py`        counts and costs of answers; `chance_level.py` is what stands beside their values, `draws.py` several answers to a
-                        question, `robustness.py` several wordings, `controls.py` controls and what stands beyond them, and `pairs.py` preferences.
+                        question, `robustness.py` several wordings, `controls.py` controls and what stands beyond them, and `pairwise_preferences.py` preferences.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import numpy as np
 
 from codec_bench.stats.blocks import FEWEST_ITEMS, SetValue, block_of, left_out
 from codec_bench.stats.intervals import LEVEL, Interval
-from codec_bench.stats.kernel import MOST_ITEMS, key_of
+from codec_bench.stats.kernel_distance import MOST_ITEMS, key_of
 
 Trials = Sequence[tuple[str, str, bool]]
 """Listed trials: the names of the enrolment and of the test, and whether one speaker is in both."""

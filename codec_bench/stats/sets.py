@@ -20,7 +20,7 @@ from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.eer import Trials, equal_error_rates, listed_error_rates
 from codec_bench.stats.frechet import FrechetSums
 from codec_bench.stats.intervals import Fold, ratios
-from codec_bench.stats.kernel import KernelSample
+from codec_bench.stats.kernel_distance import KernelSample
 from codec_bench.stats.packing import KEY, unpacked
 from codec_bench.stats.ttsds import ttsds
 from codec_bench.store.record import Run

@@ -55,7 +55,7 @@ NO_ANSWER = {
     "phonemes": "the answer is in phonemes",
     "language": "the answer is in another language or script than was expected",
 }
-"""The notes of answers that are none, by the way in which each is none (`codec_bench.text.collapse.WAYS`)."""
+"""The notes of answers that are none, by the way in which each is none (`codec_bench.text.degenerate_answers.WAYS`)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ Normalisers
         scripts.
     `folded-XX`: the normaliser of a language in the rule `by-language`: as `words`, `characters`, `zh` or `whisper-en`, and
         then numbers are written out (`codec_bench.text.cardinals`) and spellings of the same speech written in one way
-        (`codec_bench.text.folds`). XX is ar, de, en, es, fr, hi, id, it, ja, ko, pt, ru, th, vi or zh.
+        (`codec_bench.text.spelling_variants`). XX is ar, de, en, es, fr, hi, id, it, ja, ko, pt, ru, th, vi or zh.
     `a,b,c`: the normalisers or steps of these names (see `codec_bench.text.normalise`), one after the other.
 """
 
@@ -32,7 +32,7 @@ from collections.abc import Callable
 from functools import cache, lru_cache
 
 from codec_bench.errors import UnknownName
-from codec_bench.text import cardinals, folds, open_asr, own_steps, published_steps
+from codec_bench.text import cardinals, open_asr, own_steps, published_steps, spelling_variants
 from codec_bench.text.own_steps import Step
 from codec_bench.text.whisper import REMEMBERED, whisper_en
 
@@ -58,7 +58,7 @@ def _built(name: str) -> Step:
     return _STEPS[name]()
 
 
-_STEPS = {**own_steps.STEPS, **cardinals.steps(), **folds.STEPS, **published_steps.STEPS, **open_asr.STEPS}
+_STEPS = {**own_steps.STEPS, **cardinals.steps(), **spelling_variants.STEPS, **published_steps.STEPS, **open_asr.STEPS}
 
 
 @cache

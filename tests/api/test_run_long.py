@@ -21,7 +21,7 @@ import json
 import numpy as np
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.batching import BatchModel
-from codec_bench.models.sound import clips_of
+from codec_bench.models.audio_payloads import clips_of
 from codec_bench.types import Response
 
 

@@ -396,7 +396,7 @@ class Beside(Target):
         return [sample.id for sample in source]
 
     def _overview(self) -> None:
-        from codec_bench.benchmark.tables import Outcome, write_overview
+        from codec_bench.benchmark.runs_overview import Outcome, write_overview
         from codec_bench.cli.run import print_outcome
 
         outcome = Outcome(self.out, {})

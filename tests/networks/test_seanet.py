@@ -6,7 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from codec_bench.codecs.neural.noise import fill_with_noise, seeded  # noqa: E402
+from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded  # noqa: E402
 from codec_bench.networks.seanet import SeanetDecoder, SeanetEncoder, SkippedLSTM, reflect  # noqa: E402
 from codec_bench.networks.weight_norm import fold_weight_norm  # noqa: E402
 

@@ -9,7 +9,7 @@ from codec_bench.report.robustness.rows import WAYS, choice_notes, place_rows, r
 from codec_bench.stats.summary_json import UNTOLD
 from codec_bench.stats.summary_types import Answers, MetricSummary
 from codec_bench.store.rows import NO_ANSWER
-from codec_bench.text.collapse import WAYS as NAMED
+from codec_bench.text.degenerate_answers import WAYS as NAMED
 
 
 def over(values, worst, best, **more):

@@ -26,7 +26,7 @@ from codec_bench.benchmark.definition.loader import is_path
 from codec_bench.benchmark.judge.metric import JudgeMetric
 from codec_bench.benchmark.judge.rubric import own_rubric
 from codec_bench.benchmark.run_request import Terms, judge_label
-from codec_bench.benchmark.tables import Outcome
+from codec_bench.benchmark.runs_overview import Outcome
 from codec_bench.config.option import names
 from codec_bench.engine.running import Running, chosen_running
 from codec_bench.errors import UnknownName, UserError

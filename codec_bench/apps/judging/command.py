@@ -133,7 +133,7 @@ def strengths(
     """Say how strong many systems are by a judge's verdicts on pairs of their answers."""
     from codec_bench.apps.judging.strengths import judge_strengths
     from codec_bench.apps.judging.words import strengths_words
-    from codec_bench.report.pairs import strength_rows
+    from codec_bench.report.pairwise_preferences import strength_rows
     from codec_bench.report.table import wide_table
     from codec_bench.terminal.output import console
 

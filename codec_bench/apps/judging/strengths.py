@@ -19,7 +19,7 @@ from codec_bench.benchmark.baselines import label_of_run
 from codec_bench.benchmark.judge.rubric import load_rubric
 from codec_bench.errors import UserError
 from codec_bench.stats.controls import result_folders
-from codec_bench.stats.pairs import Duel, Strengths, strengths
+from codec_bench.stats.pairwise_preferences import Duel, Strengths, strengths
 from codec_bench.store.record import Run
 
 OF_THE_DATA = "the answer of the data"

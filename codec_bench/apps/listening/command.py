@@ -119,7 +119,7 @@ def import_(
 
 
 def _print(found: ListeningOutcome) -> None:
-    from codec_bench.report.pairs import strength_rows
+    from codec_bench.report.pairwise_preferences import strength_rows
     from codec_bench.terminal.output import console, table
 
     out = console()

@@ -30,7 +30,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.crossed import crossed_interval, crossed_test
 from codec_bench.stats.intervals import FEWEST_UNITS, Interval, interval_of, item_table, ratios, unit_codes
 from codec_bench.stats.paired import PairedTest, holm
-from codec_bench.stats.pairs import Duel, Strengths, strengths
+from codec_bench.stats.pairwise_preferences import Duel, Strengths, strengths
 
 POSITION = "shown as A"
 

@@ -171,7 +171,7 @@ def _cells(
 
 
 def _distances(x: _Group, y: _Group) -> np.ndarray:
-    from codec_bench.kernels.warp import cpu
+    from codec_bench.kernels.dtw import cpu
 
     measure = cpu.mean_costs_of_vectors if x.frames.dtype.kind == "f" else cpu.mean_costs_of_codes
     return measure(x.frames, x.starts, y.frames, y.starts)

@@ -1,4 +1,4 @@
-"""Whether the codes stay the same when decoded audio is encoded again, or when the input is changed (`changes.py`).
+"""Whether the codes stay the same when decoded audio is encoded again, or when the input is changed (`perturbations.py`).
 
 Agreement is the share of codes that are equal in the same place, for each codebook; 1 is best. It is given
     for re-encoding  after every round, with the codes of the original (`with_first`) and with those of the round before
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.apps.profiling.changes import Change, changes, scaled
+from codec_bench.apps.profiling.perturbations import Change, changes, scaled
 from codec_bench.apps.profiling.scoring import Scorer
 from codec_bench.apps.profiling.settings import Settings
 from codec_bench.codecs.adapt import recode, sentence

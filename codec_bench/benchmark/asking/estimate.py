@@ -12,10 +12,10 @@ from itertools import islice
 
 from codec_bench.benchmark.asking.rounds import rounds_of
 from codec_bench.errors import AudioError
+from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model
 from codec_bench.models.endpoints.accounts import Prices
 from codec_bench.models.endpoints.remote import RemoteModel
-from codec_bench.models.sound import clips_of
 from codec_bench.types import Request
 
 READ = 20

@@ -24,8 +24,8 @@ from codec_bench.benchmark.definition.base import Question
 from codec_bench.data.shard import Shard
 from codec_bench.errors import AudioError, UserError
 from codec_bench.models import takes, told_by
+from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
-from codec_bench.models.sound import clips_of
 from codec_bench.store.answers import TOO_LONG, AnswerRecord, AnswerWriter, QuestionRecord
 from codec_bench.store.rows import SOUND
 from codec_bench.types import Audio, Request, Response

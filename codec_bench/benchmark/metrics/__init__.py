@@ -8,7 +8,7 @@ Which file to open
     `mmau_pro.py`, `muchomusic.py`, `spoken_rules.py` and `air_bench_foundation.py`. Texts are compared in `error_rate.py`, `bleu.py`, `rouge.py`, `meteor.py` and
     `captions.py`, those of whole sessions in `session_wer.py`, the tags that are named in `tag_f1.py`,
     and the sections of a song in `sections.py`. `ifeval.py` counts what `instructions.py` checks. `refusal.py` finds
-    answers that decline, `repeated.py` those that say something again, `said.py` also reads how it is said,
+    answers that decline, `repeated.py` those that say something again, `speaking_style.py` also reads how it is said,
     and `reference_errors.py` those that follow a reference beyond what the sound explains. `pair_accuracy.py` compares likelihoods. `withheld.py` is for benchmarks without
     published answers. `base.py` is what each is.
 """
@@ -37,9 +37,9 @@ TABLE = {
     "rendering_followed": "codec_bench.benchmark.metrics.reference_errors:RenderingFollowed",
     "repeated": "codec_bench.benchmark.metrics.repeated:Repeated",
     "rouge_l": "codec_bench.benchmark.metrics.rouge:RougeL",
-    "said_as_told": "codec_bench.benchmark.metrics.said:SaidAsTold",
-    "said_fittingly": "codec_bench.benchmark.metrics.said:SaidFittingly",
-    "said_with_emotion": "codec_bench.benchmark.metrics.said:SaidWithEmotion",
+    "said_as_told": "codec_bench.benchmark.metrics.speaking_style:SaidAsTold",
+    "said_fittingly": "codec_bench.benchmark.metrics.speaking_style:SaidFittingly",
+    "said_with_emotion": "codec_bench.benchmark.metrics.speaking_style:SaidWithEmotion",
     "section_accuracy": "codec_bench.benchmark.metrics.sections:SectionAccuracy",
     "session_wer": "codec_bench.benchmark.metrics.session_wer:SessionWer",
     "tag_f1": "codec_bench.benchmark.metrics.tag_f1:TagF1",

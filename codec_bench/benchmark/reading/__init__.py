@@ -4,7 +4,7 @@ Steps
     The tables below hold their names, by whether they take an argument.
     `transcript[RECOGNISER]` stands for the transcript of generated audio; it must come first. A run takes the recogniser
     that its device has (`steps_on`).
-    `official/TOOLKIT/NAME` are published steps with their quirks (see `codec_bench.benchmark.reading.official`).
+    `official/TOOLKIT/NAME` are published steps with their quirks (see `codec_bench.benchmark.reading.ultraeval_steps`).
 
 The project's own steps never guess: an answer that cannot be read gives `Unparsed`, with a reason that quotes the
 answer.
@@ -12,7 +12,7 @@ The time of every step grows in proportion to the length of the answer.
 
 Which file to open
     A step that reads a decision is in `option.py`, one that reads a number in `number.py`, the sections of a song in `sections.py`, one that cuts a part out of an answer in
-    `structure.py`. `choices.py` finds the options of a question, `words.py` compares texts, `official.py` holds published steps.
+    `structure.py`. `choices.py` finds the options of a question, `words.py` compares texts, `ultraeval_steps.py` holds published steps.
     `base.py` is the chain.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from codec_bench.benchmark.reading import number, official, option, sections, structure
+from codec_bench.benchmark.reading import number, option, sections, structure, ultraeval_steps
 from codec_bench.benchmark.reading.base import Chain, Parsed, Step, Unparsed
 from codec_bench.errors import UnknownName, UserError
 from codec_bench.registry import Spec
@@ -34,7 +34,7 @@ PLAIN: dict[str, Step] = {
     "sections": sections.sections,
     "strip-tags": structure.strip_tags,
     "yes-no": option.yes_no,
-    **official.PLAIN,
+    **ultraeval_steps.PLAIN,
 }
 """Steps that take no argument."""
 
@@ -48,7 +48,7 @@ WITH_ARGUMENT: dict[str, Callable[[str], Step]] = {
 MAY_HAVE_ARGUMENT: dict[str, Callable[[str | None], Step]] = {
     "label": option.label,
     "option-letter": option.option_letter,
-    **official.MAY_HAVE_ARGUMENT,
+    **ultraeval_steps.MAY_HAVE_ARGUMENT,
 }
 """Steps that work with an argument and without one."""
 

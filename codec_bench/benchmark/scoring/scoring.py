@@ -33,7 +33,7 @@ from codec_bench.registry import lent
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER, SOUND, ItemRecord
-from codec_bench.text.collapse import ways_of
+from codec_bench.text.degenerate_answers import ways_of
 from codec_bench.types import SPOKEN, Sample, Score, Status
 
 TRANSCRIPT, TURNS = "transcript", "turns"

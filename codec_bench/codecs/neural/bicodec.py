@@ -22,7 +22,7 @@ import numpy as np
 from codec_bench.audio.padded_passes import passes
 from codec_bench.codecs.base import CodecInfo, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, stack
-from codec_bench.codecs.neural.noise import RANDOM, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import RANDOM, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes, CodeStream

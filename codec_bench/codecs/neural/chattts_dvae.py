@@ -25,7 +25,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec
-from codec_bench.codecs.neural.noise import RANDOM, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import RANDOM, fill_with_noise, seeded
 from codec_bench.errors import WeightsError
 from codec_bench.types import Codes, CodeStream
 

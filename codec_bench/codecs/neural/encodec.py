@@ -24,7 +24,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo, CodecStream, check_input
 from codec_bench.codecs.neural.base import PublishedCodec, check_stream, equal_lengths, one_stream, stack
-from codec_bench.codecs.neural.noise import RANDOM, seeded
+from codec_bench.codecs.neural.random_weights import RANDOM, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.encodec import meeting_in_lstm, overlap_add, reflect_ends

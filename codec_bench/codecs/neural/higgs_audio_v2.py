@@ -17,7 +17,7 @@ import numpy as np
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, check_codebooks, equal_lengths, of_transformers
-from codec_bench.codecs.neural.noise import REDUCED_HUBERT, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, fill_with_noise, seeded
 from codec_bench.networks.batch_shapes import in_rows
 from codec_bench.networks.precision import computing
 

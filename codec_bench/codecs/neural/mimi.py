@@ -24,7 +24,7 @@ from codec_bench.codecs.neural.base import (
     one_stream,
     stack,
 )
-from codec_bench.codecs.neural.noise import fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.precision import computing
 from codec_bench.types import Audio, Codes

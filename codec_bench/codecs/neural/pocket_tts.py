@@ -13,7 +13,7 @@ from typing import Any
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import of_transformers
 from codec_bench.codecs.neural.latents import CausalLatents
-from codec_bench.codecs.neural.noise import fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
 
 _RATE_HZ, _DIMENSIONS = 24000, 32
 _FACTS: dict[str, Any] = {

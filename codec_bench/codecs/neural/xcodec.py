@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, of_transformers
-from codec_bench.codecs.neural.noise import REDUCED_HUBERT, fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import REDUCED_HUBERT, fill_with_noise, seeded
 from codec_bench.errors import UserError, WeightsError
 from codec_bench.networks.batch_shapes import in_rows
 

@@ -25,7 +25,7 @@ import numpy as np
 from codec_bench.audio.resample import resample
 from codec_bench.codecs.base import CodecInfo
 from codec_bench.codecs.neural.base import NeuralCodec, equal_lengths, of_transformers
-from codec_bench.codecs.neural.noise import fill_with_noise, seeded
+from codec_bench.codecs.neural.random_weights import fill_with_noise, seeded
 from codec_bench.errors import UserError
 from codec_bench.networks.batch_shapes import in_rows
 

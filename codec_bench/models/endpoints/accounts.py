@@ -14,7 +14,7 @@ from datetime import date as Date
 from typing import Any
 
 from codec_bench.errors import UserError
-from codec_bench.models.sound import clips_of
+from codec_bench.models.audio_payloads import clips_of
 from codec_bench.types import Request
 
 TOKENS = ("input", "output", "audio_input", "audio_output")

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any, TypeVar
 
+from codec_bench.models.audio_payloads import Base64
 from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.retries import GivenUp
-from codec_bench.models.sound import Base64
 
 T = TypeVar("T")
 UNEXPECTED = (KeyError, IndexError, TypeError, AttributeError, ValueError, RecursionError)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from codec_bench.errors import UserError
+from codec_bench.models.audio_payloads import audio_of, from_base64, wav_base64, wav_file
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.batches import BatchableModel, transfer_client
@@ -22,7 +23,6 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.remote import JSON
 from codec_bench.models.endpoints.replies import read_json
 from codec_bench.models.endpoints.retries import GivenUp
-from codec_bench.models.sound import audio_of, from_base64, wav_base64, wav_file
 from codec_bench.types import Audio, Request, Response, Sound
 
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"

@@ -13,13 +13,13 @@ from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from codec_bench.models.audio_payloads import from_base64, pcm16_base64
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import gemini_usage
 from codec_bench.models.endpoints.gemini import NAMES, ROLES
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.retries import Again, GivenUp
 from codec_bench.models.endpoints.sockets import Heard, SocketModel, Step
-from codec_bench.models.sound import from_base64, pcm16_base64
 from codec_bench.types import Message, Request
 
 SERVICE = "google.ai.generativelanguage.v1beta.GenerativeService.BidiGenerateContent"

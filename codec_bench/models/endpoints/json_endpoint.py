@@ -20,6 +20,7 @@ import numpy as np
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
+from codec_bench.models.audio_payloads import audio_of, clips_of, from_base64, from_hex, joined, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.bodies import understood
 from codec_bench.models.endpoints.json_text import parse_json
@@ -27,7 +28,6 @@ from codec_bench.models.endpoints.keys import clean
 from codec_bench.models.endpoints.remote import JSON, JsonModel, check_choice
 from codec_bench.models.endpoints.replies import read_bytes, read_json, read_sound
 from codec_bench.models.endpoints.retries import Again
-from codec_bench.models.sound import audio_of, clips_of, from_base64, from_hex, joined, wav_base64
 from codec_bench.types import Audio, Request, Response
 
 if TYPE_CHECKING:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
+from codec_bench.models.audio_payloads import audio_of, data_uri, wav_base64, wav_file
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import named, put, understood
 from codec_bench.models.endpoints.remote import JSON, HttpModel, JsonModel, check_choice
 from codec_bench.models.endpoints.replies import is_text, parts_of, read_json, read_sound
-from codec_bench.models.sound import audio_of, data_uri, wav_base64, wav_file
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.errors import AudioError, UserError
+from codec_bench.models.audio_payloads import audio_of, data_uri, from_pieces, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.batches import BatchableModel
@@ -23,7 +24,6 @@ from codec_bench.models.endpoints.openai_batches import OpenAiBatches
 from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.endpoints.replies import error_of, read_events, read_json
 from codec_bench.models.endpoints.retries import Again, GivenUp
-from codec_bench.models.sound import audio_of, data_uri, from_pieces, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 
 if TYPE_CHECKING:

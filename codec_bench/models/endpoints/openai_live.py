@@ -19,13 +19,13 @@ import numpy as np
 
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import AudioError
+from codec_bench.models.audio_payloads import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.bodies import named
 from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.openai_realtime import trouble_of
 from codec_bench.models.endpoints.retries import Again
 from codec_bench.models.endpoints.sockets import NOT_TOLD, Heard, SocketModel, Step
-from codec_bench.models.sound import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.types import Audio, Message, Request
 
 if TYPE_CHECKING:

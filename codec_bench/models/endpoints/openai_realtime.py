@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal
 from urllib.parse import quote
 
 from codec_bench.audio.clip import Clip
+from codec_bench.models.audio_payloads import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.bodies import named
@@ -31,7 +32,6 @@ from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.remote import check_choice
 from codec_bench.models.endpoints.retries import Again, Denied, GivenUp
 from codec_bench.models.endpoints.sockets import NOT_TOLD, Heard, SocketModel, Step
-from codec_bench.models.sound import from_base64, pcm16_base64, pcm16_pieces
 from codec_bench.types import Message, Request
 
 RATE_HZ = 24_000

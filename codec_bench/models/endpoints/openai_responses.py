@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from codec_bench.models.audio_payloads import data_uri, wav_base64
 from codec_bench.models.base import EMPTY, ModelInfo
 from codec_bench.models.endpoints.accounts import openai_usage
 from codec_bench.models.endpoints.batches import BatchableModel
@@ -20,7 +21,6 @@ from codec_bench.models.endpoints.openai_chat import trouble_within
 from codec_bench.models.endpoints.remote import JSON, check_choice
 from codec_bench.models.endpoints.replies import read_json
 from codec_bench.models.endpoints.retries import GivenUp
-from codec_bench.models.sound import data_uri, wav_base64
 from codec_bench.types import Message, Request, Response, Sound
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from codec_bench.errors import AudioError, UserError
+from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import Model, ModelInfo
 from codec_bench.models.batching import refusal
 from codec_bench.models.endpoints.accounts import Prices
@@ -24,7 +25,6 @@ from codec_bench.models.endpoints.describe import describe, is_dated, is_vendor
 from codec_bench.models.endpoints.error_texts import lesson_of, mistake_of
 from codec_bench.models.endpoints.keys import Key, clean, masked
 from codec_bench.models.endpoints.retries import GivenUp, Patience, Persistence
-from codec_bench.models.sound import clips_of
 from codec_bench.models.windows import Heard, hear, join
 from codec_bench.types import Request, Response
 

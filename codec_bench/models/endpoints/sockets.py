@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from codec_bench.errors import MissingExtra, UserError
+from codec_bench.models.audio_payloads import audio_of, from_pieces
 from codec_bench.models.base import EMPTY
 from codec_bench.models.endpoints.bodies import understood
 from codec_bench.models.endpoints.error_texts import is_daily, wait_of
@@ -28,7 +29,6 @@ from codec_bench.models.endpoints.openai_chat import Written
 from codec_bench.models.endpoints.remote import RemoteModel
 from codec_bench.models.endpoints.replies import MAX_BYTES, error_of
 from codec_bench.models.endpoints.retries import Again, Denied, GivenUp, Persistence, is_crowded, is_temporary
-from codec_bench.models.sound import audio_of, from_pieces
 from codec_bench.types import Request, Response
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from codec_bench.apps.agreement.ratings import read_ratings
 from codec_bench.apps.listening.key import REFERENCE, read_key
 from codec_bench.errors import UserError
 from codec_bench.stats.cluster_variance import EQUAL
-from codec_bench.stats.pairs import Duel, strengths
+from codec_bench.stats.pairwise_preferences import Duel, strengths
 
 RATERS = [f"Rater {n}" for n in range(8)]
 LEVELS = {REFERENCE: 100, "zebra-codec": 70, "quagga-codec": 50, "(3.5k anchor)": 10, "(7k anchor)": 30}

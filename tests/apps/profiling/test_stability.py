@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from codec_bench import Audio, Codes, CodeStream
-from codec_bench.apps.profiling import changes, stability
+from codec_bench.apps.profiling import perturbations, stability
 from codec_bench.apps.profiling.settings import Settings
 
 
@@ -70,37 +70,37 @@ def test_changes_are_what_they_say():
     rate = 16000
     clip = Audio(0.1 * np.sin(2 * np.pi * 440 * np.arange(2 * rate) / rate), rate)
     for snr_db in (20.0, 0.0):
-        noise = changes.with_noise(clip, 1, snr_db=snr_db, seed=3).samples.astype(float) - clip.samples
+        noise = perturbations.with_noise(clip, 1, snr_db=snr_db, seed=3).samples.astype(float) - clip.samples
         assert 10 * np.log10(np.mean(clip.samples.astype(float) ** 2) / np.mean(noise**2)) == pytest.approx(
             snr_db, abs=0.01
         )
         spectrum = np.abs(np.fft.rfft(noise[0])) ** 2
         assert spectrum[: rate // 2].mean() == pytest.approx(spectrum[rate // 2 :].mean(), rel=0.1)  # it is white
-    room = changes.room(rate, 0)
+    room = perturbations.room(rate, 0)
     assert room[0] == 1.0 and 10 * np.log10(1 / np.sum(room[1:] ** 2)) == pytest.approx(5.0)
     # Schroeder's decay curve falls by 60 dB in the stated half second: by 30 dB in its first half.
     decay = 10 * np.log10(np.cumsum(room[:0:-1] ** 2)[::-1])
     assert decay[0] - decay[rate // 4] == pytest.approx(30.0, abs=1.0)
-    wet = changes.with_reverberation(clip, 0, seed=0)
+    wet = perturbations.with_reverberation(clip, 0, seed=0)
     assert (
         np.mean(wet.samples**2) == pytest.approx(np.mean(clip.samples**2), rel=1e-4)
         and wet.num_samples == clip.num_samples
     )
-    made = {change.name: change for change in changes.changes(Settings(), 50.0)}
+    made = {change.name: change for change in perturbations.changes(Settings(), 50.0)}
     half = made["half a frame later"].make(clip, 0)
     np.testing.assert_array_equal(half.samples[:, 160:], clip.samples[:, :-160])
     for name in ("after MP3", "after another rate"):
         back = made[name].make(clip, 0)
         error = back.samples - clip.samples
         assert 0 < np.mean(error[:, 800:-800] ** 2) < 0.01 * np.mean(clip.samples**2)
-    assert "half a frame later" not in {change.name for change in changes.changes(Settings(), None)}
+    assert "half a frame later" not in {change.name for change in perturbations.changes(Settings(), None)}
 
 
 def test_a_change_that_cannot_be_coded_is_one_sentence(measured, monkeypatch):
     def broken(*_):
         raise ValueError("no such room")
 
-    monkeypatch.setattr(changes, "room", broken)
+    monkeypatch.setattr(perturbations, "room", broken)
     found = measured(stability, "Pcm", robust_metrics=("si_sdr",))
     told = {entry["change"]: entry for entry in found["changes"]}
     assert told["with reverberation"]["reason"] == "ValueError: no such room" and told["after MP3"]["reason"] is None

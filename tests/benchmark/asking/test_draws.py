@@ -14,10 +14,10 @@ from codec_bench.benchmark.asking.variants import Draws, arranged, with_seed
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.benchmark.definition.prompt import EACH, Prompt
 from codec_bench.benchmark.definition.schema import Template
-from codec_bench.models import sound as sounds
+from codec_bench.models import audio_payloads as sounds
+from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.cache import ResponseCache
-from codec_bench.models.sound import clips_of
 from codec_bench.models.windows import hear
 from codec_bench.types import Audio, Request
 

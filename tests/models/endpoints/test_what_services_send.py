@@ -9,7 +9,7 @@ import pytest
 import soundfile
 
 from codec_bench.models import load_model
-from codec_bench.models.sound import audio_of
+from codec_bench.models.audio_payloads import audio_of
 from codec_bench.types import Request
 
 PCM = (np.arange(4800) % 100 * 100).astype("<i2")

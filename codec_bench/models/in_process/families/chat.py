@@ -16,10 +16,10 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from codec_bench.errors import UserError
+from codec_bench.models.audio_payloads import wav_base64
 from codec_bench.models.base import EMPTY
 from codec_bench.models.in_process.families.base import Family, Loading, Row, Settings, drawing
 from codec_bench.models.in_process.families.checkpoint import As, load_net, read_config
-from codec_bench.models.sound import wav_base64
 from codec_bench.networks.precision import computing
 from codec_bench.types import Request, Response, Sound
 

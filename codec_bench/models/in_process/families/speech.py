@@ -8,10 +8,10 @@ from typing import Any
 from codec_bench.audio.clip import Clip
 from codec_bench.errors import UserError
 from codec_bench.features.recognisers.whisper_checkpoint import ALIASES
+from codec_bench.models.audio_payloads import clips_of
 from codec_bench.models.base import EMPTY
 from codec_bench.models.in_process.families.base import Family, Row, Settings, drawing
 from codec_bench.models.in_process.families.checkpoint import As, load_net
-from codec_bench.models.sound import clips_of
 from codec_bench.networks.precision import computing
 from codec_bench.text.language import base_language
 from codec_bench.types import Audio, Request, Response

@@ -1,9 +1,9 @@
-"""How strong systems are by whom they were preferred to, as rows of a table (see `codec_bench.stats.pairs`)."""
+"""How strong systems are by whom they were preferred to, as rows of a table (see `codec_bench.stats.pairwise_preferences`)."""
 
 from __future__ import annotations
 
 from codec_bench.report.numbers import number
-from codec_bench.stats.pairs import Strengths
+from codec_bench.stats.pairwise_preferences import Strengths
 
 _HEADS: tuple[str, ...] = ("system", "strength, points", "95 %", "plain Elo, by the order", "comparisons")
 

@@ -6,7 +6,7 @@ from time import process_time
 
 import pytest
 
-from codec_bench.text.collapse import WAYS, ways_of
+from codec_bench.text.degenerate_answers import WAYS, ways_of
 
 ASKED = "Listen to the audio and type out everything that is said."
 SAID = "the quick brown fox jumps over the lazy dog"

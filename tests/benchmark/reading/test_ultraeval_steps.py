@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codec_bench.benchmark.reading import Parsed, Unparsed, load_steps
-from codec_bench.benchmark.reading.official import extract, first_option, json_content, qwen_asr
+from codec_bench.benchmark.reading.ultraeval_steps import extract, first_option, json_content, qwen_asr
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "text"
 ULTRAEVAL = "official/ultraeval-audio"
@@ -63,7 +63,7 @@ def test_the_rewritten_patterns_take_what_the_regular_expressions_took():
     import itertools
     import re
 
-    from codec_bench.benchmark.reading.official import _boxed_after, _run_after
+    from codec_bench.benchmark.reading.ultraeval_steps import _boxed_after, _run_after
 
     run = re.compile(r"答案是\s?(\S+)(?:。|$)")
     boxed = re.compile(r"the correct answer is:?.*?boxed{([ABCD])}", re.DOTALL | re.IGNORECASE)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from codec_bench.benchmark.tables import Outcome, write_overview
+from codec_bench.benchmark.runs_overview import Outcome, write_overview
 from codec_bench.errors import UserError
 from codec_bench.report.open_run import Run
 from codec_bench.report.results import write_results

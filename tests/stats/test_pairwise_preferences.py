@@ -8,7 +8,7 @@ from scipy.optimize import linprog, minimize
 
 from codec_bench.errors import UserError
 from codec_bench.stats.intervals import interval
-from codec_bench.stats.pairs import POINTS, Duel, _finite, elo, elo_spread, strengths, win_rate
+from codec_bench.stats.pairwise_preferences import POINTS, Duel, _finite, elo, elo_spread, strengths, win_rate
 
 NAMES = ("a", "b", "c", "d")
 TRUE = np.array([1.0, 0.3, -0.2, -1.1])

@@ -6,7 +6,7 @@ import librosa
 import numpy as np
 import pytest
 
-from codec_bench.kernels.warp import cpu, ref
+from codec_bench.kernels.dtw import cpu, ref
 
 
 def walk(seed, frames, dimensions=3):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codec_bench.text import folds
+from codec_bench.text import spelling_variants
 from codec_bench.text.cardinals import SEPARATORS, load
 from codec_bench.text.normalise import get_normaliser, get_step
 from codec_bench.text.rules import get_rule
@@ -63,7 +63,7 @@ def test_german_hundreds_are_the_librarys_numbers():
     """Every other form leads to a number, and no form to two."""
     say = load("de").words
     numbers = {say(number) for number in range(10_000)}
-    forms = folds._numerals_de()
+    forms = spelling_variants._numerals_de()
     assert set(forms.values()) <= numbers
     assert all(forms.get(words, words) == words for words in numbers)
     assert forms["neunzehnhundertneunundneunzig"] == say(1999)
@@ -72,7 +72,7 @@ def test_german_hundreds_are_the_librarys_numbers():
 
 def test_devanagari_is_one_spelling_and_stays_so():
     step = get_step("devanagari")
-    for pair, letter in folds._VOWELS_HI.items():
+    for pair, letter in spelling_variants._VOWELS_HI.items():
         assert step(f"क{pair}ख") == f"क{letter}ख"
         # The letter meant is a vowel that stands by itself, and no normal form of Unicode knows the pair.
         assert unicodedata.name(letter).startswith("DEVANAGARI LETTER")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.stats import kernel
-from codec_bench.stats.kernel import KernelSample
+from codec_bench.stats import kernel_distance
+from codec_bench.stats.kernel_distance import KernelSample
 
 
 def names_of(items):
@@ -68,7 +68,7 @@ def test_the_size_of_the_set_does_not_matter(rng):
 
 @pytest.mark.parametrize("most", [2000, 20])
 def test_states_of_parts_give_the_value_of_the_whole(rng, monkeypatch, most):
-    monkeypatch.setattr(kernel, "MOST_ITEMS", most)
+    monkeypatch.setattr(kernel_distance, "MOST_ITEMS", most)
     pairs = rng.standard_normal((70, 2, 4)).astype(np.float32)
     names = names_of(70)
     whole = KernelSample.of(pairs, names, names)
