@@ -42,7 +42,7 @@ _SURE_WAVEFORM = 0.5
 """A waveform that correlates as much is that of the reference, however noisy, also below a second."""
 _BANDS_HZ = (200, 400, 700, 1000, 1500, 2000, 2800, 3600)
 _BINS = 512
-MISSING, LACKING, NOT_FOLLOWING, UNTOLD = "partial", "lacking", "unlike", "untold"
+MISSING, LACKING, NOT_FOLLOWING, INCONCLUSIVE = "partial", "lacking", "unlike", "inconclusive"
 """In which ways an estimate is not what its reference says; `store.rows.NO_SPEECH` says it in words."""
 
 
@@ -94,7 +94,7 @@ def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | N
     """In which way an estimate is not what its reference says, or None.
 
     What is shorter than 0.3 s has too few levels to be followed, and up to a second another sound may have the same course of levels. There
-    the levels of bands are compared, in frames that overlap, and `UNTOLD` is given for what lies between another sound and the
+    the levels of bands are compared, in frames that overlap, and `INCONCLUSIVE` is given for what lies between another sound and the
     same one. What is shorter than 0.16 s is not looked at for missing speech.
 
     Args:
@@ -125,21 +125,21 @@ def unlike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | N
     same = _bands_alike(reference, estimate, rate_hz)
     if alike < SAME_WAVEFORM and (not follows or same < _OTHER_BANDS_BELOW_1_S):
         return NOT_FOLLOWING
-    return None if same >= (_OTHER_BANDS if alike >= SAME_WAVEFORM else _SAME_BANDS_BELOW_1_S) else UNTOLD
+    return None if same >= (_OTHER_BANDS if alike >= SAME_WAVEFORM else _SAME_BANDS_BELOW_1_S) else INCONCLUSIVE
 
 
 def _unlike_if_short(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> str | None:
-    """`NOT_FOLLOWING`, `UNTOLD` or None, for what is shorter than 0.3 s. None also for a reference that does not vary."""
+    """`NOT_FOLLOWING`, `INCONCLUSIVE` or None, for what is shorter than 0.3 s. None also for a reference that does not vary."""
     if not reference.size or not reference.std():
         return None
     alike = abs(_correlation(reference, estimate))
     if reference.size < round(_LEAST_TO_TELL_S * rate_hz) or rate_hz < 2 * _BANDS_HZ[2]:
-        return None if alike >= _SAME_SHORT_WAVEFORM else UNTOLD
+        return None if alike >= _SAME_SHORT_WAVEFORM else INCONCLUSIVE
     same = _bands_alike(reference, estimate, rate_hz)
     waveform, bands = alike >= SAME_WAVEFORM, same >= _OTHER_BANDS
     if same >= _SAME_BANDS or (waveform and bands):
         return None
-    return UNTOLD if waveform or bands else NOT_FOLLOWING
+    return INCONCLUSIVE if waveform or bands else NOT_FOLLOWING
 
 
 def _bands_alike(reference: np.ndarray, estimate: np.ndarray, rate_hz: int) -> float:

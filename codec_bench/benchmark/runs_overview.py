@@ -12,7 +12,7 @@ from codec_bench.benchmark.asking.benchmarks import Preview
 from codec_bench.errors import UserError
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, RowsTaken
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
@@ -106,13 +106,13 @@ def metrics_of(row: Mapping[str, Any]) -> dict[str, MetricSummary]:
 
 
 def answers_of(row: Mapping[str, Any]) -> Answers:
-    """The answers of a row of the overview; `UNTOLD` for codecs."""
-    return UNTOLD if row["answers"] is None else Answers.from_dict(row["answers"])
+    """The answers of a row of the overview; `UNSET` for codecs."""
+    return UNSET if row["answers"] is None else Answers.from_dict(row["answers"])
 
 
 def rows_of(row: Mapping[str, Any]) -> RowsTaken:
-    """How many questions of its benchmark a row of the overview rests on; `UNTOLD` where their number is not known."""
-    return RowsTaken.from_dict(row["rows"]) if "rows" in row else UNTOLD
+    """How many questions of its benchmark a row of the overview rests on; `UNSET` where their number is not known."""
+    return RowsTaken.from_dict(row["rows"]) if "rows" in row else UNSET
 
 
 def warned_of(row: Mapping[str, Any]) -> list[Warned]:

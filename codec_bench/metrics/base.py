@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from codec_bench.audio.level_checks import UNTOLD, lacks_speech, unlike
+from codec_bench.audio.level_checks import INCONCLUSIVE, lacks_speech, unlike
 from codec_bench.audio.resample import cut, fit_length
 from codec_bench.errors import UserError
-from codec_bench.store.rows import NO_SPEECH, SHORT_UNTOLD, SILENT_ESTIMATE
+from codec_bench.store.rows import NO_SPEECH, SHORT_INCONCLUSIVE, SILENT_ESTIMATE
 from codec_bench.text.language import base_language
 from codec_bench.types import Score
 
@@ -249,7 +249,7 @@ def compared(reference: np.ndarray, estimate: np.ndarray, rate_hz: int, *, made:
     as_long = abs(estimate.size - reference.size) <= LENGTH_TOLERANCE_S * rate_hz
     follows = unlike(reference, estimate, rate_hz) if as_long else None
     lacks = lacks_speech(reference, estimate, rate_hz) if made else None
-    told = SHORT_UNTOLD if follows == UNTOLD else NO_SPEECH.get(follows or "")
+    told = SHORT_INCONCLUSIVE if follows == INCONCLUSIVE else NO_SPEECH.get(follows or "")
     return Compared(told, NO_SPEECH.get(lacks or ""), made)
 
 

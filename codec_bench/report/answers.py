@@ -19,7 +19,7 @@ def answer_notes(answers: Answers) -> list[str]:
     """One sentence for each thing that a reader of the scores should know.
 
     Args:
-        answers: of a summary; `UNTOLD` for a run of codecs.
+        answers: of a summary; `UNSET` for a run of codecs.
     """
     if not answers:
         return []

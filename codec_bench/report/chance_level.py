@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from codec_bench.report.numbers import Entries, decimals, number, plain, shown_unit, spread
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Counted, MetricSummary, Subset
 
 _COUNTED = {"as-wrong": "counts them as wrong", "left-out": "leaves them out"}
@@ -14,7 +14,7 @@ _COUNTED = {"as-wrong": "counts them as wrong", "left-out": "leaves them out"}
 
 def chance_text(entry: MetricSummary | Subset | None) -> str:
     """The chance level as it stands with a value, such as `chance 0.25`; empty if the questions have no options."""
-    chance = None if entry is None or entry.chance is UNTOLD else entry.chance
+    chance = None if entry is None or entry.chance is UNSET else entry.chance
     return "" if chance is None else f"chance {number(chance, 2)}"
 
 
@@ -73,7 +73,7 @@ def _compared(entry: MetricSummary) -> list[str]:
         f"rated above the reference in {_written(wins, 3)} of the answers and level with it in "
         f"{number(found.ties, 3)}; the references have {number(found.reference, 2)} on average"
     ]
-    if found.changed is not UNTOLD:
+    if found.changed is not UNSET:
         said.append(
             f"the verdict changed with the order in {number(found.changed, 3)} of the answers, which count as ties"
         )

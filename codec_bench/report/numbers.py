@@ -186,7 +186,7 @@ def rows_notes(rows: RowsTaken, other: Sequence[str] = ()) -> list[str]:
     """One sentence if a run does not hold all questions of its benchmark, or more than there are, with the reason, and one for what is other in them.
 
     Args:
-        rows: of a summary; `UNTOLD` where the number of questions is not known. other: the `other_data` of the summary.
+        rows: of a summary; `UNSET` where the number of questions is not known. other: the `other_data` of the summary.
     """
     apart = [plain(f"other data than the definition's: {', '.join(other)}")] if other else []
     if not rows or rows.why is None:

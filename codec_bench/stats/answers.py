@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from codec_bench.stats.recorded import Items
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Answers, Cut, Part, Quantiles, Served, Wording
 from codec_bench.store.answers import TOO_LONG, draws_of, has_answers
 from codec_bench.store.record import Run
@@ -58,7 +58,7 @@ def answers_of(run: Run) -> Answers | None:
         canary=_canary(meta.get("canary")),
         cut=Cut(int(cut), cut / asked if asked else 0.0, cut_s, unheard_s / sound_s if sound_s else None),
         too_long=part(too_long),
-        with_reasoning=part(thoughts) if thoughts else UNTOLD,
+        with_reasoning=part(thoughts) if thoughts else UNSET,
         usage=dict(usage),
         # If the price of one answer is not known, the sum of the others is not the cost of all.
         **cost_of(None if unpriced else spent, unsure),
@@ -79,9 +79,9 @@ def _rtfx(run: Run) -> dict[str, Any]:
 
 
 def _each_wording(meta: Mapping[str, Any]) -> int:
-    """In how many wordings each question was asked; untold unless each was asked for."""
+    """In how many wordings each question was asked; unset unless each was asked for."""
     if (meta.get("config") or {}).get("prompts") != "each":
-        return UNTOLD
+        return UNSET
     return max(1, len(wordings_of(meta)))
 
 
@@ -164,10 +164,10 @@ def _subsets_by(run: Run, model: str | None, revision: str | None) -> dict[str, 
 
 
 def _alias(meta: Mapping[str, Any], served: Sequence[Served]) -> str:
-    """The name of the model if it is the only thing that its service, such as a proxy, says of it; else `UNTOLD`."""
+    """The name of the model if it is the only thing that its service, such as a proxy, says of it; else `UNSET`."""
     server = ((meta.get("service") or [{}])[-1]).get("server") or {}
-    alias = server.get("alias", UNTOLD)
-    return UNTOLD if any(one.revision is not None or one.model not in (None, alias) for one in served) else alias
+    alias = server.get("alias", UNSET)
+    return UNSET if any(one.revision is not None or one.model not in (None, alias) for one in served) else alias
 
 
 def _asked_for(run: Run) -> str | None:

@@ -21,7 +21,7 @@ from codec_bench.stats.corpus import FOLDS
 from codec_bench.stats.intervals import Fold, Interval, folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import JUDGED, Recorded, Scores
 from codec_bench.stats.sets import SETS, Statistic, pairs_of, statistic_of
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Counted, CountingFailures, Subset
 from codec_bench.stats.ttsds import SIDES
 from codec_bench.store.answers import has_answers
@@ -83,8 +83,8 @@ class Parts:
 
     @property
     def extrapolated(self) -> float | None:
-        """What the value tends to for sets of any size; `UNTOLD` but for values of sets."""
-        return UNTOLD
+        """What the value tends to for sets of any size; `UNSET` but for values of sets."""
+        return UNSET
 
     def at(self, places: Sequence[int] | np.ndarray) -> Parts:
         """The parts of the items at some places."""

@@ -20,7 +20,7 @@ from codec_bench.stats.answers import cost_of
 from codec_bench.stats.breakdown import Parts, Subsets
 from codec_bench.stats.intervals import folded, interval_of, ratios, unit_codes
 from codec_bench.stats.recorded import Scores
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import (
     Compared,
     Counted,
@@ -74,7 +74,7 @@ def beside(
             _mean(held.get("tied") for held in scored.values()),
             _mean(held.get("of_reference") for held in scored.values()),
             _over(parts, scored, "first_minus_second"),
-            UNTOLD if (changed := _mean(held.get("changed") for held in scored.values())) is None else changed,
+            UNSET if (changed := _mean(held.get("changed") for held in scored.values())) is None else changed,
         )
     return found
 

@@ -23,7 +23,7 @@ from codec_bench.stats.intervals import is_share
 from codec_bench.stats.paired import compare_items, in_common, parts_table
 from codec_bench.stats.recorded import items_of
 from codec_bench.stats.sets import SETS, item_fold
-from codec_bench.stats.summary_json import UNTOLD, SummaryPart
+from codec_bench.stats.summary_json import UNSET, SummaryPart
 from codec_bench.store.draws import GIVEN
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
@@ -167,9 +167,9 @@ class Controlled(SummaryPart):
     units: int = 0
     note: str | None = None
     detectable: float | None = None
-    right: int = UNTOLD
-    right_in_both: int = UNTOLD
-    chance: float = UNTOLD
+    right: int = UNSET
+    right_in_both: int = UNSET
+    chance: float = UNSET
 
     @property
     def beyond(self) -> float | None:

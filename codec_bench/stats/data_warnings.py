@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from codec_bench.stats.summary_json import UNTOLD, SummaryPart
+from codec_bench.stats.summary_json import UNSET, SummaryPart
 from codec_bench.store.rows import AROUND, EMPTY_ABOVE, EMPTY_CHANNELS, OF_ANOTHER, OTHER_RATE
 
 LEAST_SHARE = 0.05
@@ -54,7 +54,7 @@ class Warned(SummaryPart):
     of: int
     figures: Mapping[str, float] = field(default_factory=dict)
     moved: Mapping[str, float | None] = field(default_factory=dict)
-    other: str = UNTOLD
+    other: str = UNSET
 
 
 class Tally:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 from codec_bench.stats.identity import identity_of
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import RowsTaken
 from codec_bench.store.answers import digest_of, draws_of, has_answers
 from codec_bench.store.record import Run
 
 
 def rows_taken(run: Run, size: int | None = None) -> RowsTaken:
-    """The questions of a run; `UNTOLD` for one of no benchmark, or of one whose definition says no number.
+    """The questions of a run; `UNSET` for one of no benchmark, or of one whose definition says no number.
 
     Args:
         run: the run. size: how many there are; None for what the record says that the definition said.
@@ -20,7 +20,7 @@ def rows_taken(run: Run, size: int | None = None) -> RowsTaken:
     meta = run.meta
     size = size or (meta.get("benchmark") or {}).get("size")
     if size is None:
-        return UNTOLD
+        return UNSET
     if has_answers(run):
         drawn = (
             "SELECT COUNT(DISTINCT COALESCE(q.draw_of, p.id)) FROM questions q JOIN samples p ON p.number = q.number"

@@ -26,7 +26,7 @@ from codec_bench.stats.draws import RULES, by_draw
 from codec_bench.stats.recorded import JUDGED, Items, Recorded, Scores
 from codec_bench.stats.robustness import robustness
 from codec_bench.stats.rows_taken import other_data, rows_taken
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import (
     BITRATE,
     UNPROCESSED,
@@ -84,8 +84,8 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
     broken = (e.missing.get(status, 0) for of in entries.values() for e in of.values() for status in _BROKEN)
     lost = sum(len(system.items.lost) for system in systems)
     failures = Failures(lost, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
-    asked = UNTOLD if answers is None else answers
-    rows, other = rows_taken(run), other_data(run) or UNTOLD
+    asked = UNSET if answers is None else answers
+    rows, other = rows_taken(run), other_data(run) or UNSET
     return Summary(systems=told, failures=failures, answers=asked, rows=rows, other_data=other, **_controls(run))
 
 
@@ -132,13 +132,13 @@ def _entry_of_system(
         unlike=items.unlike,
         clipped=items.clipped,
         same=items.same,
-        warned=warned or UNTOLD,
+        warned=warned or UNSET,
         unheard=unheard,
         checks=(recorded.meta.get("checks") or {}).get(name),
         channels=_channels(items, recorded.systems[name].get("channels") or ()),
-        bitrate_bps=entries.get(BITRATE, UNTOLD),
+        bitrate_bps=entries.get(BITRATE, UNSET),
         tokens=_tokens(recorded.systems[name]),
-        timing=UNTOLD
+        timing=UNSET
         if timings is None
         else {key: None if hidden and key.startswith(hidden) else value for key, value in timings.items()},
     )
@@ -149,7 +149,7 @@ def _tokens(facts: Mapping[str, Any]) -> Tokens:
     if latents := facts.get("latents"):
         return Tokens(None, None, latents)
     per_s, rate_bps = facts.get("tokens_per_s"), facts.get("nominal_bitrate_bps")
-    return Tokens(per_s, rate_bps / per_s if rate_bps else None) if per_s else UNTOLD
+    return Tokens(per_s, rate_bps / per_s if rate_bps else None) if per_s else UNSET
 
 
 def _channels(items: Items, declared: Sequence[int]) -> Channels | None:
@@ -210,15 +210,15 @@ def _entry(
         n=scored,
         failed=len(system.items.finished) - scored,
         missing=_missing(system, metric, scores, reasons),
-        flagged=sum(count for count, _ in scores.flags.values()) or UNTOLD,
+        flagged=sum(count for count, _ in scores.flags.values()) or UNSET,
         unit=facts.get("unit", ""),
         higher_is_better=better,
         protocol=facts.get("protocol", ""),
         extrapolated=parts.extrapolated,
-        judging=judging or UNTOLD,
+        judging=judging or UNSET,
         counting_failures=counting,
         common=parts.among(shared),
-        subsets=parts.by_subset(system.subsets) if system.subsets or recorded.has_answers else UNTOLD,
+        subsets=parts.by_subset(system.subsets) if system.subsets or recorded.has_answers else UNSET,
     )
     if facts.get("kind") in JUDGED:
         entry = replace(entry, **beside(scores, parts, system.subsets, entry.subsets or {}))

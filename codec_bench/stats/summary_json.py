@@ -2,7 +2,7 @@
 
 Conventions
     The fields stand in the order in which `summary.json` has them. None is a number that does not exist, with a reason beside it.
-    `UNTOLD` is what a summary says nothing about, because it does not apply; it is false, and JSON leaves it out.
+    `UNSET` is what a summary says nothing about, because it does not apply (msgspec's word for it); it is false, and JSON leaves it out.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from functools import cache
 from typing import Any, Self, Union, get_args, get_origin, get_type_hints
 
 
-class _Untold:
-    """The type of `UNTOLD`."""
+class _Unset:
+    """The type of `UNSET`."""
 
     def __bool__(self) -> bool:
         return False
 
     def __reduce__(self) -> str:
-        return "UNTOLD"
+        return "UNSET"
 
 
-UNTOLD: Any = _Untold()
+UNSET: Any = _Unset()
 """In the place of what a summary says nothing about."""
 
 
@@ -35,7 +35,7 @@ class SummaryPart:
     def as_dict(self) -> dict[str, Any]:
         """The part as `summary.json` holds it."""
         held = {name: getattr(self, name) for name in _kinds(type(self))}  # type: ignore[arg-type]
-        return {name: _plain(value) for name, value in held.items() if value is not UNTOLD}
+        return {name: _plain(value) for name, value in held.items() if value is not UNSET}
 
     @classmethod
     def from_dict(cls, held: Mapping[str, Any]) -> Self:

@@ -1,4 +1,4 @@
-"""What a run's summary holds, as values: systems, metrics, failures, and for a benchmark its answers (see `told`)."""
+"""What a run's summary holds, as values: systems, metrics, failures, and for a benchmark its answers (see `summary_json`)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from codec_bench.stats.controls import Controlled
 from codec_bench.stats.data_warnings import Warned
-from codec_bench.stats.summary_json import UNTOLD, SummaryPart
+from codec_bench.stats.summary_json import UNSET, SummaryPart
 from codec_bench.store.judge_tests import NOT_TESTED
 
 SCHEMA = 1
@@ -79,7 +79,7 @@ class OfWording(Counted):
 class Subset(OfWording):
     """The result over the samples of one value of a column: `n` with a value, and `failed` without."""
 
-    chance: float | None = UNTOLD
+    chance: float | None = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class CountingFailures(SummaryPart):
 
     value: float | None
     n: int
-    uncounted: int = UNTOLD
+    uncounted: int = UNSET
 
     @property
     def of_all(self) -> float | None:
@@ -115,7 +115,7 @@ class Judging(SummaryPart):
     usage: Mapping[str, float]
     cost_usd: float | None
     served: Sequence[str]
-    cost_range_usd: tuple[float, float] = UNTOLD
+    cost_range_usd: tuple[float, float] = UNSET
     tested: str = NOT_TESTED
 
 
@@ -141,7 +141,7 @@ class Compared(SummaryPart):
     ties: float | None
     reference: float | None
     position_bias: Counted
-    changed: float = UNTOLD
+    changed: float = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Passing(Estimate):
     units: int = 0
     n: int = 0
     failed: int = 0
-    counting_failures: CountingFailures = UNTOLD
+    counting_failures: CountingFailures = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +220,11 @@ class MetricSummary(Estimate):
         n, failed: finished items with and without a score; where several answers were drawn to each question, answers.
         missing: the items without a score by status. Beside the statuses of scores there are `no_estimate` (the system gave nothing
             to score) and `not_scored` (the record holds no score).
-        flagged: how many of the scores are in doubt (see `metrics.base.flagged`); untold if none is.
+        flagged: how many of the scores are in doubt (see `metrics.base.flagged`); unset if none is.
         extrapolated: what a value of sets tends to for sets of any size (see `stats.sets`).
         common: the result over the samples for which all systems that are compared have a value; None if that is all that this system
             has. It has no value for a system that lacks some of these samples.
-        standing: whether it is the best; untold for a metric without a direction, the bitrate, and the unprocessed audio.
+        standing: whether it is the best; unset for a metric without a direction, the bitrate, and the unprocessed audio.
         subsets: the results by column and value; the value of the samples that have none in a column is empty.
         chance, read, compared, policies: what `stats.chance_level` gives.
         draws, robustness: of several answers to each question, and of several wordings; None if fewer than two have a value.
@@ -234,22 +234,22 @@ class MetricSummary(Estimate):
     n: int = 0
     failed: int = 0
     missing: Mapping[str, int] = field(default_factory=dict)
-    flagged: int = UNTOLD
+    flagged: int = UNSET
     unit: str = ""
     higher_is_better: bool | None = None
     protocol: str = ""
-    extrapolated: float | None = UNTOLD
-    judging: Judging = UNTOLD
-    counting_failures: CountingFailures = UNTOLD
-    common: Counted | None = UNTOLD
-    standing: Standing = UNTOLD
-    subsets: Mapping[str, Mapping[str, Subset]] = UNTOLD
-    chance: float = UNTOLD
-    read: ReadBy = UNTOLD
-    compared: Compared = UNTOLD
-    policies: Policies = UNTOLD
-    draws: Draws = UNTOLD
-    robustness: Robustness | None = UNTOLD
+    extrapolated: float | None = UNSET
+    judging: Judging = UNSET
+    counting_failures: CountingFailures = UNSET
+    common: Counted | None = UNSET
+    standing: Standing = UNSET
+    subsets: Mapping[str, Mapping[str, Subset]] = UNSET
+    chance: float = UNSET
+    read: ReadBy = UNSET
+    compared: Compared = UNSET
+    policies: Policies = UNSET
+    draws: Draws = UNSET
+    robustness: Robustness | None = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,12 +265,12 @@ class Channels(SummaryPart):
 class Tokens(SummaryPart):
     """The tokens that a codec declares: how many a second, of all codebooks, and the nominal bits of one; None where it has none.
 
-    `latents` are the real numbers of a frame of a continuous codec, which has no tokens; untold of a discrete one.
+    `latents` are the real numbers of a frame of a continuous codec, which has no tokens; unset for a discrete one.
     """
 
     per_s: float | None
     bits: float | None
-    latents: int = UNTOLD
+    latents: int = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,12 +282,12 @@ class SystemSummary(SummaryPart):
         silent, partial, unlike: how many estimates are silent, lack more of the reference's sound than `audio.level_checks` lets
             pass, and do not follow it at all. The scores of these are flagged.
         clipped, same: how many had samples beyond full scale cut, and equal their references sample by sample.
-        warned: where data and metrics meet badly; untold where they do not.
+        warned: where data and metrics meet badly; unset where they do not.
         unheard: the share of the questions' sound that the model was not given, because it takes no more; None if all was given, or
             if that is not known.
         checks: what the checks of the run found, as the record holds it; None without checks.
         channels: None without items of several channels.
-        tokens: untold of a system that is no codec, and of a codec that declares neither tokens nor latents.
+        tokens: unset for a system that is no codec, and for a codec that declares neither tokens nor latents.
         timing: what the record holds of its time; `times_real_time` is None if items have no estimate.
     """
 
@@ -297,13 +297,13 @@ class SystemSummary(SummaryPart):
     unlike: int = 0
     clipped: int = 0
     same: int = 0
-    warned: Sequence[Warned] = UNTOLD
+    warned: Sequence[Warned] = UNSET
     unheard: float | None = None
     checks: Mapping[str, Any] | None = None
     channels: Channels | None = None
-    bitrate_bps: MetricSummary = UNTOLD
-    tokens: Tokens = UNTOLD
-    timing: Mapping[str, Any] = UNTOLD
+    bitrate_bps: MetricSummary = UNSET
+    tokens: Tokens = UNSET
+    timing: Mapping[str, Any] = UNSET
 
     @property
     def doubts(self) -> Sequence[Mapping[str, Any]]:
@@ -372,7 +372,7 @@ class Served(SummaryPart):
     revision: str | None
     n: int
     other: bool
-    subsets: Mapping[str, Mapping[str, int]] = UNTOLD
+    subsets: Mapping[str, Mapping[str, int]] = UNSET
 
     @property
     def state(self) -> str:
@@ -414,37 +414,37 @@ class Answers(SummaryPart):
         cut, too_long: questions whose audio was cut for the model, and those that were not asked because it is too long.
         usage, cost_usd, latency_s, first_s: of the answers that were not cached; the cost is None if the price of one is not known.
         rtfx: seconds of sound by the sum of the seconds that its answers took, of the answers that were not cached, as the Open ASR
-            leaderboard defines it; untold if the seconds of no sound are known.
+            leaderboard defines it; unset if the seconds of no sound are known.
         cost_range_usd: the least and the most that they cost, where a service did not say which tokens were sound.
         no_answer, ways: how many answers are none, and in which ways; an answer may be none in several ways.
-        with_reasoning: answers in which the model's reasoning was left, up to `</think>`; untold if there are none.
+        with_reasoning: answers in which the model's reasoning was left, up to `</think>`; unset if there are none.
     """
 
     asked: int = 0
     draws: int = 1
     failed: Mapping[str, int] = field(default_factory=dict)
     cached: int = 0
-    at_limit: Part = UNTOLD
+    at_limit: Part = UNSET
     decoding: Mapping[str, Any] | None = None
     asked_for: str | None = None
     served: Sequence[Served] = ()
     judging: Mapping[str, Any] | None = None
     choices: Mapping[str, Any] | None = None
     canary: Mapping[str, Any] | None = None
-    cut: Cut = UNTOLD
-    too_long: Part = UNTOLD
+    cut: Cut = UNSET
+    too_long: Part = UNSET
     usage: Mapping[str, float] = field(default_factory=dict)
     cost_usd: float | None = None
-    cost_range_usd: tuple[float, float] = UNTOLD
-    alias: str = UNTOLD
-    each_wording: int = UNTOLD
+    cost_range_usd: tuple[float, float] = UNSET
+    alias: str = UNSET
+    each_wording: int = UNSET
     latency_s: Quantiles | None = None
     first_s: Quantiles | None = None
-    rtfx: float = UNTOLD
-    no_answer: int = UNTOLD
-    ways: Mapping[str, int] = UNTOLD
-    wordings: Mapping[str, Wording] = UNTOLD
-    with_reasoning: Part = UNTOLD
+    rtfx: float = UNSET
+    no_answer: int = UNSET
+    ways: Mapping[str, int] = UNSET
+    wordings: Mapping[str, Wording] = UNSET
+    with_reasoning: Part = UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -475,11 +475,11 @@ class Summary(SummaryPart):
     schema: int = SCHEMA
     systems: Mapping[str, SystemSummary] = field(default_factory=dict)
     failures: Failures = Failures()
-    answers: Answers = UNTOLD
-    rows: RowsTaken = UNTOLD
-    other_data: Sequence[str] = UNTOLD
-    control: str = UNTOLD
-    controls: Sequence[Controlled] = UNTOLD
+    answers: Answers = UNSET
+    rows: RowsTaken = UNSET
+    other_data: Sequence[str] = UNSET
+    control: str = UNSET
+    controls: Sequence[Controlled] = UNSET
 
     @property
     def entries(self) -> list[tuple[str, str, MetricSummary]]:

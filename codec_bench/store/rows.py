@@ -37,7 +37,7 @@ NO_SPEECH = {
     "unlike": "the estimate does not follow the levels of its reference: it is noise, another sound, or shifted in time",
 }
 """The notes of items whose estimates are no coded speech, by the way in which each is none (`audio.level_checks`); also the flags of their scores."""
-SHORT_UNTOLD = "whether it is the sound of its reference cannot be told, as it is short"
+SHORT_INCONCLUSIVE = "whether it is the sound of its reference cannot be told, as it is short"
 """The note of such an estimate that is not plainly that sound; also the flag of its scores. It counts as speech."""
 NO_SPOKEN_ANSWER = {
     "short": "a spoken answer of less than 0.3 s",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from codec_bench.audio.level_checks import MISSING, NOT_FOLLOWING, UNTOLD, is_silent, unlike
+from codec_bench.audio.level_checks import INCONCLUSIVE, MISSING, NOT_FOLLOWING, is_silent, unlike
 from codec_bench.audio.resample import prepare
 from codec_bench.codecs import load_codec
 from codec_bench.codecs.adapt import reconstruct
@@ -73,7 +73,7 @@ def test_a_short_sound_is_told_from_another_one_or_is_said_to_be_too_short(speec
 def test_a_sound_too_short_or_too_narrow_to_tell_is_said_to_be_so(rate):
     rng = np.random.default_rng(0)
     short, other = rng.normal(0, 0.1, (2, rate // (30 if rate > 1400 else 5))).astype(np.float32)
-    assert unlike(short, other, rate) == UNTOLD
+    assert unlike(short, other, rate) == INCONCLUSIVE
     assert unlike(short, 0.5 * short, rate) is None
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from codec_bench.report.answers import answer_notes
 from codec_bench.report.robustness.rows import WAYS, choice_notes, place_rows, robustness_of
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Answers, MetricSummary
 from codec_bench.store.rows import NO_ANSWER
 from codec_bench.text.degenerate_answers import WAYS as NAMED
@@ -74,7 +74,7 @@ def test_without_wordings_there_is_nothing():
     )
     assert (
         robustness_of(
-            {name: MetricSummary.from_dict(held) for name, held in {"accuracy": entry([0.5, 0.2])}.items()}, UNTOLD
+            {name: MetricSummary.from_dict(held) for name, held in {"accuracy": entry([0.5, 0.2])}.items()}, UNSET
         )
         is None
     )

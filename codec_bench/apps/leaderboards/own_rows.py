@@ -42,7 +42,7 @@ from codec_bench.stats.controls import NONE, Control, Controlled
 from codec_bench.stats.identity import identity_of, question_hashes
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import MetricSummary, Served, Subset, Summary
 from codec_bench.store.folders import run_folders
 from codec_bench.store.judge_tests import NOT_TESTED
@@ -304,7 +304,7 @@ def _asked(run: Run, one: Benchmark, served: Sequence[Served]) -> _Asked:
     meta = run.meta
     config = meta.get("config") or {}
     # A record that was not made by asking, such as an imported one, does not know the definition that it is of.
-    taken = rows_taken(run, one.size) if "size" in (meta.get("benchmark") or {}) else UNTOLD
+    taken = rows_taken(run, one.size) if "size" in (meta.get("benchmark") or {}) else UNSET
     limit = config.get("limit")
     limited = taken.why == "limit" if taken else limit is not None
     part = rows_text(taken) if taken and taken.why else f"limited to {limit:,} questions" if limited else ""

@@ -36,7 +36,7 @@ from codec_bench.stats.identity import identity_of
 from codec_bench.stats.rows_taken import rows_taken
 from codec_bench.stats.sets import SETS
 from codec_bench.stats.summary import summarise
-from codec_bench.stats.summary_json import UNTOLD
+from codec_bench.stats.summary_json import UNSET
 from codec_bench.stats.summary_types import Summary, SystemSummary
 from codec_bench.store.answers import exchanges, has_answers
 from codec_bench.store.columns import grouped
@@ -196,7 +196,7 @@ def _system(run: Run, name: str, facts: Mapping[str, Any], summary: Summary) -> 
         "remarks": numbers.remarks(held),
         "suspect": numbers.doubts_text(held),
         "lost": _lost(held),
-        "timing": dict(held.timing) if held.timing is not UNTOLD else None,
+        "timing": dict(held.timing) if held.timing is not UNSET else None,
     }
 
 

@@ -24,7 +24,7 @@ FASTER, SLOWER = (0.25, 0.75), (1.5, 2.5)
 _URO, _VOCALBENCH = "official/uro-bench", "official/vocalbench"
 
 
-class _Said(AnswerMetric):
+class _SpeakingStyle(AnswerMetric):
     """The common part: a score of an answer whose sound was heard.
 
     Args:
@@ -65,7 +65,7 @@ class _Said(AnswerMetric):
         return dict(score.detail["probabilities"])
 
 
-class SaidWithEmotion(_Said):
+class SaidWithEmotion(_SpeakingStyle):
     """How well an answer says its reference in the asked emotion, 0 to 1. Higher is better; 1 is word for word in this emotion beyond doubt.
 
     The probability of the emotion among nine, as emotion2vec+ large hears it, times one minus the error rate, which counts at most 1. Errors
@@ -117,7 +117,7 @@ class SaidWithEmotion(_Said):
         return _own_rate(wanted, answer)
 
 
-class SaidAsTold(_Said):
+class SaidAsTold(_SpeakingStyle):
     """Whether an answer repeats what it was told to, in the asked emotion and at the asked speed: 1 or 0. Higher is better.
 
     `question` begins with a sentence that says how ("Repeat the following question in sad emotion at half my speaking speed.") and what is to
@@ -178,7 +178,7 @@ class SaidAsTold(_Said):
         return Score.ok(float(followed), self.protocol, detail=detail)
 
 
-class SaidFittingly(_Said):
+class SaidFittingly(_SpeakingStyle):
     """How fitting the emotion of an answer is to what was asked, 1 to 5. Higher is better.
 
     `weights` says of five emotions in the order angry, happy, neutral, sad, surprised how fitting each is, from 1 to 5. The value is their mean

@@ -96,7 +96,7 @@ def robustness_of(metrics: Mapping[str, MetricSummary], answers: Answers) -> Wor
     """The wordings of one model; None if it was asked in one.
 
     Args:
-        metrics: the entries of its system in the summary, by metric. answers: of the summary; `UNTOLD` for a run of codecs.
+        metrics: the entries of its system in the summary, by metric. answers: of the summary; `UNSET` for a run of codecs.
     """
     found = {name: entry for name, entry in metrics.items() if entry.robustness}
     wordings = (answers and answers.wordings) or {}
