@@ -281,7 +281,7 @@ async def _ask_one(
             lambda number: keeps(number // repeats),
             answering.ask_all if batched is None else batched.ask_some,
             told,
-            Watch(model, writer, told.waits, canaries=batched is None and not in_rounds),
+            Watch(model, writer, told.waits, canaries=batched is None and not in_rounds, spending=answering.spending),
             in_rounds=in_rounds,
         )
         timings = await asking.run(drawn, answered, request.shard)

@@ -18,6 +18,8 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
+from codec_bench.benchmark.asking.sending import asked as answer_to
+from codec_bench.benchmark.asking.spending import Spending
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.errors import UserError
 from codec_bench.models.base import Model
@@ -36,6 +38,7 @@ class Watch:
         writer: the record, where each comparison is noted.
         tell: called with a sentence when another model answers, or an answer differs.
         every: after how many answers the canaries are asked again. canaries: whether questions are asked again.
+        spending: what the command spends; a canary is paid for like any question, and none is asked beyond a limit. None for no limits.
     """
 
     def __init__(
@@ -46,12 +49,14 @@ class Watch:
         every: int | None = None,
         *,
         canaries: bool = True,
+        spending: Spending | None = None,
     ) -> None:
         self._model, self._writer, self._tell = model, writer, tell
         self._every = EVERY if every is None else every
         self._known: dict[str, tuple[Request, str]] = {}
         self._answers, self._since = 0, Counter[tuple[str, str]]()
         self._off, self._by = model.tells_apart or not canaries, ""
+        self._spending = spending
 
     async def look_back(self, questions: Iterable[Question], render: Callable[[Question], Request]) -> None:
         """Asks questions again that the record holds answers to, to see whether the model still answers so."""
@@ -92,7 +97,11 @@ class Watch:
             return
         asked, other = 0, {}
         for id, (request, text) in self._known.items():
-            again = await self._model.ask(request)
+            if self._spending is not None and not await self._spending.begin():
+                break
+            again = await answer_to(self._model, request)
+            if self._spending is not None:
+                self._spending.end(again)
             if again.status == "ok":
                 asked += 1
                 if again.text != text:

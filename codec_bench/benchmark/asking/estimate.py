@@ -30,7 +30,7 @@ class Estimate:
         questions: how many are asked; None if that is not known before they are read. read: how many were read.
         sound_s: seconds of sound of one question, the mean of those that were read.
         least_usd, most_usd: what one question costs at least and at most; None if that is not known.
-        unknown: what is not known. day: when the prices were looked up.
+        unknown: what is not known. day: of the prices, such as "of 2026-11-22".
     """
 
     questions: int | None
@@ -45,13 +45,25 @@ class Estimate:
     def words(self) -> str:
         """The estimate as a sentence."""
         count = self.questions or 1000
-        hours = count * self.sound_s / 3600
-        what = f"{count:,} questions with {f'{hours:.2g} h' if hours >= 1 else f'{3600 * hours:.3g} s'} of sound"
-        known = what if self.questions else f"each {what}, whose number is not known,"
+        seconds = count * self.sound_s
+        sound = (
+            f"{seconds / 3600:.2g} h"
+            if seconds >= 3600
+            else f"{seconds / 60:.0f} min"
+            if seconds >= 120
+            else f"{seconds:.3g} s"
+        )
+        what = f"{count:,} question{'' if count == 1 else 's'} with {sound} of sound"
+        if not self.least_usd and self.most_usd is None:
+            asked = "the questions" if self.questions is None else what
+            return f"what {asked} will cost cannot be told without knowing {' and '.join(self.unknown)}"
+        if self.questions is None:
+            what = f"it is not known how many questions there are; {count:,} of them, with {sound} of sound,"
+        alike = "" if count == self.read else f", if all are like the first {self.read:,}"
         least, most = f"{count * self.least_usd:.2g}", self.most_usd
         cost = f"at least {least} USD" if most is None else f"{least} to {count * most:.2g} USD"
         unknown = f"; not known: {', '.join(self.unknown)}" if self.unknown else ""
-        return f"{known} will cost {cost} by the prices of {self.day}, as the first {self.read:,} are{unknown}"
+        return f"{what} will cost {cost} by the prices {self.day}{alike}{unknown}"
 
 
 def estimate_of(
@@ -80,7 +92,7 @@ def estimate_of(
     read = len(sounds)
     return Estimate(
         read if read < READ else questions, read, sum(sounds) / read, share * sum(least) / read, None if unknown else share * sum(most) / read,
-        tuple(unknown), str(prices.date or "an unknown day"),
+        tuple(unknown), f"of {prices.date}" if prices.date else "given",
     )  # fmt: skip
 
 

@@ -111,7 +111,7 @@ class Prices:
         if sound_s and sounding is None:
             unknown.append("the price of sound that is sent")
         elif sound_s and self.audio_tokens_s is None:
-            unknown.append("how many tokens a second of sound is")
+            unknown.append("how many tokens a second of sound is (audio_tokens_s of the prices)")
         elif sound_s:
             most += (cost := sound_s * (self.audio_tokens_s or 0.0) * (sounding or 0.0) / 1e6)
             least += cost

@@ -10,6 +10,7 @@ from asked_models import Told
 
 from codec_bench.benchmark.asking import canaries as watching
 from codec_bench.benchmark.asking.canaries import Watch
+from codec_bench.benchmark.asking.spending import Purse
 from codec_bench.benchmark.definition.base import Question
 from codec_bench.report.answers import answer_notes
 from codec_bench.stats.answers import answers_of
@@ -35,13 +36,13 @@ class Swapped(Told):
         self.name = "first"
 
 
-def ask(folder, model, numbers, *, swap_at=None, every=8, served=False):
+def ask(folder, model, numbers, *, swap_at=None, every=8, served=False, spending=None):
     """One session: looks back, answers these questions one by one, and returns what was told."""
     told = []
     with closing(AnswerWriter(folder, {"asked": {}, "scored": {}})) as writer:
 
         async def session():
-            watch = Watch(model, writer, told.append, every)
+            watch = Watch(model, writer, told.append, every, spending=spending)
             await watch.look_back(QUESTIONS, render)
             for number in numbers:
                 model.name = "second" if swap_at is not None and number >= swap_at else model.name
@@ -111,3 +112,28 @@ def test_only_greedy_texts_are_asked_again_and_never_of_a_model_that_says_who_it
     known.tells_apart = True
     ask(tmp_path / "known", known, range(24))
     assert len(known.asked) == 24 and canary(tmp_path / "known") is None
+
+
+def test_canaries_are_paid_for_and_none_is_asked_beyond_the_limit(tmp_path):
+    class Paid(Swapped):
+        async def ask(self, request):
+            given = await super().ask(request)
+            return Response(text=given.text, usage={"cost_usd": 0.1})
+
+    ask(tmp_path, model := Paid(), range(6))
+    assert len(model.asked) == 6
+    spending = Purse(max_cost_usd=0.35).of(model)
+    ask(tmp_path, model, (), spending=spending)
+    assert len(model.asked) == 6 + 3 and spending.purse.spent_usd == pytest.approx(0.3)
+    assert "the limit of 0.35 USD is reached" in spending.purse.why
+
+
+def test_a_model_of_ones_own_that_raises_at_a_canary_ends_nothing(tmp_path):
+    class Moody(Swapped):
+        async def ask(self, request):
+            if request.id in self.asked:
+                raise ValueError("not again")
+            return await super().ask(request)
+
+    ask(tmp_path, model := Moody(), range(9))
+    assert len(model.asked) == 9 and canary(tmp_path) is None

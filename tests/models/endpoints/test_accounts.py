@@ -109,7 +109,7 @@ def test_what_an_answer_will_cost():
     assert least == pytest.approx(320e-6) and most == pytest.approx((320 * 1 + 40 * 0.3 + 256 * 2.5) * 1e-6)
     assert unknown == []
     unsaid = Prices.parse({"input": 2.5, "audio_input": 32, "output": 10})
-    assert unsaid.bounds(**asked)[2] == ["how many tokens a second of sound is"]
+    assert unsaid.bounds(**asked)[2] == ["how many tokens a second of sound is (audio_tokens_s of the prices)"]
     assert unsaid.bounds(**asked | {"most_tokens": None, "sound_s": 0.0})[2] == ["how long answers are"]
     assert Prices.parse({"audio_minute": 0.006}).bounds(**asked) == (pytest.approx(0.001), pytest.approx(0.001), [])
 
