@@ -100,6 +100,23 @@ def test_every_point_is_named_and_no_name_covers_another(browser, crowd, tmp_pat
     assert complaints(page) == []
 
 
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_long_name_is_shortened_in_a_plot_and_widens_no_page(browser, tmp_path, width):
+    """A name that fits nowhere neither vanishes nor makes the plot as tall as it may be, and the legend breaks it."""
+    long = f"{'L' * 90}@6"
+    systems = {"unprocessed": (None, 0.99, 0.02), long: (6000.0, 0.9, 0.1), "opus@12": (12000.0, 0.95, 0.05)}
+    page = shown(browser, [record(tmp_path / "run", systems)], tmp_path / "report.html", width)
+    drawn = page.execute_script(READ)
+    shortened = next(name for name, _ in drawn["names"] if "…" in name)
+    start, end = shortened.split("…")
+    assert long.startswith(start) and long.endswith(end) and len(drawn["names"]) == 2
+    left, top, right, bottom = drawn["plot"]
+    assert bottom - top <= 0.9 * (right - left)
+    assert page.execute_script("return document.documentElement.scrollWidth") <= width
+    assert long[:-2] in texts(page, "#plot-legend")[0]
+    assert complaints(page) == []
+
+
 def test_systems_without_a_bitrate_share_a_line_where_they_coincide(browser, tmp_path):
     runs = [
         record(tmp_path / f"run {n}", {"unprocessed": (None, 0.98, 0.1), f"own@{n + 1}": (1000.0 * (n + 1), 0.7, 0.3)})

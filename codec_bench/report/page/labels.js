@@ -12,6 +12,14 @@ const textWidth = (() => {
   };
 })();
 
+/** A name, shortened in its middle where it is wider than its place. */
+function fitted(label, wide) {
+  if (textWidth(label) <= wide) return label;
+  let keep = label.length - 1;
+  while (keep > 4 && textWidth(`${label.slice(0, Math.ceil(keep / 2))}…${label.slice(-Math.floor(keep / 2))}`) > wide) keep -= 1;
+  return `${label.slice(0, Math.ceil(keep / 2))}…${label.slice(-Math.floor(keep / 2))}`;
+}
+
 const overlap = (a, b) => a.x0 < b.x1 && a.x1 > b.x0 && a.y0 < b.y1 && a.y1 > b.y0;
 
 const nearest = (point, box) => ({ x: Math.min(Math.max(point.x, box.x0), box.x1), y: Math.min(Math.max(point.y, box.y0), box.y1) });

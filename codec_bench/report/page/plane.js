@@ -40,7 +40,7 @@ function drawPlane(points, spec, width, height, large) {
   const { x, y } = scales;
   if (large) drawAxes(picture, scales, spec, room, height);
   picture.append(shape("line", { class: "axis", x1: room.left, x2: room.right, y1: room.bottom, y2: room.bottom }));
-  const spots = new Map(points.map((p) => [p, { label: p.label, family: p.own ? -1 : p.family, x: x(p.x), y: y(p.y) }]));
+  const spots = new Map(points.map((p) => [p, { label: fitted(p.label, (room.right - room.left) / 2), family: p.own ? -1 : p.family, x: x(p.x), y: y(p.y) }]));
   const boxes = drawLevels(picture, levels, y, room, large, [...spots.values()]);
   const lines = [...drawFront(picture, (spec.front ?? []).map((p) => spots.get(p)), room.right), ...(spec.joined ?? []).flatMap((list) => drawJoin(picture, list.map((p) => spots.get(p))))];
   for (const p of points) {
@@ -139,7 +139,8 @@ function drawLevels(picture, levels, y, room, large, spots) {
 
 /** Writes the name of a dashed line above or below it, where the fewest points and other names are. */
 function drawLevelLabel(picture, label, at, { left, right, top }, boxes, spots) {
-  const wide = textWidth(label) + 4;
+  const text = fitted(label, (right - left) / 2);
+  const wide = textWidth(text) + 4;
   const dots = spots.map(squareOf);
   const choices = [left + 6, right - wide - 4, (left + right - wide) / 2].flatMap((x0) =>
     [at - LABEL_HEIGHT - 3, at + 3].filter((y0) => y0 > top - 12).map((y0) => ({ x0, x1: x0 + wide, y0, y1: y0 + LABEL_HEIGHT })),
@@ -147,7 +148,7 @@ function drawLevelLabel(picture, label, at, { left, right, top }, boxes, spots) 
   const [box] = choices
     .map((choice, n) => [choice, [...boxes, ...dots].filter((other) => overlap(choice, other)).length + n / 100])
     .sort((a, b) => a[1] - b[1])[0];
-  picture.append(shape("text", { class: "anchor-label", x: box.x0 + 2, y: box.y1 - 3 }, label));
+  picture.append(shape("text", { class: "anchor-label", x: box.x0 + 2, y: box.y1 - 3 }, text));
   return box;
 }
 

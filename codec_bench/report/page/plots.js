@@ -26,13 +26,6 @@ function ratePlot(c, large, room) {
   return large ? fitPlane(points, spec, room) : drawPlane(points, spec, 150, 92, false).picture;
 }
 
-function fitted(label, wide) {
-  if (textWidth(label) <= wide) return label;
-  let keep = label.length - 1;
-  while (keep > 4 && textWidth(`${label.slice(0, Math.ceil(keep / 2))}…${label.slice(-Math.floor(keep / 2))}`) > wide) keep -= 1;
-  return `${label.slice(0, Math.ceil(keep / 2))}…${label.slice(-Math.floor(keep / 2))}`;
-}
-
 function linePlot(c, large, room) {
   const column = data.columns[c];
   const list = valuesOf(c);
