@@ -41,7 +41,7 @@ def _print_run(run: Run, summary: Summary, *, timings: bool = False) -> None:
     print_breakdowns(summary)
     counts = run.counts()
     if summary.failures.reasons:
-        out.print(failures_table(summary.failures.reasons, len(summary.systems)))
+        out.print(failures_table(summary.failures.reasons, len(summary.systems), width=out.width))
     recorded = run.meta.get("timings", {})
     if timings and recorded:
         out.print(_time_table(recorded, summary))

@@ -132,7 +132,7 @@ def _print_tables(outcome: Outcome, overview: dict[str, Any]) -> None:
             out.print(f"{about}: {note}", markup=False)
         if failures.reasons:
             out.print(about, markup=False)
-            out.print(failures_table(failures.reasons, 1))
+            out.print(failures_table(failures.reasons, 1, width=out.width))
         if answers:
             talk(f"{about}: {_told(answers)}")
             for note in answer_notes(answers):

@@ -4,7 +4,7 @@ This room reads only the records of the store and the statistics that are made f
 
 Which file to open
     `result_columns.py`  a column beside the metrics, in all tables of results, or one of the summary as a CSV.
-    `table.py`           the tables of the terminal; `paper.py` those for papers and notebooks.
+    `table.py`           the tables of the terminal, and `narrow.py` what they are in a narrow one; `paper.py` those for papers and notebooks.
     `numbers.py`         how a number, an interval, a name and a note are written.
     `data_warnings.py`   where data and metrics meet badly, in words.
     `chance_level.py`    what stands beside the values of metrics of answers; `answers.py` what is said of the answers of a run.

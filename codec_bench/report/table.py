@@ -17,6 +17,7 @@ from rich.text import Text
 from codec_bench.report import numbers
 from codec_bench.report.chance_level import beside_notes, chance_text
 from codec_bench.report.controls.rows import control_notes
+from codec_bench.report.narrow import listed, room_for, whole_words
 from codec_bench.report.result_columns import columns_in
 from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, LUCK, UNSEEN, Comparison
 from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Summary, SystemSummary
@@ -24,6 +25,8 @@ from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Su
 _GAP = 2
 _NAME = 120
 """Characters of a name or an id that are shown at most."""
+_LEAST_NAME = 8
+"""Columns of the terminal that names have at least, where they are broken for want of width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +93,15 @@ def wide_table(heads: Sequence[str], rows: Sequence[Sequence[Any]], width: int) 
 def _stacked(first: _Column, columns: Sequence[_Column], width: int) -> Table:
     """One table, or if that is too wide several below each other, each of which begins with the first column."""
     widths = [column.width + _GAP for column in columns]
-    room = width - first.width - 1
+    # A long name is broken before a number is cut.
+    wide = first.width
+    if wide + max(widths, default=0) + 1 > width:
+        wide = max(_LEAST_NAME, min(wide, width // 2, width - max(widths, default=0) - 1))
+    room = width - wide - 1
     count = len(blocks(widths, room))
     # The columns are spread evenly over the blocks, so that the last one is not much narrower than the others.
     even = next((narrow for narrow in range(room + 1) if len(blocks(widths, narrow)) == count), room)
-    made = [_table([first, *(columns[place] for place in block)]) for block in blocks(widths, even)]
+    made = [_table([first, *(columns[place] for place in block)], wide) for block in blocks(widths, even)]
     if len(made) == 1:
         return made[0]
     stack = Table.grid()
@@ -189,30 +196,27 @@ def _turned(summary: Summary, names: Sequence[str]) -> list[_Column]:
     return columns
 
 
-def _table(columns: Sequence[_Column]) -> Table:
+def _table(columns: Sequence[_Column], first: int | None = None) -> Table:
+    """Columns beside each other, the first one so wide; None gives it the room that it takes."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, padding=(0, 1), header_style="bold")
     for position, column in enumerate(columns):
+        narrow = first is not None and not position and first < column.width
         table.add_column(
-            column.head, justify="right" if position else "left", no_wrap=True, min_width=column.width, vertical="top"
-        )
+            column.head, justify="right" if position else "left", no_wrap=not narrow, vertical="top",
+            overflow="fold", width=first if narrow else None, min_width=None if narrow else column.width,
+        )  # fmt: skip
     for row in zip(*(column.cells for column in columns)):
         table.add_row(*row)
     return table
 
 
-def failures_table(reasons: Sequence[Failure], systems: int) -> Table:
+def failures_table(reasons: Sequence[Failure], systems: int, *, width: int | None = None) -> Table:
     """What has no value and why, and what was flagged: one row for each reason, with whole items first.
 
     Args:
         reasons: of a summary. systems: how many it has.
+        width: columns of the terminal; None asks it. Where words have no room in it, each reason is a block of lines.
     """
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for name in ("metric", "status"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("items", justify="right", no_wrap=True)
-    table.add_column("reason", ratio=3, overflow="fold")
-    table.add_column("systems", ratio=2, overflow="fold")
-    table.add_column("for example", overflow="fold", max_width=24)
     colours = {
         "failed": "red",
         "unparsed": "red",
@@ -221,16 +225,28 @@ def failures_table(reasons: Sequence[Failure], systems: int) -> Table:
         "refused": "dim",
         "flagged": "yellow",
     }
+    rows = []
     for row in numbers.grouped_reasons(reason.as_dict() for reason in reasons):
         everyone = len(row["systems"]) == systems > 1
-        table.add_row(
+        cells = (
             Text(numbers.plain(row["metric"])) if row["metric"] else Text("whole item", style="dim"),
             Text(row["status"].replace("_", " "), style=colours.get(row["status"], "")),
-            f"{row['count']:,}",
+            Text(f"{row['count']:,}"),
             Text(numbers.plain(row["reason"])),
             Text("all" if everyone else numbers.plain(", ".join(row["systems"]))),
             Text(numbers.plain(row["example"], _NAME), style="dim"),
         )
+        rows.append(cells)
+    heads = ("metric", "status", "items", "reason", "systems", "for example")
+    columns = [[head, *(cells[place].plain for cells in rows)] for place, head in enumerate(heads)]
+    widths = whole_words(columns, room_for(width or get_console().width, len(heads)), whole=(0, 1, 2))
+    if widths is None:
+        return listed(heads, rows)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for head, wide in zip(heads, widths):
+        table.add_column(head, justify="right" if head == "items" else "left", overflow="fold", width=wide)
+    for cells in rows:
+        table.add_row(*cells)
     return table
 
 

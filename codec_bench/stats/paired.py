@@ -330,8 +330,8 @@ def _of_corpora(
 
 
 def not_shown(units: int) -> str:
-    """What so few units cannot show of a difference: with a chance of 0.05, none of them is one of those that are lost as a whole."""
-    every = math.floor(1 / (1 - 0.05 ** (1 / units)))
+    """What so few units cannot show of a difference: with a chance of 0.05 or more, none of them is one of those that are lost as a whole."""
+    every = math.ceil(1 / (1 - 0.05 ** (1 / units)))
     return (
         f"{units} speakers do not show whether one of the two loses one speaker in {every} as a whole, and neither the interval nor p "
         "allows for that: look at the interval of each beside it, or take more speakers"

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 2_000
-_ORDINARY = 30
-"""Characters of the longest word of a cell that is kept whole; a path or an address may be broken."""
 _ENDLESS = 10_000
 """Columns of what is no terminal: a table in a file or in a pipe is never broken."""
 
@@ -101,29 +99,39 @@ def talk_notes() -> None:
 
 def fitting(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
     """How many of the first columns standard output has room for, at which no word is broken; at least one."""
-    cells, count = _cells(columns, rows), len(columns)
-    while count > 1 and _widths(cells[:count], _room(count)) is None:
+    from codec_bench.report.narrow import room_for, whole_words
+
+    cells, count, width = _cells(columns, rows), len(columns), console().width
+    while count > 1 and whole_words(cells[:count], room_for(width, count)) is None:
         count -= 1
     return count
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[Any]], numeric: Sequence[str] = ()) -> Any:
-    """A plain table. Text from data is added as text, never as markup, and without what could control the terminal."""
+    """A plain table. Text from data is added as text, never as markup, and without what could control the terminal.
+
+    Where three or more columns have no room for their words, each row is a block of lines.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
+    from codec_bench.report.narrow import listed, longest_word, room_for, whole_words
+
     cells = _cells(columns, rows)
-    widths = _widths(cells, _room(len(columns)))
+    widths = whole_words(cells, room_for(console().width, len(columns)))
+    texts = [list(map(Text, row)) for row in zip(*(column[1:] for column in cells))]
+    if widths is None and len(columns) > 2:
+        return listed([head for head, *_ in cells], texts)
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, (head, *_) in enumerate(cells):
         # The first column holds names that a person types, so it is never cut.
         made.add_column(
             Text(head), justify="right" if head in numeric else "left", no_wrap=not place, overflow="fold",
-            min_width=max(map(len, head.split()), default=0), width=widths[place] if widths else None,
+            min_width=longest_word(head), width=widths[place] if widths else None,
         )  # fmt: skip
-    for row in zip(*(column[1:] for column in cells)):
-        made.add_row(*map(Text, row))
+    for row in texts:
+        made.add_row(*row)
     return made
 
 
@@ -133,31 +141,3 @@ def _cells(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[list[s
         [plain(column), *("" if row[n] is None else plain(str(row[n])) for row in rows)]
         for n, column in enumerate(columns)
     ]
-
-
-def _longest_word(text: str) -> int:
-    return max(map(len, text.split()), default=0)
-
-
-def _room(columns: int) -> int:
-    """Characters that standard output has for the cells of so many columns."""
-    return console().width - 3 * columns - 1
-
-
-def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int] | None:
-    """The widths of columns at which no heading and no ordinary word is broken; None if there is not room enough.
-
-    The widest column that can still be broken between words gives way first.
-    """
-    widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
-    words = [
-        max(_longest_word(column[0]), *(min(_longest_word(cell), _ORDINARY) for cell in column[1:]), 0)
-        for column in cells
-    ]
-    words[0] = widths[0]
-    if sum(words) > room:
-        return None
-    while sum(widths) > room:
-        _, place = max((width, place) for place, (width, word) in enumerate(zip(widths, words)) if width > word)
-        widths[place] -= 1
-    return widths

@@ -106,11 +106,47 @@ def test_the_width_of_the_terminal_is_asked_where_none_is_given(summary, monkeyp
 
 
 def test_failures_are_told_with_their_reasons(summary):
-    text = render(failures_table(Summary.from_dict(summary).failures.reasons, len(summary["systems"])), 160)
+    text = render(failures_table(Summary.from_dict(summary).failures.reasons, len(summary["systems"]), width=160), 160)
     for row in summary["failures"]["reasons"]:
         assert row["reason"].split()[0][:8] in text
     assert "whole item" in text
     assert re.search(r"pesq_wb\s+failed\s+9\s", text)
+
+
+@pytest.mark.parametrize("width", [40, 50, 60])
+def test_a_narrow_terminal_breaks_no_word_of_a_failure(width):
+    """The reason of a failure had no column at all at 40 columns, and one of seven characters at 60."""
+    reason = "the estimate is a scaled copy of the reference; SI-SDR is unbounded"
+    row = {"system": "unprocessed", "metric": "si_sdr", "status": "undefined", "reason": reason, "count": 8}
+    lost = {"system": "opus-12k", "metric": None, "status": "failed", "reason": "'a.wav' is empty", "count": 2}
+    summary = Summary.from_dict(
+        {"systems": {}, "failures": {"reasons": [r | {"example": "awb_02"} for r in (row, lost)]}}
+    )
+    text = render(failures_table(summary.failures.reasons, 2, width=width), width)
+    assert max(map(len, text.splitlines())) <= width
+    words = text.split()
+    assert all(words.count(word) for word in f"{reason} unprocessed awb_02 8 undefined si_sdr".split())
+    assert all(words.count(word) for word in "whole item failed 2 'a.wav' is empty opus-12k".split())
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+def test_a_long_name_is_broken_before_a_number_is_cut(summary, width):
+    long = "L" * 95
+    own = Summary.from_dict({**summary, "systems": {long: summary["systems"]["g722"]}})
+    text = render(summary_table(own, width=width), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert text.count("L") % 95 == 0 and text.count("L") > 0
+    wide = render(summary_table(own, width=400), 400)
+    for shown in re.findall(r"[−\d.]+ (?:\[[−\d., ]+\]|±[\d.]+)", wide):
+        assert shown in text
+
+
+def test_a_comparison_is_whole_in_forty_columns():
+    """`better : worse : same` was cut by two columns, and so were its counts."""
+    items = [[ItemParts(f"s{n}", v, (v, 1.0)) for n, v in enumerate(values)] for values in ([0.5] * 8, [0.2] * 8)]
+    found = compare_items(*items, metric="wer[pocketsphinx]", higher_is_better=False, seed=0)
+    text = render(comparison_table([found], width=40), 40)
+    assert "better : worse : same" in text and "0 : 8 : 0" in text
 
 
 def test_hostile_text_reaches_no_terminal_and_no_markup(summary):

@@ -32,6 +32,14 @@ def test_nothing_from_data_controls_the_terminal(capsys):
     assert "\x1b" not in err and len(err) < 3_000 and err.count("\n") == 2
 
 
+def test_a_narrow_terminal_breaks_no_word_of_a_table(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    found = "there is no README.md beside benchmark.yaml, and one is needed"
+    made = table(("what", "", "found", "do"), [("./telling", "WRONG", found, "write what the benchmark measures")])
+    lines = shown(made).split()
+    assert all(word in lines for word in f"{found} write what the benchmark measures ./telling WRONG".split())
+
+
 def test_long_texts_show_both_ends():
     assert plain("a" * 400 + "b" * 400, 40) == "a" * 29 + "…" + "b" * 10
     assert plain("a" * 500) == "a" * 500
