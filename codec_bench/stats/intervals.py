@@ -13,6 +13,7 @@ How an interval is made
     which holds whatever the sizes are.
     A share of items, whose values are all 0 or 1, gets Wilson's interval with as many effective items as that error stands
     for. The error says little where few units hold any of the rarer items, so it is then drawn towards one item a unit.
+    Where one to three items are right, or wrong, an end is the one-sided one of Clopper and Pearson.
     BLEU, and other values of a corpus that lie between 0 and a best value, have Student's t on the scale of log odds, on which they
     scatter alike to both sides. The lower end allows for the luck of having enough matches (`stats.conditional_ends`), and over speakers an end
     reaches as far as that of flipped signs, if that is farther.
@@ -33,7 +34,7 @@ What has no interval
 References: Tukey 1958, "Bias and confidence in not-quite large samples" (jackknife); Bell and McCaffrey 2002, "Bias reduction in
 standard errors for linear regression with multi-stage samples", and Pustejovsky and Tipton 2018, "Small-sample methods for
 cluster-robust variance estimation" (CR2 and its degrees of freedom; `clubSandwich`); Hartigan 1969, "Using subsample values as
-typical values"; Wilson 1927, and Franco, Little, Louis and Slud 2019, "Comparative study of confidence intervals for
+typical values"; Wilson 1927, Brown, Cai and DasGupta 2001, "Interval estimation for a binomial proportion" (modified Wilson), and Franco, Little, Louis and Slud 2019, "Comparative study of confidence intervals for
 proportions in complex sample surveys" (effective sample size); Gaffke 2005 (see `stats.unseen_items`).
 """
 
@@ -303,7 +304,7 @@ def interval_of(
         return none(ONE_UNIT)
     t = t_quantile(level, freedom)
     if answers:
-        low, high = _wilson(value, error, len(table), effective, t)
+        low, high = _wilson(value, error, len(table), effective, t, level)
         return Interval(low, high, found, "wilson", None, level)
     if error == 0:
         return none(EQUAL)
@@ -378,16 +379,25 @@ def is_share(table: np.ndarray) -> bool:
     return bool((table[:, 1] == 1).all() and (table[:, 0] * (table[:, 0] - 1) == 0).all())
 
 
-def _wilson(share: float, error: float, items: int, units: float, t: float) -> tuple[float, float]:
-    """Wilson's interval for as many effective items as the error stands for.
+def _wilson(share: float, error: float, items: int, units: float, t: float, level: float) -> tuple[float, float]:
+    """Wilson's interval for as many effective items as the error stands for, farther where only one to three items are right, or wrong.
+
+    There Wilson's end is too near: of fifty items of which 0.4 % are right it holds 0.84. So an end reaches at least as far as the
+    one-sided bound of Clopper and Pearson, which is nearer than Wilson's everywhere else (the modified interval of Brown, Cai and DasGupta).
 
     Args:
-        share: the value. error: of it. items: how many. units: the effective ones. t: the quantile.
+        share: the value. error: of it. items: how many. units: the effective ones. t: the quantile. level: of the interval.
     """
+    from scipy.special import betaincinv
+
     effective = effective_items(share, error, items, units)
     middle = (share + t * t / (2 * effective)) / (1 + t * t / effective)
     half = t / (1 + t * t / effective) * math.sqrt(share * (1 - share) / effective + t * t / (4 * effective**2))
-    return max(0.0, middle - half) if share else 0.0, min(1.0, middle + half) if share < 1 else 1.0
+    right, wrong = share * effective, (1 - share) * effective
+    return (
+        max(0.0, min(middle - half, float(betaincinv(right, wrong + 1, 1 - level)))) if share else 0.0,
+        min(1.0, max(middle + half, float(betaincinv(right + 1, wrong, level)))) if share < 1 else 1.0,
+    )
 
 
 def effective_items(share: float, error: float, items: int, units: float) -> float:
