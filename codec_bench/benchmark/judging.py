@@ -44,7 +44,7 @@ from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.judge_tests import NOT_TESTED, kept_test
 from codec_bench.store.record import Run
-from codec_bench.types import Audio, Request, Response, Score
+from codec_bench.types import FAILURES, Audio, Request, Response, Score
 
 BASELINE = "baseline"
 """The column with the other answer, where neither the command nor the rubric names another baseline."""
@@ -210,7 +210,7 @@ class _Verdicts:
         if score.status != "ok":
             self._failed += 1
             # A question that the rubric does not fit, or that no answer is right to, was answered neither well nor badly.
-            if score.status not in ("refused", "undefined") or exchange.answer.status != "ok":
+            if score.status in FAILURES or exchange.answer.status != "ok":
                 score = score.counting_wrong(self._metric.worst(answer_of(exchange, self._reading(exchange))))
         self._ready[exchange.question.number] = score
         self._done += 1

@@ -17,6 +17,7 @@ from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, Ro
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
+from codec_bench.types import FAILURES
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,7 @@ class Outcome:
 def _failures(reasons: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The failures of one system: failed items, scores without a value, and the reasons."""
     whole = [reason["count"] for reason in reasons if reason["metric"] is None]
-    broken = ("failed", "unparsed", "not_scored")
-    scores = [reason["count"] for reason in reasons if reason["metric"] is not None and reason["status"] in broken]
+    scores = [reason["count"] for reason in reasons if reason["metric"] is not None and reason["status"] in FAILURES]
     return {"items": sum(whole), "scores": sum(scores), "reasons": list(reasons)}
 
 

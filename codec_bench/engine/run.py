@@ -45,7 +45,7 @@ from codec_bench.errors import UserError
 from codec_bench.metrics.base import NOT_COMPARED, Compared, compared, flagged, inputs_or_score
 from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, OF_ANOTHER, OTHER_RATE, SAME, SILENT, ItemRecord, Results
 from codec_bench.text.language import base_language
-from codec_bench.types import ESTIMATE_WORDS, SPOKEN, TRIALS, WORDS, Sample, Score
+from codec_bench.types import ESTIMATE_WORDS, FAILURES, SPOKEN, TRIALS, WORDS, Sample, Score
 
 WRITE_ITEMS = 256
 WRITE_S = 1.0
@@ -462,7 +462,7 @@ class Engine:
         )
         self._records.append((loaded.number, record))
         self._spent.items += 1
-        self._failed += reason is not None or any(s.status == "failed" for s in record.scores.values())
+        self._failed += reason is not None or any(s.status in FAILURES for s in record.scores.values())
         self._spent.audio_s += record.duration_s or 0.0
         if estimate is not None:
             estimate.release(self._arena)
@@ -483,7 +483,7 @@ class Engine:
         score = flagged(metric, score, estimate_silent=silent, reference_silent=quiet, told=outcome.told)
         if score.status == "undefined" and silent and not quiet:
             score = replace(score, detail={**score.detail, "wrong": []})  # a failure, also without a worst value
-        elif score.status not in ("failed", "unparsed"):
+        elif score.status not in FAILURES:
             return score
         return score.counting_wrong(metric.worst(text=sample.text, language=sample.language))
 

@@ -21,6 +21,7 @@ from codec_bench.report.narrow import listed, room_for, whole_words
 from codec_bench.report.result_columns import columns_in
 from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, LUCK, UNSEEN, Comparison
 from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Summary, SystemSummary
+from codec_bench.types import FAILURES, NOT_APPLICABLE, UNDEFINED
 
 _GAP = 2
 _NAME = 120
@@ -217,14 +218,8 @@ def failures_table(reasons: Sequence[Failure], systems: int, *, width: int | Non
         reasons: of a summary. systems: how many it has.
         width: columns of the terminal; None asks it. Where words have no room in it, each reason is a block of lines.
     """
-    colours = {
-        "failed": "red",
-        "unparsed": "red",
-        "not_scored": "red",
-        "undefined": "yellow",
-        "refused": "dim",
-        "flagged": "yellow",
-    }
+    styles = ((FAILURES, "red"), ((*UNDEFINED, "flagged"), "yellow"), (NOT_APPLICABLE, "dim"))
+    colours = {status: style for group, style in styles for status in group}
     rows = []
     for row in numbers.grouped_reasons(reason.as_dict() for reason in reasons):
         everyone = len(row["systems"]) == systems > 1

@@ -27,10 +27,9 @@ from codec_bench.stats.ttsds import SIDES
 from codec_bench.store.answers import has_answers
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run
+from codec_bench.types import NO_FAILURE
 
 MAX_SUBSETS = 500
-NO_FAILURE = ("undefined", "refused")
-"""The statuses that are no failures, unless the record of a score says what it counts as one."""
 
 Subsets = Mapping[str, Mapping[str, Sequence[int]]]
 """Sample numbers by column and value."""

@@ -41,12 +41,12 @@ from codec_bench.stats.summary_types import (
 from codec_bench.stats.verdict import verdict
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run
+from codec_bench.types import FAILURES, WITHOUT_VALUE
 
 MAX_REASONS = 500
 MAX_REASON_CHARACTERS = 500
 _SLOT = re.compile(r"'[^']*'|\"[^\"]*\"|[-+]?\d+(?:[.,:]\d+)*(?:[eE][-+]?\d+)?")
-_BROKEN = ("failed", "unparsed", "not_scored")
-_ORDER = {"failed": 0, "unparsed": 1, "no_estimate": 2, "not_scored": 3, "undefined": 4, "refused": 5, "flagged": 6}
+_ORDER = {status: place for place, status in enumerate((*WITHOUT_VALUE, "flagged"))}
 
 
 def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Collection[str] = ()) -> Summary:
@@ -81,8 +81,9 @@ def summarise(run: Run, by: str | Sequence[str] | None = None, *, suspects: Coll
             groups = system.subsets.get(WORDING, {})
             wordings = ways_by_wording(system.items, groups, wordings_of(recorded.meta))
             answers = replace(answers, **ways_of(system.items), wordings=wordings)
-    broken = (e.missing.get(status, 0) for of in entries.values() for e in of.values() for status in _BROKEN)
     lost = sum(len(system.items.lost) for system in systems)
+    of_scores = [status for status in FAILURES if status != "no_estimate"]  # those are among the lost
+    broken = (e.missing.get(status, 0) for of in entries.values() for e in of.values() for status in of_scores)
     failures = Failures(lost, sum(broken), reasons.rows(recorded, [system.name for system in systems]))
     asked = UNSET if answers is None else answers
     rows, other = rows_taken(run), other_data(run) or UNSET

@@ -23,6 +23,7 @@ from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.rows import NUMBERS, SOUND, TABLE_COLUMNS, Cells, ItemRow, SampleRow, ScoreRow, TableRow
+from codec_bench.types import FAILURES
 
 _SHARED = "SELECT sound FROM samples WHERE sound IS NOT NULL GROUP BY sound HAVING COUNT(*) > 1"
 _SAME = "q.fields || q.expected || COALESCE(q.prompt, '') || COALESCE(p.audio, q.audio, '')"
@@ -349,7 +350,7 @@ class Run:
             "items": samples * systems,
             "finished": one("SELECT COUNT(*) FROM items"),
             "failed_items": one("SELECT COUNT(*) FROM items WHERE status != 'ok'"),
-            "failed_scores": one("SELECT COUNT(*) FROM scores WHERE status = 'failed'"),
+            "failed_scores": one(f"SELECT COUNT(*) FROM scores WHERE status IN {FAILURES}"),
         }
 
     def _number(self, table: str, room: str, name: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -15,13 +16,24 @@ from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SILENT, ItemRecord
 from codec_bench.store.writer import RunWriter
-from codec_bench.types import Sample, Score
+from codec_bench.types import WITHOUT_VALUE, Sample, Score, Status
 
 FACTS = {
     "wer": {"unit": "", "higher_is_better": False, "protocol": "wer/p", "aggregate": "ratio", "bounds": [0, None]},
     "stoi": {"unit": "", "higher_is_better": True, "protocol": "stoi/p", "aggregate": "mean"},
     "bitrate": {"unit": "bit/s", "higher_is_better": False, "protocol": "bitrate/p", "aggregate": "ratio"},
 }
+
+
+def test_every_status_stands_in_one_group():
+    """What a status has no group for is neither counted, nor coloured, nor in order."""
+    assert sorted(WITHOUT_VALUE) == sorted([*set(get_args(Status)) - {"ok"}, "no_estimate", "not_scored"])
+
+
+def test_what_could_not_be_read_counts_as_failed_in_the_record_and_in_the_summary(tmp_path):
+    scores = [Score.unparsed("no letter", "stoi/p"), Score.undefined("too short", "stoi/p"), Score.ok(1.0, "stoi/p")]
+    run = write_run(tmp_path / "run", {"codec": {str(n): dict.fromkeys(FACTS, one) for n, one in enumerate(scores)}})
+    assert run.counts()["failed_scores"] == summarise(run).failures.scores == len(FACTS)
 
 
 def write_run(folder, rows, systems=("codec",), speakers=None, **meta) -> Run:

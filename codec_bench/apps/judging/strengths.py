@@ -21,6 +21,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.controls import result_folders
 from codec_bench.stats.pairwise_preferences import Duel, Strengths, strengths
 from codec_bench.store.record import Run
+from codec_bench.types import NOT_APPLICABLE
 
 OF_THE_DATA = "the answer of the data"
 """What the other answer is called where the command that ran the benchmark named no baseline."""
@@ -162,7 +163,7 @@ def _verdicts(run: Run) -> Iterator[tuple[_Of, _Verdicts]]:
         (system,) = run.systems
         rubric, _, rest = str(facts["protocol"]).partition(f"/{facts['judge']}")
         beside = rest.partition("/beside-")[2] or OF_THE_DATA
-        scores = [score for score in run.scores(metric=name) if score.status != "refused"]
+        scores = [score for score in run.scores(metric=name) if score.status not in NOT_APPLICABLE]
         if not scores:  # the baseline beside itself
             continue
         told = [score for score in scores if score.value is not None]

@@ -33,6 +33,7 @@ from codec_bench.report.results import write_results
 from codec_bench.stats.summary import summarise
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import request_hash
+from codec_bench.types import FAILURES
 
 MEASURED = "measured.json"
 
@@ -392,7 +393,7 @@ def _entries(codecs: Iterable[str], folder: Path, suspects: Collection[str]) -> 
     for codec in codecs:
         reasons = [r for r in summary.failures.reasons if r.system == codec]
         lost = sum(r.count for r in reasons if r.metric is None)
-        broken = [r for r in reasons if r.metric is None or r.status in ("failed", "unparsed", "not_scored")]
+        broken = [r for r in reasons if r.metric is None or r.status in FAILURES]
         state, reason = ("ok", None) if not lost else ("failed", f"{lost} clips gave no estimate: {reasons[0].reason}")
         found[codec] = {
             "state": state, "reason": reason, "metrics": summary.systems[codec].as_dict()["metrics"],

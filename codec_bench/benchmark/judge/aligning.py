@@ -69,7 +69,7 @@ def by_judge(reply: str, answer: Answer, protocol: str) -> Score:
     verdict: Verdict = read_letter(reply, choices=choices_of(answer.fields), answer=answer.text)
     if verdict.reason is not None:
         detail = {"replies": [reply], "stage": NEITHER}
-        return Score(None, "unparsed", f"the judge's reply: {verdict.reason}", protocol, detail=detail)
+        return Score.unparsed(f"the judge's reply: {verdict.reason}", protocol, detail=detail)
     return _scored(answer, verdict.text, ALIGNED, protocol, {"replies": [reply]})
 
 

@@ -262,7 +262,7 @@ class JudgeMetric:
             if response.finish == "length" and not self.rubric.reply.startswith("official/"):
                 said = f"was cut at {len(response.text):,} characters, at the limit of its length"
                 detail = {"replies": [response.text]}
-                return Score(None, "unparsed", f"the judge's reply {said}", self.protocol, detail=detail)
+                return Score.unparsed(f"the judge's reply {said}", self.protocol, detail=detail)
             texts[key] = response.text
         if len(texts) != asked:
             return Score.failed(f"{len(texts)} of {asked} verdicts came", self.protocol)
@@ -284,7 +284,7 @@ class JudgeMetric:
             verdicts = [self._read(text, answer) for text in texts.values()]
         unread = next((verdict.reason for verdict in verdicts if verdict.reason is not None), None)
         if unread is not None:
-            return Score(None, "unparsed", f"the judge's reply: {unread}", self.protocol, detail=detail)
+            return Score.unparsed(f"the judge's reply: {unread}", self.protocol, detail=detail)
         if self.rubric.compares:
             pairs = [_ordered(verdict, key) for key, verdict in zip(texts, verdicts)]
             own = [answered for _, answered in pairs]
@@ -304,7 +304,7 @@ class JudgeMetric:
         if self.rubric.combine == "majority":
             agreed = replies.majority(verdicts)
             if agreed.reason is not None:
-                return Score(None, "unparsed", f"the judge: {agreed.reason}", self.protocol, detail=detail)
+                return Score.unparsed(f"the judge: {agreed.reason}", self.protocol, detail=detail)
             value = agreed.values["score"]
         return Score.ok(value, self.protocol, detail=detail)
 

@@ -36,7 +36,7 @@ def by_likeness(reply: str, answer: Answer, protocol: str) -> Score:
         likeness = np.array([])
     if likeness.shape != (len(options),) or not np.isfinite(likeness).all():
         said = f"the judge's reply is not the similarities of {len(options)} texts, which a model of embeddings gives"
-        return Score(None, "unparsed", said, protocol, detail={"replies": [reply]})
+        return Score.unparsed(said, protocol, detail={"replies": [reply]})
     nearest = options[int(likeness.argmax())]
     detail = {"replies": [reply], "option": nearest, "chance": chance_of(answer.fields, answer.references)}
     return Score.ok(float(nearest in answer.references), protocol, detail=detail)

@@ -198,7 +198,7 @@ def _match(decide: Callable[[Answer], ultraeval.Match]) -> Callable[[Answer], Ru
         if found.reason:
             return Ruling(None, "undefined", found.reason, detail)
         if found.match is None:
-            return Ruling(None, "unparsed", "the published rule reads no option here and leaves the item out", detail)
+            return _no_option(detail)
         return Ruling(float(found.match), detail=detail | ({"unread": True} if found.unread else {}))
 
     return ruling
@@ -228,12 +228,16 @@ def _spoken(kind: Any, answer: Answer) -> Ruling:
     return Ruling(found.acc, "ok" if reason is None else "undefined", reason, {"extracted": found.extracted})
 
 
+def _no_option(detail: dict[str, Any]) -> Ruling:
+    return Ruling(None, "unparsed", "the published rule reads no option here and leaves the item out", detail)
+
+
 def _foundation(answer: Answer) -> Ruling:
     found = air_bench_foundation.foundation(answer.text, answer.references[0], choices_of(answer.fields))
     if found.reason:
         return Ruling(None, "undefined", found.reason)
     if not found.counted:
-        return Ruling(None, "unparsed", "the published rule reads no option here and leaves the item out")
+        return _no_option({})
     return Ruling(float(bool(found.correct)), detail={"letter": found.letter})
 
 
@@ -252,7 +256,7 @@ def _mmsu_ruling(found: mmsu.Marked | None) -> Ruling:
             None, "undefined", "the published program ends in an error at an empty answer before the first letter"
         )
     if not found.counted:
-        return Ruling(None, "unparsed", "the published rule reads no option here and leaves the item out")
+        return _no_option({})
     return Ruling(float(found.correct), detail={"letter": found.letter or ""})
 
 

@@ -34,7 +34,7 @@ from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER, SOUND, ItemRecord
 from codec_bench.text.degenerate_answers import ways_of
-from codec_bench.types import SPOKEN, Sample, Score, Status
+from codec_bench.types import FAILURES, NO_FAILURE, SPOKEN, Sample, Score, Status
 
 TRANSCRIPT, TURNS = "transcript", "turns"
 SCORING = "scoring"
@@ -229,7 +229,7 @@ def score_answers(
             asked.append((number, answer))
     given = [answer for _, answer in asked]
     for (number, answer), score in zip(asked, _compute(metric, given)):
-        if score.status in ("failed", "unparsed"):  # a published rule may read nothing where the benchmark's steps do
+        if score.status in FAILURES:  # a published rule may read nothing where the benchmark's steps do
             unread.append((number, answer, score))
         else:
             scores[number] = score
@@ -259,7 +259,7 @@ def _of_any_answer(metric: AnswerMetric, unread: Sequence[Answer], others: Seque
 
 def _unscorable(tried: Sequence[Score]) -> Score | None:
     """The last score that is undefined or refused, without its details; None if some answer has a value."""
-    blamed = [score for score in tried if score.status in ("undefined", "refused")]
+    blamed = [score for score in tried if score.status in NO_FAILURE]
     if not blamed or any(score.status == "ok" for score in tried):
         return None
     return replace(blamed[-1], detail={})

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from codec_bench.types import NOT_APPLICABLE
+
 if TYPE_CHECKING:
     from codec_bench.report.page.columns import Column, System
     from codec_bench.stats.summary_types import Summary
-
-_BROKEN = {"failed", "unparsed", "undefined", "no_estimate", "not_scored"}
 
 
 def _worst_first(values: np.ndarray, columns: Mapping[Column, Mapping[str, Any]]) -> Iterator[int]:
@@ -65,7 +65,7 @@ def choose_rows(
     for s, system in enumerate(systems):
         for c, (name, _, _) in enumerate(columns):
             entry = summaries[system.run].systems[system.name].metrics.get(name)
-            if entry and entry.n and _BROKEN & set(entry.missing):
+            if entry and entry.n and set(entry.missing).difference(NOT_APPLICABLE):
                 broken += np.flatnonzero(np.isnan(values[s, c])).tolist()
     for share, source in ((0.4, broken), (0.8, _worst_first(values, columns)), (1.0, _shuffled(count))):
         for sample in source:

@@ -11,6 +11,7 @@ from codec_bench.report.page.markup import moment
 from codec_bench.stats.summary_types import Summary, SystemSummary
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
+from codec_bench.types import NO_FAILURE
 
 _NAMED_SYSTEMS = 3
 
@@ -32,7 +33,7 @@ def describe(run: Run, name: str, summary: Summary) -> dict[str, Any]:
         known = [s.duration_s for s in run.samples() if s.duration_s is not None]
         audio_s = sum(known) if known else None
     reasons = summary.failures.reasons
-    undefined = sum(row.count for row in reasons if row.metric and row.status in ("undefined", "refused"))
+    undefined = sum(row.count for row in reasons if row.metric and row.status in NO_FAILURE)
     stages = [stage for stage in timings.get("stages") or [] if isinstance(stage, Mapping)]
     timed = {system: times for system, times in (timings.get("systems") or {}).items() if isinstance(times, Mapping)}
     return {

@@ -18,6 +18,7 @@ from codec_bench.report.robustness.rows import choice_notes, place_rows, robustn
 from codec_bench.stats.summary_types import MetricSummary, Summary
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
+from codec_bench.types import NO_FAILURE, NOT_APPLICABLE
 
 if TYPE_CHECKING:
     from codec_bench.report.page.columns import System, Tables
@@ -187,6 +188,6 @@ def _shown(entry: MetricSummary | None, head: Mapping[str, Any], lost: int) -> d
         "flagged": entry.failed > lost,
         "missing": ", ".join(f"{count:,} {status.replace('_', ' ')}" for status, count in entry.missing.items()),
         "missing_word": " ".join(entry.missing).replace("_", " "),
-        "harmless": set(entry.missing) <= ({"refused"} if entry.n else {"refused", "undefined"}),
+        "harmless": set(entry.missing).issubset(NOT_APPLICABLE if entry.n else NO_FAILURE),
         "best": numbers.is_best(entry),
     }
