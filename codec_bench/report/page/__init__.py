@@ -7,7 +7,8 @@ Conventions
 Which file to open
     `collect.py`          what is read of the runs, with `columns.py` (systems and columns side by side), `column_heads.py`,
                           `chosen_samples.py` (which samples), `sound.py` (which sound) and `exchanges.py` (questions and answers).
-    `template_values.py`  the variables of `page.html.j2`, and `runs.py` what it says of each run.
+    `sections.py`         the sections whose rows and template lie in folders of their own; a new one is a row there.
+    `template_values.py`  the other variables of `page.html.j2`, and `runs.py` what it says of each run.
     `results.html.j2`     the tables of systems and metrics, which `summary.js` sorts; `spent.html.j2` where the time went.
     `plots.js`            the plots, with `plane.js`, `scales.js`, `labels.js` and `marks.js`.
     `samples.js`          the table of samples; `detail.js` one sample, with `player.js`, `spectrogram.js` and `exchange.js`.
@@ -23,13 +24,13 @@ from pathlib import Path
 
 from codec_bench.report.page.collect import collect
 from codec_bench.report.page.markup import SHARED, Layout, render
+from codec_bench.report.page.sections import SECTIONS
 from codec_bench.stats.summary_types import Summary
 from codec_bench.store.files import write_text
 from codec_bench.store.record import Run
 
 MAX_ROWS = 20_000
 _BREAKDOWN, _ROBUSTNESS = "codec_bench.report.breakdown", "codec_bench.report.robustness"
-_CONTROLS = "codec_bench.report.controls"
 _STYLES = (
     (SHARED, "style.css"),
     (SHARED, "tables.css"),
@@ -61,7 +62,7 @@ _LAYOUT = Layout(
     (SHARED, "page.html.j2"),
     _STYLES,
     tuple((_BREAKDOWN if name == "breakdown.js" else SHARED, name) for name in _SCRIPTS),
-    ((_BREAKDOWN, "breakdown.html.j2"), (_ROBUSTNESS, "wordings.html.j2"), (_CONTROLS, "controls.html.j2")),
+    tuple((section.package, section.template) for section in SECTIONS),
 )
 
 

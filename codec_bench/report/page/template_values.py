@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from codec_bench.report import numbers
 from codec_bench.report.answers import answer_notes, judge_notes
-from codec_bench.report.breakdown.rows import page_tables
 from codec_bench.report.chance_level import beside_notes, chance_text
-from codec_bench.report.controls.rows import HEADS, beyond_notes, control_mark, control_rows
+from codec_bench.report.controls.rows import control_mark
 from codec_bench.report.page.exchanges import common_rows, counting_rows, published_rows
 from codec_bench.report.page.runs import describe, run_facts
+from codec_bench.report.page.sections import section_values
 from codec_bench.report.page.sound import Clip
 from codec_bench.report.result_columns import columns_in
-from codec_bench.report.robustness.rows import choice_notes, place_rows, robustness_of
 from codec_bench.stats.summary_types import MetricSummary, Summary
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
@@ -77,10 +76,8 @@ def written(tables: Tables, samples: Sequence[SampleRow], rows: int, clips: Sequ
         ],
         "common": common_rows(systems, heads, entries),
         "counting": counting_rows(systems, heads, entries),
-        "breakdowns": page_tables(heads, entries),
         "published": published_rows(runs),
-        **_robustness(tables),
-        **_controls(tables),
+        **section_values(tables),
         "samples": len(samples),
         "shown_samples": rows,
         "heard_samples": len({clip.sample for clip in clips}),
@@ -100,29 +97,6 @@ def _of_questions(tables: Tables) -> list[str]:
             *answer_notes(summary.answers),
         )
     ]
-
-
-def _controls(tables: Tables) -> dict[str, Any]:
-    """What the answers have beyond those under controls, by the label of a system."""
-    told = {
-        system.label: {"rows": control_rows(found), "notes": beyond_notes(found)}
-        for system in tables.systems
-        if (found := tables.summaries[system.run].controls)
-    }
-    return {"controls": told, "control_heads": HEADS}
-
-
-def _robustness(tables: Tables) -> dict[str, Any]:
-    """What wordings and the order of options do: `wordings` and `choices`, each by the label of a system."""
-    wordings, choices = {}, {}
-    for system in tables.systems:
-        summary = tables.summaries[system.run]
-        answers = summary.answers
-        if (found := robustness_of(summary.systems[system.name].metrics, answers)) is not None:
-            wordings[system.label] = found
-        if chosen := answers and answers.choices:
-            choices[system.label] = {"places": place_rows(chosen), "notes": choice_notes(chosen, places=False)}
-    return {"wordings": wordings, "choices": choices}
 
 
 def _groups(systems: Sequence[System], heads: Sequence[Mapping[str, Any]], sets: Sequence[str]) -> list[dict[str, Any]]:

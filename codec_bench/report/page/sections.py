@@ -1,0 +1,83 @@
+"""The sections of a page whose rows and template lie in a folder of `report/`: one row of `SECTIONS` each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from codec_bench.report.breakdown.rows import page_tables
+from codec_bench.report.controls.rows import HEADS, beyond_notes, control_rows
+from codec_bench.report.page.columns import Tables
+from codec_bench.report.robustness.rows import choice_notes, place_rows, robustness_of
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A section of the page.
+
+    Args:
+        package: the folder. name: of its template there (`NAME.html.j2`), and of its anchor on the page.
+        values: the variables of the template. link: what the link to the section says, given these; "" leaves the section out.
+    """
+
+    package: str
+    name: str
+    values: Callable[[Tables], Mapping[str, Any]]
+    link: Callable[[Mapping[str, Any]], str]
+
+    @property
+    def template(self) -> str:
+        """The file of its template."""
+        return f"{self.name}.html.j2"
+
+
+def _controls(tables: Tables) -> dict[str, Any]:
+    """What the answers have beyond those under controls, by the label of a system."""
+    told = {
+        system.label: {"rows": control_rows(found), "notes": beyond_notes(found)}
+        for system in tables.systems
+        if (found := tables.summaries[system.run].controls)
+    }
+    return {"controls": told, "control_heads": HEADS}
+
+
+def _robustness(tables: Tables) -> dict[str, Any]:
+    """What wordings and the order of options do: `wordings` and `choices`, each by the label of a system."""
+    wordings, choices = {}, {}
+    for system in tables.systems:
+        summary = tables.summaries[system.run]
+        answers = summary.answers
+        if (found := robustness_of(summary.systems[system.name].metrics, answers)) is not None:
+            wordings[system.label] = found
+        if chosen := answers and answers.choices:
+            choices[system.label] = {"places": place_rows(chosen), "notes": choice_notes(chosen, places=False)}
+    return {"wordings": wordings, "choices": choices}
+
+
+def _breakdowns(tables: Tables) -> dict[str, Any]:
+    return {"breakdowns": page_tables(tables.heads, tables.entries)}
+
+
+SECTIONS = (
+    Section("codec_bench.report.controls", "controls", _controls, lambda held: "Controls" if held["controls"] else ""),
+    Section(
+        "codec_bench.report.robustness", "wordings", _robustness,
+        lambda held: "Wordings" if held["wordings"] else "Options" if held["choices"] else "",
+    ),
+    Section(
+        "codec_bench.report.breakdown", "breakdown", _breakdowns,
+        lambda held: "Breakdown" if held["breakdowns"] else "",
+    ),
+)  # fmt: skip
+"""In the order of the page, between the summary and the plots. A style or script of a section is named in the `__init__.py` here."""
+
+
+def section_values(tables: Tables) -> dict[str, Any]:
+    """The variables of all sections, and `sections`: those that the page shows."""
+    held = [(section, section.values(tables)) for section in SECTIONS]
+    shown = [(section, link) for section, values in held if (link := section.link(values))]
+    return {
+        **{name: value for _, values in held for name, value in values.items()},
+        "sections": [{"name": one.name, "template": one.template, "link": link} for one, link in shown],
+    }
