@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from textwrap import indent
 from typing import Annotated, Any
 
 import typer
@@ -124,7 +125,11 @@ def show(
         _print_statistics(found)
     else:
         (kind, title), *rest = found.items()
-        console().print(table((kind, str(title)), [(k, _plain(v)) for k, v in rest if v not in (None, "", [])]))
+        told = [(k, v) for k, v in rest if v not in (None, "", [])]
+        long = {k: v for k, v in told if isinstance(v, str) and "\n" in v.strip()}
+        console().print(table((kind, str(title)), [(k, _plain(v)) for k, v in told if k not in long]))
+        for name, text in long.items():  # whole and in its lines, as a file of one's own would hold it
+            sys.stdout.write(f"{name}: |\n{indent(text.rstrip(), '  ')}\n")
 
 
 def _print_prompt(found: dict[str, Any]) -> None:

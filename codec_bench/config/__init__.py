@@ -16,6 +16,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from difflib import get_close_matches
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -194,10 +196,23 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
     try:
         return schema.model_validate(document)
     except ValidationError as error:
-        found = [f"{'.'.join(map(str, e['loc'])) or 'the file'}: {e['msg']}" for e in error.errors()]
+        found = [_mistake(one, schema) for one in error.errors()]
         wrong = "; ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in found[:_TOLD])
         wrong += f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
         raise UserError(f"'{source}' does not fit: {wrong}") from error
+
+
+def _mistake(error: Mapping[str, Any], schema: type[BaseModel]) -> str:
+    """What is wrong at one place of a document: what was expected there, and what it holds."""
+    name = ".".join(map(str, error["loc"])) or "the file"
+    if error["type"] == "missing":
+        return f"the field '{name}' is missing"
+    if error["type"] == "extra_forbidden":
+        near = get_close_matches(name, sorted(schema.model_fields), n=2)
+        return f"there is no field '{name}'" + (f"; did you mean {' or '.join(near)}?" if near else "")
+    said, given = error["msg"].removeprefix("Value error, "), error["input"]
+    scalar = given is None or isinstance(given, (str, int, float, list, tuple))
+    return f"{name}: {said}" + (f"; got {given!r}" if said.startswith("Input should be") and scalar else "")
 
 
 def _folder(kind: str) -> Traversable:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import soundfile
+import yaml
 from command_line import COMMAND
 
 from codec_bench.codecs.checks import TO_DO
@@ -153,6 +154,14 @@ def test_show(command, name, says):
         return
     assert code == 0, err
     assert says.lower() in out.lower()
+
+
+def test_show_prints_the_prompt_of_a_rubric_whole_and_as_a_file_of_ones_own_holds_it(command):
+    _, out, _ = command("show", "absolute-1-5")
+    table, prompt = out.split("prompt: |", 1)
+    assert "\ufffd" not in out and "mark" not in table
+    shown = yaml.safe_load("prompt: |" + prompt)["prompt"]
+    assert shown == json.loads(command("show", "absolute-1-5", "--json")[1])["prompt"]
 
 
 def test_show_validate_and_export_of_a_run(command, run, tmp_path):

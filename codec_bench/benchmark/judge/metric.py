@@ -74,6 +74,10 @@ def load_judge_metric(name: str, judge: str | None = None, beside: str = "") -> 
     return JudgeMetric(spec.argument, judge, beside)
 
 
+OF_ROUNDS = {"question": "questions", "suggestion": "suggestions"}
+"""What a template may read of each round beside its answer, and the column that holds it."""
+
+
 def check_rating(name: str, names: set[str], folder: str = "") -> None:
     """Checks the rubric of a metric's name, and that it reads nothing but names of a question.
 
@@ -90,6 +94,9 @@ def check_rating(name: str, names: set[str], folder: str = "") -> None:
     if missing:
         raise UserError(f"the rubric of '{name}' needs '{missing[0]}', which no column gives")
     templates = (rubric.system or "", rubric.prompt)
+    for part, column in OF_ROUNDS.items():
+        if column not in names and any(re.search(rf"\.{part}\b", text) for text in templates):
+            raise UserError(f"the rubric of '{name}' reads the {part} of each round, and no column gives '{column}'")
     known = names | MADE
     asked_for = {name for text in templates for name in re.findall(r"\b(\w+) is defined", text)}
     strange = sorted(frozenset[str]().union(*map(variables, templates)) - known - asked_for)
@@ -399,15 +406,14 @@ def _criteria(held: Any) -> list[str]:
 
 
 def _rounds(answer: Answer, mark: str) -> list[dict[str, str]]:
-    """What was asked, answered and suggested in each round.
+    """What was answered in each round, and what was asked and suggested there if the data have a column that says it.
 
     Raises:
-        UserError: the data have not one question and one suggestion for each answer.
+        UserError: such a column has not one text for each answer.
     """
-    columns = {
-        "question": answer.fields.get("questions") or (), "answer": (*answer.turns, answer.text),
-        "suggestion": answer.fields.get("suggestions") or (),
-    }  # fmt: skip
+    question, suggestion = (answer.fields.get(column) for column in OF_ROUNDS.values())
+    held = {"question": question, "answer": (*answer.turns, answer.text), "suggestion": suggestion}
+    columns = {part: texts for part, texts in held.items() if texts is not None}
     if len({len(texts) for texts in columns.values()}) > 1:
         counts = ", ".join(f"{len(texts)} {name}s" for name, texts in columns.items())
         raise UserError(f"'{answer.id}' has {counts}; expected as many of each as it has rounds")

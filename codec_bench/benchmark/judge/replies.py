@@ -21,12 +21,15 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Concatenate, ParamSpec
 
 from codec_bench.benchmark.judge import published
 from codec_bench.benchmark.judge.own_words import BRACKETED, ECHO, LABELLED, NUMBER, WHOLE, OwnWords
 from codec_bench.benchmark.reading.words import plain
 from codec_bench.errors import MissingExtra, UnknownName
 
+P = ParamSpec("P")
 SHOWN = 80
 FIELDS = ("score", "rating")
 """The fields of a JSON reply that hold a rating."""
@@ -77,6 +80,25 @@ class Verdict:
     doubt: str | None = None
 
 
+def _telling_repeats(read: Callable[Concatenate[str, P], Verdict]) -> Callable[Concatenate[str, P], Verdict]:
+    """A reader whose reason also says that the reply held a verdict, where that repeats the answer and does not count."""
+
+    @wraps(read)
+    def told(reply: str, /, *args: P.args, **kwargs: P.kwargs) -> Verdict:
+        verdict = read(reply, *args, **kwargs)
+        if verdict.reason is None or not kwargs.get("answer"):
+            return verdict
+        kwargs["answer"] = ""
+        if read(reply, *args, **kwargs).reason is not None:
+            return verdict
+        return replace(
+            verdict, reason=f"{verdict.reason} beside words that the answer says too, and these do not count"
+        )
+
+    return told
+
+
+@_telling_repeats
 def read_rating(reply: str, *, low: float, high: float, answer: str = "") -> Verdict:
     """The one rating in a reply, as `score`.
 
@@ -132,6 +154,7 @@ def _rating(said: OwnWords, low: float, high: float, reply: str) -> Verdict:
     return Verdict(reason=f"there is no rating in {_quote(reply)}")
 
 
+@_telling_repeats
 def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdict:
     """Two ratings, as `first` and `second`: the only line of the reply that is two numbers and nothing else.
 
@@ -157,6 +180,7 @@ def read_pair(reply: str, *, low: float, high: float, answer: str = "") -> Verdi
     return _in_range({"first": first, "second": second}, low, high, reply)
 
 
+@_telling_repeats
 def read_preferred(reply: str, *, answer: str = "") -> Verdict:
     """Which of two answers is better, as `first` and `second`: 1 and 0, 0 and 1, or 0.5 and 0.5 for a tie.
 
@@ -176,6 +200,7 @@ def read_preferred(reply: str, *, answer: str = "") -> Verdict:
     return Verdict({"first": share, "second": 1 - share})
 
 
+@_telling_repeats
 def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
     """1 for yes and 0 for no, as `score`, from the word at the beginning of the first or the last line.
 
@@ -202,6 +227,7 @@ def read_yes_no(reply: str, *, answer: str = "") -> Verdict:
     return Verdict({"score": float(yes)})
 
 
+@_telling_repeats
 def read_letter(reply: str, *, choices: Mapping[str, str], answer: str = "") -> Verdict:
     """The letter of one of the choices, as `text`, from the first and the last line of the reply.
 

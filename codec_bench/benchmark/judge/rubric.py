@@ -9,9 +9,10 @@ import re
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from codec_bench.benchmark.definition.loader import is_path
+from codec_bench.benchmark.definition.schema import Parameters
 from codec_bench.benchmark.judge.published import READERS
 from codec_bench.errors import UnknownName, UserError
 
@@ -24,6 +25,24 @@ READER = 2
 """Version of the project's own readers of replies; 2 does not read a reply whose reasoning ends in another verdict."""
 _STEM = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
 _RATING = re.compile(r"\s*rating\[(?P<rubric>[^\[\]]+)\]\s*")
+
+
+_READS = re.compile(r"\{[{%](.*?)(?:[%}]\}|\Z)", re.DOTALL)
+_BESIDE = frozenset(
+    ("question", "reference", "criteria", "criterion", "options", "language", "if", "else", "elif", "endif")
+)
+"""What a template may say without showing an answer."""
+
+
+def _checked(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters as they are given, if a benchmark may have them too."""
+    from codec_bench.config import fit
+
+    try:
+        fit(parameters, Parameters, source="parameters")
+    except UserError as error:
+        raise ValueError(error.message) from error
+    return parameters
 
 
 class Rubric(BaseModel):
@@ -80,7 +99,7 @@ class Rubric(BaseModel):
     needs: list[str] = []
     also: str | None = None
     judged_by: str | None = None
-    parameters: dict[str, Any] = {"temperature": 0}
+    parameters: Annotated[dict[str, Any], AfterValidator(_checked)] = {"temperature": 0}
     unit: str = ""
     range: tuple[float, float]
     higher_is_better: bool = True
@@ -91,6 +110,9 @@ class Rubric(BaseModel):
     def _has_a_prompt(self) -> Rubric:
         if (self.reply == "nearest") != (not self.prompt):
             raise ValueError("a rubric needs a 'prompt', and one whose reply is 'nearest' has none")
+        read = set(re.findall(r"[a-z_]\w*", " ".join(_READS.findall(f"{self.system or ''}{self.prompt}"))))
+        if self.prompt and not self.hears and read <= _BESIDE:
+            raise ValueError("the prompt shows no answer to the judge; expected {{ answer }} in it")
         if not self.range[0] < self.range[1]:
             raise ValueError(f"the range is {list(self.range)}; expected the least verdict and then the greatest")
         if self.reply.startswith("official/") and self.reply not in READERS:

@@ -265,7 +265,8 @@ def test_what_newcomers_write_is_found_with_its_line(tmp_path, right, wrong, lin
     [
         ("range: [1, 5]", "range: [5, 1]", "the range is [5.0, 1.0]; expected the least verdict and then the greatest"),
         ("reply: rating", "reply: official/nobody", "there is no reader 'official/nobody'"),
-        ("prompt:", "promt:", "Extra inputs are not permitted"),
+        ("prompt:", "promt:", "there is no field 'promt'; did you mean prompt?"),
+        ("range: [1, 5]", "range: 1-5", "range: Input should be a valid tuple; got '1-5'"),
         ("{{ answer }}", "{{ anwser }}", "the rubric of 'rating[./mine.yaml]' reads 'anwser', which no column gives"),
         ("{{ answer }}", "{{ answer }", "is not a template"),
         (
@@ -278,6 +279,17 @@ def test_what_newcomers_write_is_found_with_its_line(tmp_path, right, wrong, lin
         ("version: 1", "version: 1\nextends: 3", "extends 3; expected the name of a rubric, or a path"),
         ("version: 1", "version: 1\nextends: ./mine.yaml", "extends itself"),
         ("{{ answer }}", "{% if more is defined %}{{ more }}{% endif %}", None),
+        ("{{ answer }}", "", "the prompt shows no answer to the judge; expected {{ answer }} in it"),
+        (
+            "reply: rating",
+            "reply: rating\nparameters: {temprature: 0}",
+            "parameters: 'parameters' does not fit: there is no field 'temprature'; did you mean temperature?",
+        ),
+        (
+            "{{ answer }}",
+            "{% for one in rounds %}{{ one.question }}{{ one.answer }}{% endfor %}",
+            "reads the question of each round, and no column gives 'questions'",
+        ),
     ],
 )
 def test_mistakes_of_a_rubric_are_found_at_the_metric_that_names_it(tmp_path, right, wrong, says):

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -448,3 +449,20 @@ def test_a_rating_in_json(reply, value):
 def test_the_reason_names_the_field_that_was_looked_for():
     assert read_rating('{"mark": 3}', low=1, high=5).reason.startswith("there is no field 'score' or 'rating' in")
     assert read_rating('{"rating": null}', low=1, high=5).reason.startswith("the field 'rating' holds no number in")
+
+
+@pytest.mark.parametrize(
+    ("read", "reply"),
+    [
+        (partial(read_rating, low=1, high=5), "Rating: 5"),
+        (partial(read_pair, low=1, high=10), "9.5 8.5"),
+        (read_yes_no, "Verdict: yes"),
+    ],
+)
+def test_a_reply_that_is_the_answer_itself_says_why_it_is_no_verdict(read, reply):
+    assert read(reply, answer="").reason is None
+    told = read(reply, answer=reply)
+    assert told.reason is not None and told.reason.endswith(
+        f"in '{reply}' beside words that the answer says too, and these do not count"
+    )
+    assert "beside" not in (read("I cannot say.", answer="I cannot say.").reason or "")

@@ -11,6 +11,7 @@ import pytest
 
 from codec_bench.audio.clip import Clip
 from codec_bench.benchmark.judge.metric import load_judge_metric
+from codec_bench.benchmark.judge.rubric import with_own_rubrics
 from codec_bench.benchmark.metrics.base import Answer
 from codec_bench.errors import UserError
 from codec_bench.types import Response
@@ -48,6 +49,19 @@ def test_a_conversation_with_another_number_of_questions_than_answers_cannot_be_
     given = conversation([("a", "b", "c"), ("d", "e", "f")])
     with pytest.raises(UserError, match="2 questions, 1 answers, 2 suggestions"):
         metric.requests(Answer("q1", "e", (), given.fields, "en"), None, 0)
+
+
+def test_a_conversation_of_which_the_data_say_no_suggestions_is_judged_by_what_was_asked_and_answered(tmp_path):
+    (tmp_path / "mine.yaml").write_text(
+        "version: 1\nsummary: Mine.\nreply: rating\nrange: [1, 5]\n"
+        'prompt: "{% for one in rounds %}{{ one.question }}{{ one.answer }}{% endfor %} Rating: N"\n'
+    )
+    metric = load_judge_metric(with_own_rubrics("rating[./mine.yaml]", str(tmp_path)), "judge")
+    given = conversation([("a", "b", "c"), ("d", "e", "f")])
+    fields = {name: value for name, value in given.fields.items() if name != "suggestions"}
+    (request,) = metric.requests(Answer("q1", "e", (), fields, "en", turns=given.turns), None, 0)
+    said = re.findall(r"<(\w+) \w+>\n(.*?)\n</", request.messages[-1].content[-1], re.DOTALL)
+    assert said == [("question", "a"), ("answer", "b"), ("question", "d"), ("answer", "e")]
 
 
 def test_a_judge_of_a_role_hears_the_answers_of_all_rounds_in_order_and_each_respect_is_a_request():
