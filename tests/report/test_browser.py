@@ -7,11 +7,14 @@ import time
 
 import numpy as np
 import pytest
-from page_in_browser import choose, click, column_of, complaints, open_page, texts, until
+from page_in_browser import choose, click, column_of, complaints, open_page, resize, texts, until
 
 from codec_bench.report.page import write_page
 from codec_bench.stats.summary import summarise
-from codec_bench.types import Audio
+from codec_bench.store.record import Run
+from codec_bench.store.rows import ItemRecord
+from codec_bench.store.writer import RunWriter
+from codec_bench.types import Audio, Sample, Score
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +104,43 @@ def test_the_summary_sorts_by_mouse_and_by_keyboard(page, demo_run):
     assert values("si_sdr")[-1] is None
     click(page, head("si_sdr"))
     assert order() == list(range(9))
+
+
+def test_no_column_is_cut_on_paper(page):
+    """Paper does not scroll: the last four of 13 metrics were missing on a printed page."""
+    try:
+        resize(page, 1047)  # A4, landscape
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        ends = page.execute_script(
+            "return [...document.querySelectorAll('table')].map((e) => [e.id, e.getBoundingClientRect().right])"
+        )
+        clipped = "return [...document.querySelectorAll('.scroll')].filter((e) => getComputedStyle(e).overflowX !== 'visible').length"
+        assert len(ends) > 5 and [name for name, right in ends if right > 1048] == []
+        assert page.execute_script(clipped) == 0
+    finally:
+        page.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+def test_a_long_text_leaves_room_for_its_sample(browser, tmp_path, width):
+    """It stood in the head, which stays in sight and took the whole screen of a phone; a long word widened the dialog."""
+    said = "W" * 3000
+    detail = {"hits": 0, "substitutions": 1, "deletions": 0, "insertions": 0, "reference": said, "hypothesis": "table"}
+    score = Score.ok(1.0, "e", numerator=1.0, denominator=1.0, detail={**detail, "unit": "word"})
+    writer = RunWriter(tmp_path / "run", {})
+    facts = {"error": {"protocol": "e", "higher_is_better": False, "aggregate": "ratio"}}
+    writer.begin({"mine": {}}, facts, [Sample("clip", None, said)])
+    writer.write([(0, ItemRecord("mine", "clip", "ok", None, {"error": score}, duration_s=1.0))])
+    writer.close()
+    write_page([Run(tmp_path / "run")], tmp_path / "page.html")
+    page = open_page(browser, tmp_path / "page.html")
+    resize(page, width)
+    click(page, "#sample-table .open")
+    read = "const e = document.querySelector(arguments[0]); return [e.offsetHeight, e.scrollWidth - e.clientWidth]"
+    assert page.execute_script(read, ".detail-head")[0] < 200
+    assert page.execute_script(read, "#detail")[1] == 0
+    assert said in texts(page, "#detail .detail-body")[0] and texts(page, ".words .pair del") == [said]
+    assert complaints(page) == []
 
 
 def test_a_heading_explains_its_metric(page):

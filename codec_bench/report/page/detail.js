@@ -37,7 +37,8 @@ function openSample(n, s) {
     const next = view.rows[place + by];
     if (next) openSample(next[1], next[0]);
   };
-  const body = el("div", { class: "detail-body" });
+  // A long text is no part of the head, which stays in sight and would leave no room for the rest.
+  const body = el("div", { class: "detail-body" }, text && el("p", { class: "said-whole" }, text));
   detail.replaceChildren(
     el(
       "div",
@@ -45,7 +46,7 @@ function openSample(n, s) {
       el(
         "div",
         { class: "detail-title" },
-        el("div", null, el("h2", { id: "detail-title", tabindex: -1, autofocus: true }, words(labelOf(data.samples[n]))), el("small", null, facts), text && el("p", null, text)),
+        el("div", null, el("h2", { id: "detail-title", tabindex: -1, autofocus: true }, words(labelOf(data.samples[n]))), el("small", null, facts)),
         el(
           "div",
           null,
