@@ -35,7 +35,7 @@ NOT_APPLICABLE = ("refused",)
 NO_FAILURE = (*UNDEFINED, *NOT_APPLICABLE)
 WITHOUT_VALUE = (*FAILURES, *NO_FAILURE)
 """All of them, in the order in which lists have them."""
-_LARGEST = 1e100
+LARGEST = 1e100
 """The squares of smaller values can be summed, which a mean and its interval need."""
 SPOKEN = "text_norm"
 """The column of a manifest, and the key of `Sample.extra`, that holds a transcript with its numbers written out."""
@@ -54,11 +54,12 @@ class Audio:
     """A piece of sound.
 
     Args:
-        samples: float32 `(channels, samples)`; a one-dimensional array is taken as one channel.
+        samples: floats `(channels, samples)`, which become float32; a one-dimensional array is taken as one channel.
         sample_rate_hz: samples per second. It has no default, because a guessed rate gives wrong numbers.
 
     Raises:
-        ValueError: the array has neither one nor two dimensions, or the rate is not positive.
+        ValueError: the samples are integers or no numbers, the array has neither one nor two dimensions, or the rate is no positive
+            whole number.
 
     Examples:
         >>> sound = Audio(np.zeros(8000), 16000)
@@ -477,7 +478,7 @@ class Score:
             ValueError: a numerator was given without a denominator.
         """
         value = float(value)
-        if not all(abs(part) < _LARGEST for part in (value, numerator or 0.0, denominator or 0.0)):
+        if not all(abs(part) < LARGEST for part in (value, numerator or 0.0, denominator or 0.0)):
             parts = "" if numerator is None else f" from {numerator} over {denominator}"
             return cls.failed(f"the metric returned {value}{parts}, which no average can hold", protocol)
         if numerator is None:

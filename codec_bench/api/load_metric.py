@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,8 +62,14 @@ class LoadedMetric:
             One {name: Score} per item, in order.
 
         Raises:
-            UserError: the lists differ in length, or audio has no samples or samples that are not finite numbers.
+            UserError: something is not what it should be, the lists differ in length, or audio has no samples or samples that are
+                not finite numbers.
         """
+        estimate = _listed("estimate", estimate, Audio)
+        reference = None if reference is None else _listed("reference", reference, Audio)
+        text = None if text is None else _listed("text", text, (str, type(None)))
+        if not isinstance(language, str | None):
+            raise UserError(f"the language is a {type(language).__name__}; expected one for all, such as 'en', or None")
         for side, values in (("reference", reference), ("text", text)):
             if values is not None and len(values) != len(estimate):
                 raise UserError(f"{len(values)} {side} items for {len(estimate)} estimates; expected one each")
@@ -131,6 +137,27 @@ class LoadedMetric:
             for row, result in zip(rows, (of[id(audio)] for audio in audios)):
                 row[name] = Fault(str(result), "undefined") if isinstance(result, Exception) else result
         return rows
+
+
+def _listed(side: str, values: Any, kind: type | tuple[type, ...]) -> list[Any]:
+    """One side of a batch as a list.
+
+    Raises:
+        UserError: it is no list, or it holds something else.
+    """
+    what = "Audio" if kind is Audio else "texts or None"
+    hint = (
+        "codec_bench.Audio(samples, sample_rate_hz) makes one, and Audio.read(path) reads one"
+        if kind is Audio
+        else None
+    )
+    if isinstance(values, str | Audio) or not isinstance(values, Iterable):
+        raise UserError(f"{side} is a {type(values).__name__}; expected a list of {what}, one for each item", hint=hint)
+    found = list(values)
+    for index, value in enumerate(found):
+        if not isinstance(value, kind):
+            raise UserError(f"{side} {index} is a {type(value).__name__}; expected a list of {what}", hint=hint)
+    return found
 
 
 def _signal(metric: Metric, audio: Audio | None, rate_hz: int) -> np.ndarray | None:

@@ -126,6 +126,8 @@ def load_codec(name: str, *, device: str = "cpu", weights: str | None = None, **
         >>> codes[0].bits, decoded.samples.shape, round(float(np.abs(decoded.samples - sound.samples).max()), 4)
         (64000.0, (1, 8000), 0.0116)
     """
+    if not isinstance(name, str):
+        raise UserError(f"the name of a codec is a {type(name).__name__}; expected a text, such as 'opus-12k'")
     given, bits = _without_bits({"device": device, "weights": weights, **options})
     if is_command_file(name):
         return _rounded(_load_command(name, given), bits)

@@ -72,16 +72,30 @@ def decoded(samples: Any, sample_rate_hz: Any) -> Decoded:
     """Samples as the package holds them; a one-dimensional array is taken as one channel.
 
     Raises:
-        ValueError: the array has neither one nor two dimensions, or the rate is not positive.
+        ValueError: these are no floats, the array has neither one nor two dimensions, or the rate is no positive whole number.
     """
-    samples = np.asarray(samples)
-    if samples.ndim == 1:
-        samples = samples[None, :]
-    if samples.ndim != 2:
-        raise ValueError(f"audio has shape {samples.shape}; expected (channels, samples)")
-    if sample_rate_hz <= 0:
-        raise ValueError(f"the sample rate is {sample_rate_hz}; expected a positive number of Hz")
-    return Decoded(np.ascontiguousarray(samples, dtype=np.float32), int(sample_rate_hz))
+    try:
+        array = np.asarray(samples)
+    except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor of torch that has a gradient
+        raise ValueError(f"audio is a {type(samples).__name__} that is no array of numbers: {error}") from error
+    if array.dtype.kind in "iu":
+        # Nothing says what their full scale is, and taken as they are nearly all of them lie beyond it.
+        raise ValueError(
+            f"audio holds {array.dtype}; expected floats in [-1, 1], such as 16-bit integers divided by 32768"
+        )
+    if array.dtype.kind != "f":
+        raise ValueError(f"audio holds {array.dtype}; expected floats in [-1, 1], (channels, samples)")
+    if array.ndim == 1:
+        array = array[None, :]
+    if array.ndim != 2:
+        raise ValueError(f"audio has shape {array.shape}; expected (channels, samples)")
+    try:
+        rate = int(sample_rate_hz)
+    except (TypeError, ValueError, OverflowError):
+        rate = 0
+    if rate <= 0 or rate != sample_rate_hz:
+        raise ValueError(f"the sample rate is {sample_rate_hz!r}; expected a positive whole number of Hz")
+    return Decoded(np.ascontiguousarray(array, dtype=np.float32), rate)
 
 
 def read_file(path: str) -> Decoded:

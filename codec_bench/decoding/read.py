@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from codec_bench.decoding.decode import Decoded, decode_bytes, read_file
 from codec_bench.decoding.remote import is_url, read_remote, shown
 from codec_bench.decoding.table import find_locator, read_located
-from codec_bench.errors import AudioError
+from codec_bench.errors import AudioError, UserError
 
 _LOCATOR = re.compile(r"(?P<file>.+?)::(?P<begin>\d+)\+(?P<size>\d+)::(?P<name>.+)", re.DOTALL)
 
@@ -93,9 +93,12 @@ def read_sound(path: str | os.PathLike[str]) -> Decoded:
     Raises:
         AudioError: the sound is missing, empty, truncated or not audio, or it holds no samples or samples that are not
             finite.
-        UserError: the package that reads such URLs is not installed.
+        UserError: this is no path, or the package that reads such URLs is not installed.
     """
-    path = os.fspath(path)
+    try:
+        path = os.fsdecode(path)
+    except TypeError as error:
+        raise UserError(f"a sound is read from a path, a URL or a locator; got a {type(path).__name__}") from error
     if "::" in path:
         locator = find_locator(path)
         if locator is not None:

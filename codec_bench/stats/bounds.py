@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,11 +38,19 @@ class Rare(NamedTuple):
     lost_high: float | None = None
 
 
-def check_bounds(rates: np.ndarray, bounds: Bounds | None) -> None:
-    """Raises UserError if bounds are none, or if an item's value, `(items,)`, is outside of them."""
+def checked_bounds(rates: np.ndarray, bounds: Bounds | None) -> Bounds | None:
+    """The bounds, with None for an end that is open, whether it was given as None or as infinity.
+
+    Raises:
+        UserError: they are no bounds, or an item's value, `(items,)`, is outside of them.
+    """
     if bounds is None:
-        return
-    low, high = (-math.inf if bounds[0] is None else bounds[0]), (math.inf if bounds[1] is None else bounds[1])
+        return None
+    ends = list(bounds) if isinstance(bounds, Iterable) else []
+    if len(ends) == 2 and all(end is None or isinstance(end, Real) for end in ends):
+        low, high = (open_end if end is None else float(end) for end, open_end in zip(ends, (-math.inf, math.inf)))
+    else:
+        low = high = math.nan
     if not low < high:
         raise UserError(f"the bounds are {bounds}; expected two numbers, the smaller first, or None for an open end")
     wrong = np.flatnonzero((rates < low) | (rates > high))
@@ -49,6 +58,7 @@ def check_bounds(rates: np.ndarray, bounds: Bounds | None) -> None:
         raise UserError(
             f"the value of item {wrong[0]} is {rates[wrong[0]]:g}; expected {low:g} to {high:g}, as the bounds say"
         )
+    return None if math.isinf(low) else low, None if math.isinf(high) else high
 
 
 def declared_bounds(facts: Mapping[str, Any]) -> Bounds | None:

@@ -42,14 +42,16 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.bounds import Bounds, check_bounds, crowds, is_rate, rare_item, supposed_bounds, within_bounds
+from codec_bench.stats.bounds import Bounds, checked_bounds, crowds, is_rate, rare_item, supposed_bounds, within_bounds
 from codec_bench.stats.cluster_variance import (
     EQUAL,
     FEWEST_EFFECTIVE,
@@ -65,6 +67,7 @@ from codec_bench.stats.corpus import CorpusFold
 from codec_bench.stats.corpus_ends import corpus_ends
 from codec_bench.stats.sign_flips import FEWEST_FOR_FLIPS, flip_interval
 from codec_bench.stats.unseen_items import rare_ends
+from codec_bench.types import LARGEST
 
 LEVEL = 0.95
 FEWEST_UNITS = 3
@@ -142,8 +145,8 @@ def interval(
         The interval. Its ends are None where no method holds, with the reason as `note`.
 
     Raises:
-        UserError: lengths differ, a number is not finite, a denominator is negative, the level is not between 0 and 1, or a
-            value is outside of the bounds.
+        UserError: something is not what it should be, lengths differ, a number is not finite, a denominator is negative, the level
+            is not between 0 and 1, or a value is outside of the bounds.
 
     Examples:
         >>> found = interval([3.1, 3.4, 2.9, 3.6, 3.3], clusters=["ann", "ann", "bob", "cy", "dee"])
@@ -153,9 +156,10 @@ def interval(
         False
     """
     table = item_table(values, denominators)
-    check_bounds(ratios(table), bounds)
-    bounds = supposed_bounds(table) if bounds is None else bounds
-    return interval_of(ratios, table, unit_codes(clusters, len(table)), level, share=True, bounds=bounds, seed=seed)
+    known = supposed_bounds(table) if bounds is None else checked_bounds(ratios(table), bounds)
+    check_seed(seed)
+    codes = unit_codes(labels_of(clusters), len(table))
+    return interval_of(ratios, table, codes, level, share=True, bounds=known, seed=seed)
 
 
 def item_table(values: object, denominators: object = None, name: str = "values") -> np.ndarray:
@@ -182,11 +186,14 @@ def _numbers(values: object, name: str) -> np.ndarray:
     """Finite numbers, float64 `(items,)`.
 
     Raises:
-        UserError: these are not numbers in one row, or one of them is not finite.
+        UserError: these are not numbers in one row, or one of them is not finite or too large to be squared.
     """
     try:
-        array = np.asarray(values, np.float64)
-    except (TypeError, ValueError) as error:
+        given = np.asarray(values)
+        if given.dtype.kind in "cSU":
+            raise TypeError(f"its type is {given.dtype}")
+        array = given.astype(np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a tensor of torch that has a gradient
         raise UserError(
             f"{name} holds something that is not a number ({error}); expected one number per item"
         ) from error
@@ -198,7 +205,32 @@ def _numbers(values: object, name: str) -> np.ndarray:
             f"{name}[{wrong[0]}] is {array[wrong[0]]}; expected finite numbers",
             hint="leave out the items that have no score, from the denominators and clusters too",
         )
+    wrong = np.flatnonzero(np.abs(array) > LARGEST)
+    if wrong.size:
+        raise UserError(f"{name}[{wrong[0]}] is {array[wrong[0]]:g}; expected numbers of at most {LARGEST:g}")
     return array
+
+
+def labels_of(clusters: Any) -> list[Hashable | None] | None:
+    """The labels of the items as a list, with None for no cluster; None if there are no labels at all.
+
+    A missing label in a column of pandas is NaN, and the elements of a tensor are objects of which no two are equal.
+
+    Raises:
+        UserError: these are no labels.
+    """
+    if clusters is None:
+        return None
+    given = clusters.tolist() if hasattr(clusters, "tolist") else clusters
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise UserError(f"the clusters are a {type(clusters).__name__}; expected a list with one label for each value")
+    labels = [None if isinstance(label, float) and math.isnan(label) else label for label in given]
+    for place, label in enumerate(labels):
+        if not isinstance(label, Hashable):
+            raise UserError(
+                f"the cluster of item {place} is a {type(label).__name__}; expected a label, such as a text or a number"
+            )
+    return labels
 
 
 def unit_codes(clusters: Sequence[Hashable | None] | None, items: int) -> np.ndarray | None:
@@ -362,8 +394,14 @@ def _unequal(
 
 def check_level(level: float) -> None:
     """Raises UserError if a level is not between 0 and 1."""
-    if not 0 < level < 1:
-        raise UserError(f"the level is {level}; expected a number between 0 and 1, such as 0.95")
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise UserError(f"the level is {level!r}; expected a number between 0 and 1, such as 0.95")
+
+
+def check_seed(seed: int) -> None:
+    """Raises UserError if a seed is no whole number of at least 0."""
+    if not isinstance(seed, Integral) or seed < 0:
+        raise UserError(f"the seed is {seed!r}; expected a whole number that is not negative")
 
 
 def too_few(units: int, fewest: int, what: str) -> str:

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.bounds import Bounds, check_bounds, is_rate, rare_item, supposed_bounds
+from codec_bench.stats.bounds import Bounds, checked_bounds, is_rate, rare_item, supposed_bounds
 from codec_bench.stats.cluster_variance import (
     FEWEST_EFFECTIVE,
     ONE_UNIT,
@@ -52,8 +52,10 @@ from codec_bench.stats.intervals import (
     SHORT,
     Fold,
     check_level,
+    check_seed,
     folded,
     item_table,
+    labels_of,
     ratios,
     too_few,
     unit_codes,
@@ -175,7 +177,8 @@ def paired_test(
         with fewer than three units, and no p with fewer than six; the note then says so.
 
     Raises:
-        UserError: lengths differ, a number is not finite, a denominator is negative, or a value is outside of the bounds.
+        UserError: something is not what it should be, lengths differ, a number is not finite, a denominator is negative, or a value is
+            outside of the bounds.
 
     Examples:
         >>> a, b = [3.1, 3.4, 2.9, 3.6, 3.3, 3.0, 3.5, 3.2], [2.9, 3.1, 2.8, 3.5, 3.0, 2.9, 3.1, 3.0]
@@ -186,10 +189,12 @@ def paired_test(
     table_a, table_b = item_table(a, denominators, "a"), item_table(b, denominators, "b")
     if len(table_a) != len(table_b):
         raise UserError(f"a has {len(table_a)} values and b has {len(table_b)}; expected the same items in both")
+    known = supposed_bounds(np.concatenate([table_a, table_b])) if bounds is None else bounds
     for table in (table_a, table_b):
-        check_bounds(ratios(table), bounds)
-    bounds = supposed_bounds(np.concatenate([table_a, table_b])) if bounds is None else bounds
-    return paired_parts(ratios, table_a, table_b, unit_codes(clusters, len(table_a)), seed=seed, bounds=bounds)
+        known = checked_bounds(ratios(table), known)
+    check_seed(seed)
+    codes = unit_codes(labels_of(clusters), len(table_a))
+    return paired_parts(ratios, table_a, table_b, codes, seed=seed, bounds=known)
 
 
 def paired_parts(

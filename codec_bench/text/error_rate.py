@@ -11,11 +11,11 @@ implementation: jiwer 4.0 `process_words` and `process_characters`, exactly.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -106,7 +106,8 @@ def error_rate(
         normaliser: the normaliser of both sides (see `codec_bench.text.normalise`).
 
     Raises:
-        UserError: the numbers of texts differ. UnknownName: there is no such unit or normaliser.
+        UserError: a side holds something that is no text, or the numbers of texts differ. UnknownName: there is no such unit or
+            normaliser.
 
     Examples:
         >>> found = error_rate(reference=["the cat sat on the mat", "hello"], estimate=["the cat sat on a mat", "hello world"])
@@ -221,7 +222,7 @@ def tokens(text: str, unit: Unit = "word") -> list[str]:
 
 def _check_unit(unit: str) -> None:
     if unit not in get_args(Unit):
-        raise UnknownName("unit of error rates", unit, get_args(Unit))
+        raise UnknownName("unit of error rates", str(unit), get_args(Unit))
 
 
 def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit: Unit, normaliser: str) -> np.ndarray:
@@ -231,11 +232,26 @@ def _counts(reference: Sequence[str] | str, estimate: Sequence[str] | str, unit:
             "one side of an error rate is a single text and the other is a list; expected one text each, or lists of one "
             "length"
         )
-    references = [reference] if isinstance(reference, str) else reference
-    estimates = [estimate] if isinstance(estimate, str) else estimate
+    references, estimates = _texts("reference", reference), _texts("estimate", estimate)
     _check_numbers(len(references), len(estimates))
-    apply = get_normaliser(normaliser)
+    apply = get_normaliser(str(normaliser))
     return _aligned(*_numbered([*map(apply, references), *map(apply, estimates)], unit))
+
+
+def _texts(side: str, given: Any) -> list[str]:
+    """One side as a list of texts. A mapping is none: its texts have no order that the other side shares."""
+    if isinstance(given, str):
+        return [given]
+    if isinstance(given, bytes | Mapping) or not isinstance(given, Iterable):
+        raise UserError(f"the {side} of an error rate is a {type(given).__name__}; expected a text or a list of texts")
+    found = list(given)
+    for place, text in enumerate(found):
+        if not isinstance(text, str):
+            raise UserError(
+                f"{side} {place} of an error rate is a {type(text).__name__}; expected a text",
+                hint="leave out the pairs without one, on both sides",
+            )
+    return found
 
 
 def _check_numbers(references: int, estimates: int) -> None:

@@ -76,6 +76,48 @@ def test_load_metric_scores_pairs_and_says_why_not(rng):
         metric(estimate=[codec_bench.Audio(np.full(100, np.nan), 16000)], reference=[clean])
 
 
+def test_a_metric_that_is_given_something_else_says_what_it_expects():
+    samples = np.sin(np.arange(8000) / 20) / 2
+    clip = codec_bench.Audio(samples, 16000)
+    metric, heard = codec_bench.load_metric("snr"), codec_bench.load_metric("wer[pocketsphinx]")
+    for call, message in (
+        (lambda: metric(reference=[clip], estimate=[samples]), "estimate 0 is a ndarray; expected a list of Audio"),
+        (lambda: metric(reference=clip, estimate=clip), "estimate is a Audio; expected a list of Audio"),
+        (lambda: metric(reference=["a.wav"], estimate=[clip]), "reference 0 is a str"),
+        (lambda: metric(reference=[clip, None], estimate=[clip, clip]), "reference 1 is a NoneType"),
+        (lambda: heard(estimate=[clip], text="hello"), "text is a str; expected a list"),
+        (lambda: heard(estimate=[clip], text=[3]), "text 0 is a int"),
+        (lambda: heard(estimate=[clip], text=["a"], language=["en"]), "the language is a list"),
+        (lambda: codec_bench.load_codec(None), "the name of a codec is a NoneType"),
+        (lambda: codec_bench.Audio.read(None), "got a NoneType"),
+        (lambda: codec_bench.Audio.read(samples), "got a ndarray"),
+    ):
+        with pytest.raises(codec_bench.errors.UserError, match=message):
+            call()
+    assert metric(reference=iter([clip]), estimate=(clip,))[0]["snr"].status == "undefined", "a copy"
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate", "message"),
+    [
+        (np.zeros(8, np.int16), 16000, "holds int16; expected floats"),
+        ([0, 1, 2], 16000, "holds int64; expected floats"),
+        (np.zeros(8, complex), 16000, "holds complex128"),
+        ("a.wav", 16000, "expected floats"),
+        (None, 16000, "expected floats"),
+        (np.zeros((1, 1, 8)), 16000, r"shape \(1, 1, 8\)"),
+        (np.zeros(8), "16000", "rate is '16000'"),
+        (np.zeros(8), None, "rate is None"),
+        (np.zeros(8), 16000.5, "rate is 16000.5"),
+        (np.zeros(8), float("nan"), "rate is nan"),
+    ],
+)
+def test_audio_of_integers_or_without_a_rate_is_refused(samples, rate, message):
+    """Integers lie beyond full scale and would be cut to noise by every metric."""
+    with pytest.raises(ValueError, match=message):
+        codec_bench.Audio(samples, rate)
+
+
 def test_the_order_and_size_of_the_batch_do_not_matter():
     clips = [codec_bench.Audio.read(s.audio) for s in list(open_source("embedded"))[:4]]
     worse = [codec_bench.Audio(np.round(c.samples * 40) / 40, c.sample_rate_hz) for c in clips]

@@ -443,3 +443,50 @@ def test_counts_that_are_declared_to_be_no_errors_are_a_ratio_like_others():
     assert found.method == "skewed-t" and found.note is None
     assert found.low < theirs.low and theirs.high < found.high < theirs.high + 0.5 * (theirs.high - theirs.low)
     assert declared_bounds({"range": [0.0, None]}) is None and declared_bounds({"range": [1.0, 5.0]}) == (1.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"values": ["1", "2", "3"]}, "not a number"),
+        ({"values": [1 + 1j, 2, 3]}, "not a number"),
+        ({"values": [1e308, 1e308, 1.5e308]}, "at most 1e\\+100"),
+        ({"clusters": "abc"}, "the clusters are a str"),
+        ({"clusters": {"a": 1, "b": 2, "c": 3}}, "the clusters are a dict"),
+        ({"clusters": [["a"], ["b"], ["c"]]}, "cluster of item 0 is a list"),
+        ({"bounds": (0,)}, "bounds are \\(0,\\)"),
+        ({"bounds": 5}, "bounds are 5"),
+        ({"bounds": ("0", "5")}, "expected two numbers"),
+        ({"level": "0.95"}, "level is '0.95'"),
+        ({"level": None}, "level is None"),
+        ({"seed": -1}, "seed is -1"),
+        ({"seed": 1.5}, "seed is 1.5"),
+        ({"seed": None}, "seed is None"),
+    ],
+)
+def test_what_is_of_another_kind_is_named_in_one_sentence(arguments, message):
+    with pytest.raises(UserError, match=message):
+        interval(**{"values": [1, 2, 4], **arguments})
+    if not {"values", "level"} & arguments.keys():
+        with pytest.raises(UserError, match=message):
+            paired_test([1, 2, 4], [2, 2, 3], **arguments)
+
+
+def test_labels_of_a_tensor_or_a_column_are_compared_by_what_they_say():
+    torch = pytest.importorskip("torch")
+    values = [1.0, 2.0, 3.0, 5.0, 8.0]
+    expected = interval(values, clusters=[0, 0, 1, 1, 2])
+    assert interval(torch.tensor(values), clusters=torch.tensor([0, 0, 1, 1, 2])) == expected
+    assert interval(np.array(values), clusters=np.array([0, 0, 1, 1, 2])) == expected
+    missing = float("nan")  # pandas has one and the same object in each row without a label
+    assert interval(values, clusters=["a", missing, missing, "b", "c"]) == interval(
+        values, clusters=["a", None, None, "b", "c"]
+    )
+    with pytest.raises(UserError, match="requires grad"):
+        interval(torch.tensor(values, requires_grad=True))
+
+
+def test_an_end_at_infinity_is_an_open_end():
+    values = [1.0, 2.5, 3.0, 4.5, 2.0, 1.5]
+    assert interval(values, bounds=(0, float("inf"))) == interval(values, bounds=(0, None))
+    assert interval(values, bounds=(-float("inf"), float("inf"))) == interval(values, bounds=(None, None))

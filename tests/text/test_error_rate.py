@@ -163,3 +163,25 @@ def test_unknown_units_and_normalisers_are_named():
         error_rate(reference="a", estimate="a", normaliser="whisper-eng")
     with pytest.raises(UnknownName, match="char"):
         tokens("a", "chars")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"reference": ["a", None]}, "reference 1 of an error rate is a NoneType"),
+        ({"estimate": ["a", float("nan")]}, "estimate 1 of an error rate is a float"),
+        ({"reference": b"a b", "estimate": b"a b"}, "is a bytes"),
+        ({"reference": {"x": "a"}, "estimate": {"x": "b"}}, "is a dict"),
+        ({"reference": 3}, "is a int"),
+        ({"normaliser": None}, "no normaliser called 'None'"),
+        ({"unit": None}, "no unit of error rates called 'None'"),
+    ],
+)
+def test_what_is_no_text_is_named_in_one_sentence(arguments, message):
+    with pytest.raises(UserError, match=message):
+        error_rate(**{"reference": ["a", "b"], "estimate": ["a", "b"], **arguments})
+
+
+def test_texts_may_come_from_an_iterator():
+    found = error_rate(reference=(text for text in ("a b", "c")), estimate=iter(["a b", "d"]))
+    assert (found.hits, found.substitutions) == (2, 1)
