@@ -33,7 +33,7 @@ from .ref import (
     dense,
     mel_filters,
 )
-from .winograd import TILE, first_layer, multiply_frames
+from .winograd import TILE, first_layer, multiply_frames, whole_blocks
 
 _INSIDE = np.full(MELS, np.inf, np.float32)
 
@@ -48,25 +48,27 @@ def _first_layer(x: np.ndarray, row_in: int, taps: np.ndarray, limit: np.ndarray
 
 @cache
 def _transform() -> np.ndarray:
-    """Cosines and sines `(320, 322)`, float32, under a periodic Hann window of 321, whose first sample is zero."""
+    """Cosines and sines `(320, 322)`, in whole blocks, under a periodic Hann window of 321, whose first sample is zero."""
     n, k = np.arange(1, MEL_SAMPLES)[:, None], np.arange(BINS)
     window = 0.5 - 0.5 * np.cos(2.0 * np.pi * n / MEL_SAMPLES)
     phase = 2.0 * np.pi / MEL_SAMPLES * (n * k % MEL_SAMPLES)
-    return np.concatenate([window * np.cos(phase), window * np.sin(phase)], axis=1).astype(np.float32)
+    return whole_blocks(np.concatenate([window * np.cos(phase), window * np.sin(phase)], axis=1))
 
 
 @cache
 def _filters() -> np.ndarray:
-    """The mel filters `(160, 120)` without the lowest bin, which is in none of them."""
-    return np.ascontiguousarray(mel_filters().T[1:])
+    """The mel filters `(160, 120)`, in whole blocks, without the lowest bin, which is in none of them."""
+    return whole_blocks(mel_filters().T[1:])
 
 
 def _mel_decibels(signal: np.ndarray, hop: int, first: int, count: int) -> np.ndarray:
     """Mel power in decibels `(count, 120)`, float32, of frames of 321 samples, `hop` apart."""
-    spectrum, levels = np.empty((count, 2 * BINS), np.float32), np.empty((count, MELS), np.float32)
-    multiply_frames(signal[first * hop + 1 :], hop, _transform(), MEL_SAMPLES - 1, spectrum)
-    power = spectrum[:, 1:BINS] ** 2 + spectrum[:, BINS + 1 :] ** 2
-    multiply_frames(power.ravel(), BINS - 1, _filters(), BINS - 1, levels)
+    transform, filters = _transform(), _filters()
+    spectrum, bands = (np.empty((count, matrix.shape[1]), np.float32) for matrix in (transform, filters))
+    multiply_frames(signal[first * hop + 1 :], hop, transform, MEL_SAMPLES - 1, spectrum)
+    power = spectrum[:, 1:BINS] ** 2 + spectrum[:, BINS + 1 : 2 * BINS] ** 2
+    multiply_frames(power.ravel(), BINS - 1, filters, BINS - 1, bands)
+    levels = bands[:, :MELS]
     np.maximum(levels, np.float32(MEL_FLOOR), out=levels)
     np.log10(levels, out=levels)
     levels *= np.float32(10.0)

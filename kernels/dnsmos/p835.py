@@ -22,7 +22,7 @@ from .pictures import (
     two_layer_input,
 )
 from .ref import BINS, FLOOR, FRAMES, HOP_SAMPLES, LN_10, Weights, dense
-from .winograd import TILE, aligned_zeros, multiply_frames
+from .winograd import TILE, aligned_zeros, multiply_frames, whole_blocks
 
 _FRONT_DEPTH = 128  # onnxruntime sums products in groups of 128; the same order gives the same bits
 
@@ -32,12 +32,12 @@ def _front_power(signal: np.ndarray, kernel: np.ndarray, first: int, count: int)
 
     Args:
         signal: float32, up to the end of the last frame or further.
-        kernel: `(320, 322)`, real parts and then imaginary parts.
+        kernel: `(320, 322)` in whole blocks, real parts and then imaginary parts.
         first, count: which frames to compute.
     """
     spectrum = np.empty((count, kernel.shape[1]), np.float32)
     multiply_frames(signal[first * HOP_SAMPLES :], HOP_SAMPLES, kernel, _FRONT_DEPTH, spectrum)
-    root = np.sqrt(spectrum[:, :BINS] ** 2 + spectrum[:, BINS:] ** 2)
+    root = np.sqrt(spectrum[:, :BINS] ** 2 + spectrum[:, BINS : 2 * BINS] ** 2)
     return np.maximum(root * root, np.float32(FLOOR))
 
 
@@ -50,7 +50,7 @@ class SigBakOvr(WindowNetwork):
 
     def __init__(self, weights: Weights) -> None:
         assert weights.front is not None, "the P.835 network has a front end"
-        self.front = np.ascontiguousarray(np.concatenate(weights.front).T, np.float32)
+        self.front = whole_blocks(np.concatenate(weights.front).T)
         first, second, *rest = weights.convolutions
         self.layers = {2: Layer(second, first)} | {n: Layer(own) for n, own in enumerate(rest, start=3)}
         self.dense = weights.dense

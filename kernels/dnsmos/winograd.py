@@ -6,14 +6,18 @@ becomes 36 independent matrix products: 36 multiplications instead of the 144 of
 multiplications, but their 64 weight matrices do not fit the second-level cache, so they would not be faster, and their
 error is four times as large.
 
+An input that a layer has rectified is mostly zero. Where a channel is zero in all 18x6 inputs of four neighbouring tiles,
+their products leave it out. In speech that is about half of all channels. The bits of the sums stay the same, since
+nothing but zeros is left out.
+
 Conventions
     Activations are float32 `(rows, columns, channels)`, C-contiguous, rows being time. Column 0 and the columns after
     the picture's width are zero: they are the padding.
-    The channels of an input are a multiple of four.
+    The columns of a matrix, which are the channels of an output, are a multiple of 32.
     Working memory is flat. Its indices are unsigned, because numba's check for negative ones keeps a loop from being
     vectorised, and its planes lie constant distances apart, so that the compiler can tell that they do not overlap.
-    The products of matrices are loops, not BLAS. BLAS sums in an order that depends on a matrix's height, divides large
-    products among threads of its own, and is slower on matrices as small as these where there is no AVX-512.
+    The products of matrices are not BLAS's. BLAS sums in an order that depends on a matrix's height, divides large products
+    among threads of its own, and cannot leave out rows of a matrix.
 """
 
 from __future__ import annotations
@@ -22,6 +26,8 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 TILE = 4
@@ -31,7 +37,8 @@ _LINE = 64  # bytes of a cache line
 _PAD = _LINE // 4  # a quarter of its bytes: as many floats
 _ACROSS = 41  # tiles in a row of the widest picture
 _TILES = 24  # tiles at once, a multiple of `_ROWS`; their 36 products fit the second-level cache
-_ROWS = 4  # rows of a product that share the weights once they are loaded
+_ROWS = 4  # rows of a product that share the weights once they are loaded, and the list of channels
+_BLOCK = 32  # columns of a product whose sums stay in registers
 _CHANNELS = 128
 _U = np.uint64
 # How many floats lie between two rows of six input rows, and between two of the 36 planes of a transform. Each has a
@@ -82,6 +89,11 @@ def aligned(values: np.ndarray) -> np.ndarray:
     copy = aligned_zeros(values.shape)
     copy[...] = values
     return copy
+
+
+def whole_blocks(matrix: np.ndarray) -> np.ndarray:
+    """A matrix for `multiply_frames`: as float32, with columns of zeros after its own up to the next multiple of a block."""
+    return aligned(np.pad(matrix, ((0, 0), (0, -matrix.shape[1] % _BLOCK))))
 
 
 def transform_weights(weights: np.ndarray) -> np.ndarray:
@@ -147,7 +159,10 @@ def first_layer(x: np.ndarray, start: int, wide: int, taps: np.ndarray, limit: n
 
 @numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
 def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size: int) -> None:
-    """The forward transform down each column: six rows of x, from `start` on and `step` apart, into six of the strip."""
+    """The forward transform down each column: six rows of x, from `start` on and `step` apart, into six of the strip.
+
+    The strip's seventh row is zero where all six inputs are.
+    """
     whole_vectors()
     s, d, r = _U(start), _U(step), _U(_STRIP)
     for i in range(_U(size)):
@@ -156,6 +171,34 @@ def _forward_rows(x: np.ndarray, start: int, step: int, strip: np.ndarray, size:
         )  # fmt: skip
         strip[i], strip[r + i], strip[_U(2) * r + i] = values[0], values[1], values[2]
         strip[_U(3) * r + i], strip[_U(4) * r + i], strip[_U(5) * r + i] = values[3], values[4], values[5]
+        above = abs(x[s + i]) + abs(x[s + d + i]) + abs(x[s + _U(2) * d + i])
+        below = abs(x[s + _U(3) * d + i]) + abs(x[s + _U(4) * d + i]) + abs(x[s + _U(5) * d + i])
+        strip[_U(POINTS) * r + i] = above + below
+
+
+@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+def _list_channels(strip: np.ndarray, tiles: int, channels: int, listed: np.ndarray, counts: np.ndarray) -> None:
+    """Which channels the products need: for each `_ROWS` tiles of the strip those that are not zero in all their inputs.
+
+    Args:
+        listed: the channels of group g of tiles, in order, from element `channels * g` on. counts: how many there are.
+    """
+    whole_vectors()
+    d, sums = _U(channels), np.empty(_U(channels), np.float32)
+    for group in range(_U(counts.size)):
+        first = group * _U(_ROWS)
+        if first < _U(tiles):
+            sums[:] = 0.0
+            for column in range(_U(TILE) * first, _U(TILE) * min(first + _U(_ROWS), _U(tiles)) + _U(2)):
+                s = _U(POINTS) * _U(_STRIP) + column * d
+                for c in range(d):
+                    sums[c] += strip[s + c]
+            n = group * d
+            for c in range(d):
+                listed[n] = c
+                if sums[c] != 0.0:  # also where it is not a number
+                    n += _U(1)
+            counts[group] = n - group * d
 
 
 @numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
@@ -175,75 +218,95 @@ def _forward_tiles(strip: np.ndarray, row: int, tiles: int, channels: int, plane
             planes[t + _U(3) * p], planes[t + _U(4) * p], planes[t + _U(5) * p] = values[3], values[4], values[5]
 
 
-@numba.njit(inline="always")
-def _four_rows(left, a0, apart, right, top, out, b0, depth, columns):  # type: ignore[no-untyped-def]  # numba finds the types
-    """Four rows of a product: those at left[a0], each `apart` after the one before, times the matrix at right[top], to out[b0]."""
-    a1, a2, a3 = a0 + apart, a0 + _U(2) * apart, a0 + _U(3) * apart
-    b1, b2, b3 = b0 + columns, b0 + _U(2) * columns, b0 + _U(3) * columns
-    for c in range(_U(_ROWS) * columns):
-        out[b0 + c] = np.float32(0.0)
-    for k in range(_U(0), depth, _U(4)):
-        w0 = top + k * columns
-        w1, w2, w3 = w0 + columns, w0 + _U(2) * columns, w0 + _U(3) * columns
-        x00, x01, x02, x03 = left[a0 + k], left[a0 + k + _U(1)], left[a0 + k + _U(2)], left[a0 + k + _U(3)]
-        x10, x11, x12, x13 = left[a1 + k], left[a1 + k + _U(1)], left[a1 + k + _U(2)], left[a1 + k + _U(3)]
-        x20, x21, x22, x23 = left[a2 + k], left[a2 + k + _U(1)], left[a2 + k + _U(2)], left[a2 + k + _U(3)]
-        x30, x31, x32, x33 = left[a3 + k], left[a3 + k + _U(1)], left[a3 + k + _U(2)], left[a3 + k + _U(3)]
-        for c in range(columns):
-            y0, y1, y2, y3 = right[w0 + c], right[w1 + c], right[w2 + c], right[w3 + c]
-            out[b0 + c] = out[b0 + c] + x00 * y0 + x01 * y1 + x02 * y2 + x03 * y3
-            out[b1 + c] = out[b1 + c] + x10 * y0 + x11 * y1 + x12 * y2 + x13 * y3
-            out[b2 + c] = out[b2 + c] + x20 * y0 + x21 * y1 + x22 * y2 + x23 * y3
-            out[b3 + c] = out[b3 + c] + x30 * y0 + x31 * y1 + x32 * y2 + x33 * y3
+def _sums_of(rows: int) -> Any:
+    """A function that computes `_BLOCK` columns of some rows of a product. Its sums stay in registers until they are whole.
 
-
-@numba.njit(inline="always")
-def _one_row(left, a, right, top, out, b, depth, columns):  # type: ignore[no-untyped-def]  # numba finds the types
-    """One row of a product, summed as `_four_rows` sums."""
-    for c in range(columns):
-        out[b + c] = np.float32(0.0)
-    for k in range(_U(0), depth, _U(4)):
-        w0 = top + k * columns
-        w1, w2, w3 = w0 + columns, w0 + _U(2) * columns, w0 + _U(3) * columns
-        x0, x1, x2, x3 = left[a + k], left[a + k + _U(1)], left[a + k + _U(2)], left[a + k + _U(3)]
-        for c in range(columns):
-            out[b + c] = out[b + c] + x0 * right[w0 + c] + x1 * right[w1 + c] + x2 * right[w2 + c] + x3 * right[w3 + c]
-
-
-@numba.njit(inline="always")
-def _product(left, start, right, top, out, target, rows, depth, columns):  # type: ignore[no-untyped-def]  # numba finds the types
-    """The product of the matrices at left[start] and right[top], to out[target].
-
-    Three rows that are left over are computed as four, which costs no more; one or two are computed one by one.
+    numba's own loops would store them after each factor. The arguments are the left matrix, where its first row begins and how
+    far apart rows are; a list of its columns, where it begins and how long it is; the right matrix, where the block begins
+    and how far apart rows are; and the same three of the output.
     """
-    whole = (rows + _U(1)) // _U(_ROWS) * _U(_ROWS)
-    for row in range(_U(0), whole, _U(_ROWS)):
-        _four_rows(left, start + row * depth, depth, right, top, out, target + row * columns, depth, columns)
-    for row in range(whole, rows):
-        _one_row(left, start + row * depth, right, top, out, target + row * columns, depth, columns)
+
+    def typed(context: Any, left: Any, a: Any, apart: Any, listed: Any, first: Any, count: Any, right: Any, top: Any,
+              columns: Any, out: Any, b: Any, ahead: Any) -> tuple[Any, Any]:  # fmt: skip
+        word = numba.types.uint64
+        return numba.types.void(left, word, word, listed, word, word, right, word, word, out, word, word), build
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, number = ir.IntType(64), ir.FloatType()
+        left, listed, right, out = (
+            builder.gep(context.make_array(signature.args[n])(context, builder, arguments[n]).data, [arguments[n + 1]])
+            for n in (0, 3, 6, 9)
+        )
+        apart, count, columns, ahead = arguments[2], arguments[5], arguments[8], arguments[11]
+        lanes = 16 if "+avx512f" in context.codegen().magic_tuple()[2] else 8
+        vector = ir.VectorType(number, lanes)
+        nothing, everywhere = ir.Constant(vector, ir.Undefined), ir.Constant(ir.VectorType(ir.IntType(32), lanes), None)
+
+        def vectors_at(line: Any, block: int) -> list[Any]:
+            places = [builder.gep(line, [word(block + n)]) for n in (0, lanes)]
+            return [builder.bitcast(place, vector.as_pointer()) for place in places]
+
+        for block in range(0, _BLOCK, 2 * lanes):
+            zero = ir.Constant(vector, None)
+            sums = [[cgutils.alloca_once_value(builder, zero) for _ in range(2)] for _ in range(rows)]
+            with cgutils.for_range(builder, count, intp=word) as loop:
+                k = builder.load(builder.gep(listed, [loop.index]))
+                line = builder.gep(right, [builder.mul(k, columns)])
+                factors = [builder.load(place, align=4) for place in vectors_at(line, block)]
+                for row in range(rows):
+                    x = builder.load(builder.gep(left, [builder.add(builder.mul(apart, word(row)), k)]))
+                    x = builder.insert_element(nothing, x, ir.IntType(32)(0))
+                    x = builder.shuffle_vector(x, nothing, everywhere)
+                    for place, factor in zip(sums[row], factors, strict=True):
+                        product = builder.fmul(x, factor, flags=["contract"])
+                        builder.store(builder.fadd(builder.load(place), product, flags=["contract"]), place)
+            for row in range(rows):
+                line = builder.gep(out, [builder.mul(ahead, word(row))])
+                for place, held in zip(vectors_at(line, block), sums[row], strict=True):
+                    builder.store(builder.load(held), place, align=4)
+        return context.get_dummy_value()
+
+    return intrinsic(typed)
 
 
-@numba.njit(nogil=True, cache=True, fastmath=_AHEAD)
+_sum_rows, _sum_row = _sums_of(_ROWS), _sums_of(1)
+
+
+@numba.njit(inline="always")
+def _multiply_rows(left, a, apart, rows, listed, first, count, right, top, columns, out, b):  # type: ignore[no-untyped-def]  # numba finds the types
+    """Up to `_ROWS` rows of a product: those at left[a], each `apart` after the one before, times the matrix at right[top], to out[b].
+
+    Of the columns of left and the rows of right only those count that stand in `listed`, from element `first` on.
+    """
+    for c in range(_U(0), columns, _U(_BLOCK)):
+        if rows == _U(_ROWS):
+            _sum_rows(left, a, apart, listed, first, count, right, top + c, columns, out, b + c, columns)
+        else:
+            for row in range(rows):
+                start, target = a + row * apart, b + row * columns + c
+                _sum_row(left, start, apart, listed, first, count, right, top + c, columns, out, target, columns)
+
+
+@numba.njit(nogil=True, cache=True)
 def _products(
-    v: np.ndarray, weights: np.ndarray, m: np.ndarray, row: int, tiles: int, depth: int, columns: int
-) -> None:
+    v: np.ndarray, listed: np.ndarray, counts: np.ndarray, weights: np.ndarray, m: np.ndarray, row: int, tiles: int,
+    depth: int, columns: int,
+) -> None:  # fmt: skip
     """The six products of the planes v, which are one of the six rows of each tile, with the flat weights, to the planes m.
 
-    The numbers of columns that the networks have are written as constants, so that the compiler can unroll their loops.
+    Three tiles that are left over are computed as four, which costs no more; one or two are computed one by one.
     """
-    whole_vectors()
-    rows, d, n, p = _U(tiles), _U(depth), _U(columns), _U(_PLANE)
+    d, n, p = _U(depth), _U(columns), _U(_PLANE)
+    whole = (_U(tiles) + _U(1)) // _U(_ROWS) * _U(_ROWS)
     for column in range(_U(POINTS)):
-        q = _U(row) * _U(POINTS) + column
-        if columns == 64:
-            _product(v, column * p, weights, q * d * n, m, q * p, rows, d, _U(64))
-        elif columns == 32:
-            _product(v, column * p, weights, q * d * n, m, q * p, rows, d, _U(32))
-        else:
-            _product(v, column * p, weights, q * d * n, m, q * p, rows, d, n)
+        start, q = column * p, _U(row) * _U(POINTS) + column
+        for tile in range(_U(0), _U(tiles), _U(_ROWS)):
+            group, rows = tile // _U(_ROWS), _U(_ROWS) if tile < whole else _U(tiles) - tile
+            a, b = start + tile * d, q * p + tile * n
+            _multiply_rows(v, a, d, rows, listed, group * d, counts[group], weights, q * d * n, n, m, b)
 
 
-@numba.njit(nogil=True, cache=True, fastmath={"contract"})
+@numba.njit(nogil=True, cache=True)
 def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int, out: np.ndarray) -> None:
     """The products of the frames of a signal with a matrix, each summed in the same order wherever its frame lies.
 
@@ -251,23 +314,21 @@ def multiply_frames(signal: np.ndarray, hop: int, matrix: np.ndarray, depth: int
 
     Args:
         signal: `(samples,)`; frame t begins at sample `hop * t`.
-        matrix: `(samples of a frame, columns)`; the number of samples is a multiple of four.
-        depth: how many samples are summed before their sum is added to that of the samples before; a multiple of four.
+        matrix: `(samples of a frame, columns)`, from `whole_blocks`.
+        depth: how many samples are summed before their sum is added to that of the samples before.
         out: `(frames, columns)`.
     """
-    whole_vectors()
     frames, apart, size, columns = _U(out.shape[0]), _U(hop), _U(matrix.shape[0]), _U(out.shape[1])
+    if columns % _U(_BLOCK) > 0:
+        raise ValueError("a matrix has columns that are no multiple of a block")
     right, flat, sums = matrix.ravel(), out.ravel(), np.empty(_U(_ROWS) * columns, np.float32)
+    every = np.arange(depth).astype(np.uint64)
     flat[:] = 0.0
     for t in range(_U(0), frames, _U(_ROWS)):
         rows, n = min(_U(_ROWS), frames - t), t * apart
         for k in range(_U(0), size, _U(depth)):
-            some, top = min(_U(depth), size - k), k * columns
-            if rows == _U(_ROWS):
-                _four_rows(signal, n + k, apart, right, top, sums, _U(0), some, columns)
-            else:
-                for row in range(rows):
-                    _one_row(signal, n + k + row * apart, right, top, sums, row * columns, some, columns)
+            some = min(_U(depth), size - k)
+            _multiply_rows(signal, n + k, apart, rows, every, _U(0), some, right, k * columns, columns, sums, _U(0))
             for c in range(rows * columns):
                 flat[t * columns + c] += sums[c]
 
@@ -319,7 +380,7 @@ def _write(planes: np.ndarray, tiles: int, bias: np.ndarray, y: np.ndarray, star
                         y[o + c] = max(planes[s + c] + bias[c], np.float32(0.0))
 
 
-WORKSPACE = 2 * POINTS * _STRIP + (1 + POINTS) * POINTS * _PLANE
+WORKSPACE = (2 * POINTS + 1) * _STRIP + (1 + POINTS) * POINTS * _PLANE
 """Floats of working memory that `convolve` needs."""
 
 
@@ -355,12 +416,13 @@ def convolve(
         or work.size < WORKSPACE
         or across > _ACROSS
         or max(channels_in, channels_out) > _CHANNELS
-        or channels_in % 4 > 0
+        or channels_out % _BLOCK > 0
     ):
         raise ValueError("an array is too small for its tiles")
-    strips, planes = POINTS * _STRIP, POINTS * _PLANE
-    first, strip = work[:strips], work[strips : 2 * strips]
-    v, m = work[2 * strips : 2 * strips + planes], work[2 * strips + planes :]
+    first, work = work[: POINTS * _STRIP], work[POINTS * _STRIP :]
+    strip, work = work[: (POINTS + 1) * _STRIP], work[(POINTS + 1) * _STRIP :]
+    v, m = work[: POINTS * _PLANE], work[POINTS * _PLANE :]
+    listed, counts = np.empty(_TILES // _ROWS * channels_in, np.uint64), np.empty(_TILES // _ROWS, np.uint64)
     x_flat, y_flat, flat = x.ravel(), y.ravel(), weights.ravel()
     step, step_out = x.shape[1] * x.shape[2], y.shape[1] * channels_out
     for n in range(count):
@@ -377,9 +439,10 @@ def convolve(
         for tile in range(0, across, _TILES):
             tiles = min(_TILES, across - tile)
             _forward_rows(rows, start + TILE * tile * channels_in, apart, strip, (TILE * tiles + 2) * channels_in)
+            _list_channels(strip, tiles, channels_in, listed, counts)
             for i in range(POINTS):
                 _forward_tiles(strip, i, tiles, channels_in, v)
-                _products(v, flat, m, i, tiles, channels_in, channels_out)
+                _products(v, listed, counts, flat, m, i, tiles, channels_in, channels_out)
             _inverse_tiles(m, tiles * channels_out)
             target = (row_out + n * size_out) * step_out + (1 + tile * size_out) * channels_out
             _write(m, tiles, bias, y_flat, target, step_out, pool)

@@ -79,6 +79,33 @@ def test_a_convolution_is_the_direct_sum(rng, rows, columns, inside, outside, po
     assert (y[:, 0] == 7).all() and (y[0] == 7).all() and (y[-1] == 7).all()
 
 
+@pytest.mark.parametrize("kept", [0.0, 0.02, 0.3])
+def test_channels_that_are_zero_are_left_out_and_the_rest_is_the_direct_sum(rng, kept):
+    rows, columns, inside, outside = 9, 161, 64, 32
+    x = np.maximum(rng.standard_normal((rows, columns, inside)), 0).astype(np.float32)
+    blobs = np.repeat(np.repeat(rng.random((3, 24, inside)) < kept, 3, axis=0), 7, axis=1)
+    x[:, : blobs.shape[1]] *= blobs[:, :columns]
+    weights, bias = rng.standard_normal((outside, inside, 3, 3)) / np.sqrt(9 * inside), rng.standard_normal(outside)
+    y, work = np.zeros((14, 166, outside), np.float32), np.zeros(winograd.WORKSPACE, np.float32)
+    Layer((weights, bias))(work, picture(x, 1), 0, y, 1, 3, columns)
+    expected = ref.convolution(x.astype(np.float64), weights, bias)
+    np.testing.assert_allclose(y[1 : 1 + rows, 1 : 1 + columns], expected, atol=5e-5)
+
+
+@pytest.mark.parametrize("channel", [0, 31])
+def test_what_is_not_a_number_is_not_left_out(channel):
+    x = np.zeros((6, 6, 32), np.float32)
+    x[3, 3, channel] = np.nan
+    strip, listed, counts = (
+        np.zeros(winograd.WORKSPACE, np.float32),
+        np.zeros(6 * 32, np.uint64),
+        np.zeros(6, np.uint64),
+    )
+    winograd._forward_rows(x.ravel(), 0, 6 * 32, strip, 6 * 32)
+    winograd._list_channels(strip, 1, 32, listed, counts)
+    assert counts[0] == 1 and listed[0] == channel
+
+
 @pytest.mark.parametrize(("rows", "columns"), [(11, 17), (18, 161)])
 def test_two_convolutions_from_one_channel_are_one_after_the_other(rng, rows, columns):
     x = 3 * rng.standard_normal((rows, columns, 1)).astype(np.float32)
