@@ -196,8 +196,7 @@ def _list_channels(strip: np.ndarray, tiles: int, channels: int, listed: np.ndar
             n = group * d
             for c in range(d):
                 listed[n] = c
-                if sums[c] != 0.0:  # also where it is not a number
-                    n += _U(1)
+                n += _U(sums[c] != 0.0)  # a sum that is not a number counts
             counts[group] = n - group * d
 
 
