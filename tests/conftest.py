@@ -31,9 +31,13 @@ EMBEDDED = Path(__file__).parents[1] / "codec_bench" / "data" / "embedded"
 SETS = {"embedded": EMBEDDED}
 GIVES_BACK_FROM = 1_500_000_000
 """Bytes that a process of tests may hold before it looks for what it can give back, which takes time."""
+AND_AFTER = 100_000_000
+"""Bytes that it may then take before it looks again, within a file."""
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 LARGE_PIECE = 4 << 20
 """By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages of its own."""
+HELD = pytest.StashKey[int]()
+"""What this process held when it last gave memory back."""
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
@@ -294,11 +298,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None):
-    """After the last test of a file, the networks that its tests shared are given back."""
+    """After the last test of a file, the networks that its tests shared are given back; after each other one, what is garbage by then."""
     result = yield
     if isinstance(item, pytest.Function) and (nextitem is None or nextitem.path != item.path):
         note_peak(item)
         let_go(item.module)
+        give_back(item.config, GIVES_BACK_FROM)
+    else:
+        give_back(item.config, max(GIVES_BACK_FROM, item.config.stash.get(HELD, 0) + AND_AFTER))
     return result
 
 
@@ -330,17 +337,22 @@ def pytest_testnodedown(node, error) -> None:
 
 
 def let_go(module) -> None:
-    """Empties the caches of a file of tests, and those of stand-ins that it imports, and gives the memory back.
+    """Empties the caches of a file of tests, and those of stand-ins that it imports.
 
     A process that runs many files would otherwise hold every network that any of them has built.
     """
     for value in list(vars(module).values()):
         if hasattr(value, "cache_clear") and not str(getattr(value, "__module__", "")).startswith("codec_bench"):
             value.cache_clear()
-    if resident_bytes(os.getpid()) > GIVES_BACK_FROM:
+
+
+def give_back(config: pytest.Config, limit: int) -> None:
+    """Throws garbage away and returns free memory to the system, if this process holds more than a limit."""
+    if resident_bytes(os.getpid()) > limit:
         gc.collect()
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).malloc_trim(0)
+        config.stash[HELD] = resident_bytes(os.getpid())
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -101,8 +101,10 @@ def test_bfloat16_is_near_and_another_protocol(folder, feature, embedded):
     rough = load_feature("utmos@bfloat16", weights=str(folder))
     assert rough.protocol == f"{feature.protocol}/bfloat16-weights"
     signal = prepare(embedded[0][1], encoder_feature.RATE_HZ)[:20_000]
-    exact, found = (each.compute([signal])[0]["utmos"] for each in (feature, rough))
-    assert 0 < abs(exact - found) < 0.05
+    exact = feature.compute([signal])[0]["utmos"]
+    feature._net = None  # 400 MB, loaded again where it is asked for: the other network is as large while it is read
+    (found,) = rough.compute([signal])
+    assert 0 < abs(exact - found["utmos"]) < 0.05
 
 
 def test_protocols_need_no_weights():
