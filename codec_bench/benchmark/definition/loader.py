@@ -105,10 +105,11 @@ def entries_of(file: str) -> Iterator[Entry | UserError]:
     rows = document.get("matrix")
     if rows is not None and (not isinstance(rows, list) or not rows or not all(isinstance(r, dict) for r in rows)):
         raise UserError(f"'{file}', line {line_of(lines, ('matrix',))}: 'matrix' must be a list of mappings")
+    of_all = {place: line for place, line in lines.items() if place[:1] != ("matrix",)}
     names: set[str] = set()
     for index, row in enumerate(rows or [{}]):
         wrong: list[UserError] = []
-        entry = _entry(document, lines, file, family, (index, row), wrong)
+        entry = _entry(document, lines, of_all, file, family, (index, row), wrong)
         yield from wrong
         if entry.name in names:
             yield UserError(
@@ -240,15 +241,18 @@ def _settings_that_do_not_fit(
 def _entry(
     document: Mapping[str, Any],
     lines: Lines,
+    of_all: Lines,
     file: str,
     family: str,
     numbered: tuple[int, Mapping[str, Any]],
     wrong: list[UserError],
 ) -> Entry:
-    """One entry. What is wrong in it is added to `wrong`, and left out of the entry or left as it is."""
+    """One entry. What is wrong in it is added to `wrong`, and left out of the entry or left as it is.
+
+    `of_all` holds the lines outside the matrix: entries without settings of their own have them in common.
+    """
     index, row = numbered
     keys = {key: value for key, value in row.items() if key != "set"}
-    here: Lines = dict(lines)
     body = {key: value for key, value in document.items() if key not in FORM}
 
     def fill(value: Any, place: Place) -> Any:
@@ -264,6 +268,7 @@ def _entry(
         line = line_of(lines, ("matrix", index, "set"))
         wrong.append(UserError(f"'{file}', line {line}: 'set' must be a mapping of dotted fields to values"))
         settings = {}
+    here = {**of_all} if settings else of_all
     for field, value in settings.items():
         place = ("matrix", index, "set", field)
         try:

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from codec_bench.benchmark import benchmark_names, has_benchmark, load_benchmark, suite
+from codec_bench.benchmark.definition.loader import read_definition
 from codec_bench.config import load_yaml_with_lines
 from codec_bench.errors import UnknownName, UserError
 
@@ -47,6 +48,14 @@ def test_names_of_ultraeval_audio_are_known(name):
 def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(UnknownName, match="librispeech-test-clean"):
         load_benchmark("libri-speech-test-clean")
+
+
+def test_entries_without_settings_of_their_own_have_the_lines_of_the_definition_in_common(own):
+    rows = "matrix: [{part: a}, {part: b}, {part: c, set: {title: Other}}]\nname: my-{part}\n"
+    one, other, set_apart = read_definition(own(OWN + rows) + "/benchmark.yaml")
+    assert one.lines is other.lines and one.lines["title",] == 2
+    assert not any(place[:1] == ("matrix",) for place in one.lines)
+    assert set_apart.lines == {**one.lines, ("title",): 14}
 
 
 def test_what_a_definition_cannot_know_is_none():
