@@ -37,7 +37,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 LARGE_PIECE = 4 << 20
 """By their numbers in malloc.h: what stays at the end of the heap, and from which size on a piece of memory has pages of its own."""
 HELD = pytest.StashKey[int]()
-"""What this process held when it last gave memory back."""
+"""The least that this process has held since it last gave memory back."""
 PEAKS = pytest.StashKey[list[tuple[int, str]]]()
 """The most bytes that each process of tests took, and the file whose tests took them."""
 
@@ -303,9 +303,9 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None):
     if isinstance(item, pytest.Function) and (nextitem is None or nextitem.path != item.path):
         note_peak(item)
         let_go(item.module)
-        give_back(item.config, GIVES_BACK_FROM)
+        give_back(item.config, growth=0)
     else:
-        give_back(item.config, max(GIVES_BACK_FROM, item.config.stash.get(HELD, 0) + AND_AFTER))
+        give_back(item.config, AND_AFTER)
     return result
 
 
@@ -346,13 +346,16 @@ def let_go(module) -> None:
             value.cache_clear()
 
 
-def give_back(config: pytest.Config, limit: int) -> None:
-    """Throws garbage away and returns free memory to the system, if this process holds more than a limit."""
-    if resident_bytes(os.getpid()) > limit:
+def give_back(config: pytest.Config, growth: int) -> None:
+    """Throws garbage away and returns free memory to the system, if this process holds much and has grown by more than `growth` bytes."""
+    holds = resident_bytes(os.getpid())
+    least = min(holds, config.stash.get(HELD, holds))
+    if holds > GIVES_BACK_FROM and holds >= least + growth:
         gc.collect()
         with suppress(OSError, AttributeError):  # the C library has no such function
             ctypes.CDLL(None).malloc_trim(0)
-        config.stash[HELD] = resident_bytes(os.getpid())
+        least = resident_bytes(os.getpid())
+    config.stash[HELD] = least
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 import tiny_speech
@@ -12,7 +14,8 @@ from codec_bench.features import Unavailable, load_feature, padded
 from codec_bench.features import scoreq as module
 from codec_bench.weights import load_state
 
-pytest.importorskip("s3prl")
+# Not imported here: every process of tests collects this file, and would hold it for good.
+pytestmark = pytest.mark.skipif(find_spec("s3prl") is None, reason="s3prl is not installed")
 LENGTHS = (9001, 640, 12_000, 641, 7017, 321)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -17,7 +18,8 @@ from codec_bench.metrics import build_metric, expand
 from codec_bench.metrics.base import Inputs
 from codec_bench.weights import load_state
 
-pytest.importorskip("s3prl")
+# Not imported here: every process of tests collects this file, and would hold it for good.
+pytestmark = pytest.mark.skipif(find_spec("s3prl") is None, reason="s3prl is not installed")
 LENGTHS = (9001, 640, WINDOW, WINDOW + 100, 7017, 1, 2 * WINDOW + 5000)
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 from codec_bench.errors import UserError
 from codec_bench.metrics import Inputs, build_metric
 
-pytest.importorskip("s3prl", reason="the networks' package")
+# Not imported here: every process of tests collects this file, and would hold it for good.
+pytestmark = pytest.mark.skipif(find_spec("s3prl") is None, reason="s3prl is not installed")
 NAME = "speechbertscore[s3prl/wavlm_local]"
 FEATURE = "s3prl-frames[wavlm_local]"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 import jiwer
 import pytest
 from hypothesis import given, settings
@@ -14,7 +16,8 @@ from codec_bench.text.language import script_language
 from codec_bench.text.normalise import get_normaliser
 from codec_bench.text.rules import EMPTY_REFERENCE, Recipe, Rule, get_rule, rule_names, weighted_mean
 
-pytest.importorskip("wetext")
+# Not imported here: every process of tests collects this file, and would hold the 36 MB for good.
+pytestmark = pytest.mark.skipif(find_spec("wetext") is None, reason="wetext is not installed")
 pytest.importorskip("opencc")
 pytest.importorskip("sacrebleu")
 pytest.importorskip("pythainlp")

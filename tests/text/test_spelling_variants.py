@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import Counter
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,8 @@ from codec_bench.text.cardinals import SEPARATORS, load
 from codec_bench.text.normalise import get_normaliser, get_step
 from codec_bench.text.rules import get_rule
 
-pytest.importorskip("wetext")
+# Not imported here: every process of tests collects this file, and would hold the 36 MB for good.
+pytestmark = pytest.mark.skipif(find_spec("wetext") is None, reason="wetext is not installed")
 pytest.importorskip("opencc")
 
 PAIRS = Path(__file__).resolve().parents[1] / "golden" / "by_language.tsv"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -12,8 +13,13 @@ from codec_bench.apps.judging.sounds import KINDS, RATE_HZ, heard
 from codec_bench.data import open_source
 from codec_bench.types import Audio
 
-SPOKEN = {one.id: (Audio.read(str(one.audio)).samples[0], one) for one in open_source("embedded")}
 NUMBERS = range(8)
+
+
+@cache
+def spoken():
+    """The embedded utterances by their ids, each with its sample."""
+    return {one.id: (Audio.read(str(one.audio)).samples[0], one) for one in open_source("embedded")}
 
 
 def loud(signal, window=160):
@@ -35,8 +41,8 @@ def strongest_hz(signal):
 
 def source_of(signal):
     """Which utterance a signal is a scaled copy of, and the correlation."""
-    best = max(SPOKEN, key=lambda id: abs(matched(SPOKEN[id][0], signal)))
-    return SPOKEN[best][1], matched(SPOKEN[best][0], signal)
+    best = max(spoken(), key=lambda id: abs(matched(spoken()[id][0], signal)))
+    return spoken()[best][1], matched(spoken()[best][0], signal)
 
 
 def matched(one, other):
@@ -108,12 +114,12 @@ def tone_is_first(sound):
 def breaks_off(sound):
     sample, same = source_of(sound.samples)
     assert same == pytest.approx(1.0, abs=1e-4)
-    return sound.samples.size < 0.6 * SPOKEN[sample.id][0].size
+    return sound.samples.size < 0.6 * spoken()[sample.id][0].size
 
 
 def is_fast(sound):
     """Shorter than half of the utterances are as they were spoken."""
-    durations = [signal.size / RATE_HZ for signal, _ in SPOKEN.values()]
+    durations = [signal.size / RATE_HZ for signal, _ in spoken().values()]
     return sound.samples.size / RATE_HZ < np.median(durations)
 
 
@@ -153,7 +159,7 @@ def test_a_word_is_said_and_the_other_is_not():
 def test_noise_has_the_power_of_the_speech():
     sound = heard("noise", 0, seed=3)
     mixed = sound.samples.astype(np.float64)
-    for signal, _ in SPOKEN.values():
+    for signal, _ in spoken().values():
         if signal.size != mixed.size:
             continue
         scale = mixed @ signal / (signal.astype(np.float64) @ signal)

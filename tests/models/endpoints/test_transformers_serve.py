@@ -6,6 +6,7 @@ import asyncio
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 
 import pytest
 import tiny_audio_models
@@ -16,10 +17,12 @@ from codec_bench.models import load_model
 from codec_bench.models.base import ModelInfo
 from codec_bench.models.in_process.transformers_model import TransformersModel
 
-for package in ("fastapi", "uvicorn", "openai", "accelerate"):
-    pytest.importorskip(package, reason="transformers serve needs it")
-
-pytestmark = pytest.mark.usefixtures("one_thread")
+NEEDS = ("fastapi", "uvicorn", "openai", "accelerate")
+# Not imported here: every process of tests collects this file, and would hold them for good.
+pytestmark = [
+    pytest.mark.skipif(None in map(find_spec, NEEDS), reason=f"transformers serve needs {', '.join(NEEDS)}"),
+    pytest.mark.usefixtures("one_thread"),
+]
 GREEDY = {"max_tokens": 12, "temperature": 0.0, "repetition_penalty": 1.0}
 
 
