@@ -22,19 +22,7 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 Spoken = TypeVar("Spoken")
 Status = Literal["ok", "undefined", "failed", "refused", "unparsed"]
-"""Of a score. Each but `ok` stands in one of the groups below, which decide for everything else what follows from it."""
-FAILURES = ("failed", "unparsed", "no_estimate", "not_scored")
-"""Something went wrong. Where failures count as wrong, the item gets the worst value; tables and pages show these in red.
-
-Beside the statuses of scores, a summary has `no_estimate` (the system gave nothing to score) and `not_scored` (the record holds no score).
-"""
-UNDEFINED = ("undefined",)
-"""The metric has no value for the item. That is no failure, and worth a look."""
-NOT_APPLICABLE = ("refused",)
-"""The metric was not meant for the item, so that nothing is lacking."""
-NO_FAILURE = (*UNDEFINED, *NOT_APPLICABLE)
-WITHOUT_VALUE = (*FAILURES, *NO_FAILURE)
-"""All of them, in the order in which lists have them."""
+"""Of a score; `store.statuses` says what follows from each."""
 LARGEST = 1e100
 """The squares of smaller values can be summed, which a mean and its interval need."""
 SPOKEN = "text_norm"

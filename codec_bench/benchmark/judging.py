@@ -44,7 +44,8 @@ from codec_bench.registry import code_hash, is_own_code
 from codec_bench.store.answers import CALLS, AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.judge_tests import NOT_TESTED, kept_test
 from codec_bench.store.record import Run
-from codec_bench.types import FAILURES, Audio, Request, Response, Score
+from codec_bench.store.statuses import FAILURES
+from codec_bench.types import Audio, Request, Response, Score
 
 BASELINE = "baseline"
 """The column with the other answer, where neither the command nor the rubric names another baseline."""

@@ -17,7 +17,7 @@ from codec_bench.stats.summary_types import Answers, Failures, MetricSummary, Ro
 from codec_bench.store.files import read_json, write_json
 from codec_bench.store.folders import run_folders
 from codec_bench.store.record import Run
-from codec_bench.types import FAILURES
+from codec_bench.store.statuses import FAILURES
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,8 +44,9 @@ from codec_bench.engine.timings import Spent, phase_of, timings
 from codec_bench.errors import UserError
 from codec_bench.metrics.base import NOT_COMPARED, Compared, compared, flagged, inputs_or_score
 from codec_bench.store.rows import EMPTY_ABOVE, IN_REFERENCE, OF_ANOTHER, OTHER_RATE, SAME, SILENT, ItemRecord, Results
+from codec_bench.store.statuses import FAILURES
 from codec_bench.text.language import base_language
-from codec_bench.types import ESTIMATE_WORDS, FAILURES, SPOKEN, TRIALS, WORDS, Sample, Score
+from codec_bench.types import ESTIMATE_WORDS, SPOKEN, TRIALS, WORDS, Sample, Score
 
 WRITE_ITEMS = 256
 WRITE_S = 1.0

@@ -21,7 +21,7 @@ from codec_bench.report.narrow import listed, room_for, whole_words
 from codec_bench.report.result_columns import columns_in
 from codec_bench.stats.paired import ALIKE, DISAGREE, EQUAL, LUCK, UNSEEN, Comparison
 from codec_bench.stats.summary_types import Estimate, Failure, MetricSummary, Summary, SystemSummary
-from codec_bench.types import FAILURES, NOT_APPLICABLE, UNDEFINED
+from codec_bench.store.statuses import FAILURES, NOT_APPLICABLE, UNDEFINED
 
 _GAP = 2
 _NAME = 120

@@ -27,7 +27,7 @@ from codec_bench.stats.ttsds import SIDES
 from codec_bench.store.answers import has_answers
 from codec_bench.store.columns import grouped
 from codec_bench.store.record import Run
-from codec_bench.types import NO_FAILURE
+from codec_bench.store.statuses import NO_FAILURE
 
 MAX_SUBSETS = 500
 

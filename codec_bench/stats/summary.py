@@ -41,7 +41,7 @@ from codec_bench.stats.summary_types import (
 from codec_bench.stats.verdict import verdict
 from codec_bench.store.draws import WORDING
 from codec_bench.store.record import Run
-from codec_bench.types import FAILURES, WITHOUT_VALUE
+from codec_bench.store.statuses import FAILURES, WITHOUT_VALUE
 
 MAX_REASONS = 500
 MAX_REASON_CHARACTERS = 500

@@ -3,6 +3,7 @@
 Which file to open
     What is in a record
     `tables.py`      the tables, their checksums and counts, and what a cell can hold; `rows.py` is items and scores as values.
+    `statuses.py`    what follows from the status of a score without a value.
     `writer.py`      a record of audio, for writing; `answers.py` adds what a model was asked and what it answered, and in what ways (`draws.py`).
     `record.py`      a record, for reading; `columns.py` gives the columns by which results are broken down.
     `folders.py`     the folder of a run, and its lock; `files.py` is the JSON files beside the record.

@@ -23,7 +23,7 @@ from codec_bench.store import integrity
 from codec_bench.store.integrity import DATABASE
 from codec_bench.store.judge_tests import judge_words
 from codec_bench.store.rows import NUMBERS, SOUND, TABLE_COLUMNS, Cells, ItemRow, SampleRow, ScoreRow, TableRow
-from codec_bench.types import FAILURES
+from codec_bench.store.statuses import FAILURES
 
 _SHARED = "SELECT sound FROM samples WHERE sound IS NOT NULL GROUP BY sound HAVING COUNT(*) > 1"
 _SAME = "q.fields || q.expected || COALESCE(q.prompt, '') || COALESCE(p.audio, q.audio, '')"

@@ -15,8 +15,9 @@ from codec_bench.stats.summary import MAX_REASONS, summarise
 from codec_bench.stats.summary_types import MetricSummary
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SILENT, ItemRecord
+from codec_bench.store.statuses import WITHOUT_VALUE
 from codec_bench.store.writer import RunWriter
-from codec_bench.types import WITHOUT_VALUE, Sample, Score, Status
+from codec_bench.types import Sample, Score, Status
 
 FACTS = {
     "wer": {"unit": "", "higher_is_better": False, "protocol": "wer/p", "aggregate": "ratio", "bounds": [0, None]},

@@ -21,7 +21,7 @@ from codec_bench.errors import UserError
 from codec_bench.stats.controls import result_folders
 from codec_bench.stats.pairwise_preferences import Duel, Strengths, strengths
 from codec_bench.store.record import Run
-from codec_bench.types import NOT_APPLICABLE
+from codec_bench.store.statuses import NOT_APPLICABLE
 
 OF_THE_DATA = "the answer of the data"
 """What the other answer is called where the command that ran the benchmark named no baseline."""

@@ -33,7 +33,7 @@ from codec_bench.report.results import write_results
 from codec_bench.stats.summary import summarise
 from codec_bench.store.files import write_json
 from codec_bench.store.folders import request_hash
-from codec_bench.types import FAILURES
+from codec_bench.store.statuses import FAILURES
 
 MEASURED = "measured.json"
 

@@ -33,8 +33,9 @@ from codec_bench.registry import lent
 from codec_bench.store.answers import AnswerWriter, Exchange, Reading, exchanges
 from codec_bench.store.record import Run
 from codec_bench.store.rows import NO_ANSWER, SOUND, ItemRecord
+from codec_bench.store.statuses import FAILURES, NO_FAILURE
 from codec_bench.text.degenerate_answers import ways_of
-from codec_bench.types import FAILURES, NO_FAILURE, SPOKEN, Sample, Score, Status
+from codec_bench.types import SPOKEN, Sample, Score, Status
 
 TRANSCRIPT, TURNS = "transcript", "turns"
 SCORING = "scoring"

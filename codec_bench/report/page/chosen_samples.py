@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from codec_bench.types import NOT_APPLICABLE
+from codec_bench.store.statuses import NOT_APPLICABLE
 
 if TYPE_CHECKING:
     from codec_bench.report.page.columns import Column, System

@@ -11,7 +11,7 @@ from codec_bench.report.page.markup import moment
 from codec_bench.stats.summary_types import Summary, SystemSummary
 from codec_bench.store.answers import has_answers
 from codec_bench.store.record import Run
-from codec_bench.types import NO_FAILURE
+from codec_bench.store.statuses import NO_FAILURE
 
 _NAMED_SYSTEMS = 3
 

@@ -17,7 +17,7 @@ from codec_bench.report.result_columns import columns_in
 from codec_bench.stats.summary_types import MetricSummary, Summary
 from codec_bench.store.record import Run
 from codec_bench.store.rows import SampleRow
-from codec_bench.types import NO_FAILURE, NOT_APPLICABLE
+from codec_bench.store.statuses import NO_FAILURE, NOT_APPLICABLE
 
 if TYPE_CHECKING:
     from codec_bench.report.page.columns import System, Tables
