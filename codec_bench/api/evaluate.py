@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.executors import carried_out
+from codec_bench.api.executors import carried_out, shown_to_caller
 from codec_bench.api.metric_groups import metrics_for
 from codec_bench.config.option import documented
 from codec_bench.config.request import EvalRequest
@@ -19,7 +19,6 @@ from codec_bench.engine.running import Progress, Running, chosen_running
 from codec_bench.engine.systems import Codecs, read_systems
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.open_run import Run
-from codec_bench.terminal.progress import shown_to_caller
 
 
 @documented(EvalRequest)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from codec_bench.api.executors import carried_out
+from codec_bench.api.executors import carried_out, shown_to_caller
 from codec_bench.api.metric_groups import metrics_for
 from codec_bench.config.option import documented
 from codec_bench.config.request import ScoreRequest
@@ -22,7 +22,6 @@ from codec_bench.engine.systems import System, read_generated
 from codec_bench.errors import Note, UserError
 from codec_bench.metrics import chosen_metrics
 from codec_bench.report.open_run import Run
-from codec_bench.terminal.progress import shown_to_caller
 
 
 @documented(ScoreRequest)

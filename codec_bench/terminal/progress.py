@@ -16,14 +16,9 @@ import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from html import escape
 from itertools import pairwise
 from time import monotonic
-
-from codec_bench.engine.running import Progress as Tell
-from codec_bench.engine.running import Running, quiet
-from codec_bench.errors import UserError
 
 LINE_EVERY_S = 30.0
 _NOTEBOOK_EVERY_S = 0.5
@@ -181,29 +176,6 @@ def progress_line(unit: str = "items", estimates: bool = True) -> Iterator[Progr
         shown = _watched(Lines(progress).tick, 1.0)
     with shown:
         yield progress
-
-
-@contextmanager
-def shown_to_caller(running: Running, progress: bool | Tell | None) -> Iterator[Running]:
-    """How to run, with the progress that the caller asked for, which is shown until the block ends.
-
-    Args:
-        running: how to run. progress: True and False show it and do not; a function is told it as `Running.progress` is; None
-            shows it in a notebook, unless `running` tells it already.
-
-    Raises:
-        UserError: `progress` is something else.
-    """
-    if callable(progress):
-        yield replace(running, progress=progress)
-    elif not isinstance(progress, bool | None):
-        raise UserError(f"progress is {progress!r}; expected True, False or a function", hint="True shows a line")
-    elif progress or (progress is None and running.progress is quiet and in_notebook()):
-        with progress_line() as line:
-            yield replace(running, progress=line.tell)
-            line.finish()
-    else:
-        yield running
 
 
 def in_notebook() -> bool:

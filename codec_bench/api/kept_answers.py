@@ -1,0 +1,43 @@
+"""The answers of models that are kept for other runs: the functions behind `codec-bench answers`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from codec_bench.errors import UserError
+from codec_bench.models.cache import Kept, ResponseCache
+
+
+def kept_answers() -> list[Kept]:
+    """How many answers of each model are kept, their size, and when one was last used.
+
+    Raises:
+        UserError: the file that holds them cannot be read.
+    """
+    with _opened() as cache:
+        return cache.kept()
+
+
+def forget_answers(model: str | None) -> int:
+    """Forgets the kept answers of a model, or of every model for None, so that other runs ask it again; returns how many.
+
+    Raises:
+        UserError: no answers of this model are kept, or the file that holds them cannot be read.
+    """
+    with _opened() as cache:
+        names = [one.model for one in cache.kept()]
+        if model is not None and model not in names:
+            raise UserError(f"no answers of a model '{model}' are kept", hint=f"there are {', '.join(names) or 'none'}")
+        return cache.forget(model)
+
+
+@contextmanager
+def _opened() -> Iterator[ResponseCache]:
+    cache = ResponseCache.of_user()
+    if cache.trouble is not None:
+        raise UserError(cache.trouble)
+    try:
+        yield cache
+    finally:
+        cache.close()
