@@ -107,8 +107,10 @@ def _check_any(name: str, how: Limits | None, options: Mapping[str, Mapping[str,
         counts = run.counts()
         whole = counts["finished"] == counts["items"]
         return [Finding(name, "ok" if whole else "note", f"{counts['finished']} of {counts['items']} items finished")]
-    if canonical(name) in benchmark_names() or (is_path(name) and defines_a_benchmark(name)):
+    if canonical(name) in benchmark_names():
         return _check_benchmark(name)
+    if defines_a_benchmark(name):
+        return _check_benchmark(name if is_path(name) else os.path.join(os.curdir, name))
     if name in model_names() or configures_a_model(name):
         return _check_model(name)
     if is_own_code(name):

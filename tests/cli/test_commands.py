@@ -203,6 +203,17 @@ def test_report_of_two_runs(command, run, tmp_path):
     assert (tmp_path / "both.html").read_text("utf-8").startswith("<!doctype html>")
 
 
+def test_a_folder_that_holds_a_definition_is_validated_as_one_and_run_names_its_path(command, tmp_path, monkeypatch):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "benchmark.yaml").write_text("version: 3\n")
+    soundfile.write(tmp_path / "mine" / "a.wav", [0.1, 0.2] * 800, 16_000)
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = command("validate", "mine")
+    assert code == 2 and "version: Input should be 1; got 3" in " ".join(out.split())
+    code, _, err = command("run", "mine", "--model", "gpt-4o")
+    assert code == 2 and "a definition of your own is named by its path: ./mine" in err
+
+
 def test_validate_names_every_bad_row(command, tmp_path):
     (tmp_path / "m.jsonl").write_text('{"audio": "none.wav"}\nnot json\n')
     code, out, _ = command("validate", "m.jsonl")

@@ -154,7 +154,10 @@ def find_entry(name: str) -> Entry:
         return _own(name)
     found = _named(canonical(name))
     if found is None:
-        raise UnknownName("benchmark", name, _index())
+        error = UnknownName("benchmark", name, _index())
+        if os.path.isfile(os.path.join(name, FILE)):
+            error.hint = f"a definition of your own is named by its path: ./{name}"
+        raise error
     return found
 
 

@@ -350,7 +350,15 @@ def _environment() -> Any:
     environment.filters = {name: environment.filters[name] for name in _FILTERS}
     # Jinja's own `tojson` escapes characters for web pages, but a model should read them as they are.
     environment.filters["tojson"] = _json
+    environment.filters["join"] = _joined
     return environment
+
+
+def _joined(value: Any, between: str = "") -> str:
+    """The texts of a list in a row. A text is a list of letters for Jinja, and nobody means that."""
+    if isinstance(value, str):
+        raise ValueError(f"'join' is given the text {value[:80]!r}; expected a list")
+    return between.join(map(str, value))
 
 
 def _json(value: Any) -> str:

@@ -210,6 +210,8 @@ class QuestionStream:
         return value is not None and _text(value) in _listed(texts)
 
     def _check_columns(self, opened: Opened) -> None:
+        if opened.columns is not None and not opened.columns:
+            raise UserError(f"the data '{opened.rows.name}' of the benchmark '{self.name}' hold no rows")
         for name, column, setting in absent_columns(self._data, opened.columns):
             raise UserError(
                 f"the benchmark '{self.name}' reads '{name}' from the column '{column}', which '{opened.rows.name}' has not",
@@ -218,17 +220,25 @@ class QuestionStream:
 
     def _questions(self) -> Iterator[Question]:
         seen: set[str] = set()
-        drawn = self._drawn()
+        drawn, chosen = self._drawn(), False
         for opened in self._opened:
             for key, row in opened.rows:
                 if (drawn is not None and key not in drawn) or (self._chooses and not self._is_wanted(row)):
                     continue
+                chosen = True
                 for question in self._of_row(key, row, opened.split):
                     if self._data.id is not None:  # a key is unique, but a column's value may occur twice
                         if question.id in seen:
                             question = replace(question, id=f"{question.id}#{key}")
                         seen.add(question.id)
                     yield question
+        if self._chooses and not chosen:
+            wanted = [f"{name}: {', '.join(_listed(texts))}" for name, texts in (self._data.where or {}).items()]
+            wanted += [f"not {name}: {', '.join(_listed(texts))}" for name, texts in (self._data.unless or {}).items()]
+            raise UserError(
+                f"no row of the data belongs to the benchmark '{self.name}'",
+                hint=f"it takes rows with {'; '.join(wanted) or 'a row that they are joined with'}",
+            )
 
     def _drawn(self) -> set[str] | None:
         """The keys of a random part over several splits or over chosen rows, or None if every row is used.

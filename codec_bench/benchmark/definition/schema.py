@@ -367,6 +367,12 @@ class PublishedTable(Strict):
     values: dict[str, float] = Field(min_length=1)
 
 
+def _base_code(language: str) -> str:
+    if re.fullmatch("[a-z]{2,3}", language) is None:
+        raise ValueError(f"'{language}' is no code of a language; expected one such as en, or null")
+    return language
+
+
 class Parameters(Strict):
     """How answers are decoded, unless a paper or toolkit says otherwise: greedily, with at most 256 new tokens.
 
@@ -474,7 +480,7 @@ class BenchmarkSpec(Strict):
     summary: str
     category: str
     kind: Literal["understanding", "generation", "qa", "codec"]
-    language: str | None = None
+    language: Annotated[str, AfterValidator(_base_code)] | None = None
     licence: str | None = None
     paper: str | None = None
     upstream: str | None = None

@@ -171,6 +171,9 @@ def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
                 limit=1,
                 seed=None,
             )
+            if table.columns is not None and not table.columns:
+                yield at(("data", "path"), f"'{data.path}' holds no rows")
+                return
             found.update(absent_columns(data, table.columns))
     except MissingExtra:
         return

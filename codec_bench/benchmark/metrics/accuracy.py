@@ -30,6 +30,7 @@ from codec_bench.benchmark.metrics import air_bench_foundation, audiobench, mmsu
 from codec_bench.benchmark.metrics.base import Answer, AnswerMetric
 from codec_bench.benchmark.reading.choices import chance_of, choices_of, named, right_letters, without_label
 from codec_bench.benchmark.reading.number import read_number
+from codec_bench.benchmark.reading.option import labels_of
 from codec_bench.benchmark.reading.words import contains, plain, words
 from codec_bench.errors import UnknownName
 from codec_bench.types import Score, Status
@@ -37,6 +38,9 @@ from codec_bench.types import Score, Status
 _ARTICLES = frozenset(("a", "an", "the"))
 DOUBLED = "the right choice stands more than once among the choices of the question"
 """The flag of a score whose question holds its answer twice. An answer that names either is right by the project's own rules."""
+
+NO_LABEL = "the expected answer is none of the labels of the question"
+"""The flag of a score whose question cannot be answered rightly with any of its labels; mostly the data spell it otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +163,12 @@ def _number(text: str, reference: str) -> bool:
     return value is not None and value == read_number(reference)
 
 
-def _label(text: str, reference: str) -> bool:
-    wanted = words(reference)
-    return bool(wanted) and words(text) == wanted
+def _label(answer: Answer) -> Ruling:
+    wanted = [words(reference) for reference in answer.references]
+    offered = [words(label) for label in labels_of(answer.fields.get("labels"))]
+    strange = bool(offered) and not any(one in offered for one in wanted)
+    right = any(one and words(answer.text) == one for one in wanted)
+    return Ruling(float(right), detail={"flag": NO_LABEL} if strange else {})
 
 
 def _choice(answer: Answer) -> Ruling:
@@ -293,7 +300,7 @@ RULES: dict[str, Rule] = {
     "choice": Rule(_choice),
     "contains": _any(_contains),
     "exact": _any(_exact),
-    "label": _any(_label),
+    "label": Rule(_label),
     "mmau": Rule(_mmau, True, "the rule of MMAU's evaluation.py, with labels taken off"),
     "number": _any(_number),
     "prefix": _any(_prefix),

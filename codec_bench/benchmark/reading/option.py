@@ -104,7 +104,7 @@ def label(given: str | None) -> Step:
         raise UserError(f"the step 'label[{given}]' names no label", hint="name some, such as label[happy,sad,neutral]")
 
     def step(text: str, fields: Mapping[str, Any]) -> Parsed | Unparsed:
-        labels = own or _labels(fields.get("labels"))
+        labels = own or labels_of(fields.get("labels"))
         if not labels:
             return Unparsed("the row has no labels to choose from")
         whole = plain(text)
@@ -156,7 +156,8 @@ def _first(text: str) -> str | None:
     return "no" if item in _NO or _HAN_NO.match(start) else None
 
 
-def _labels(given: Any) -> list[str]:
+def labels_of(given: Any) -> list[str]:
+    """The labels of a question: a list, the values of a mapping, or a text with commas between them."""
     if isinstance(given, str):
         given = given.split(",")
     if isinstance(given, Mapping):

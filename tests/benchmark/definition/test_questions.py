@@ -255,3 +255,15 @@ def test_only_the_rows_that_have_a_text_are_asked(stream):
     assert {q.fields["of"] for q in stream(rows, columns, where={"kind": "cat", "of": "1"})} == {1}
     assert [q.fields["question"] for q in stream(rows, columns, where={"kind": "cat"}, limit=3)] == cats[:3]
     assert stream(rows, columns, where={"kind": "cat"}).total is None
+
+
+def test_data_of_which_no_row_belongs_to_the_benchmark_are_an_error(stream, tmp_path):
+    columns = {"audio": "audio", "kind": "kind"}
+    with pytest.raises(UserError, match="no row of the data belongs to the benchmark 'mine'") as error:
+        list(stream([{"kind": "dog"}], columns, where={"kind": ["cat", "cow"]}, unless={"kind": "dog"}))
+    assert error.value.hint == "it takes rows with kind: cat, cow; not kind: dog"
+    with pytest.raises(UserError, match="the data 'rows' of the benchmark 'mine' hold no rows"):
+        (tmp_path / "rows.jsonl").write_text("")
+        QuestionStream(
+            "mine", Data.model_validate({"path": "rows.jsonl", "columns": columns}), constants={}, demanded=frozenset(), subsets={}, folder=tmp_path
+        )  # fmt: skip

@@ -247,6 +247,7 @@ primary: accuracy[label]
         ('["yes", "no"]', "[yes, no]", 11, "fields: 'labels' holds True; YAML reads yes, no, on and off as true", None),
         ("language: en", "language: no", 7, "language: Input should be a valid string; got False", "put such words in quotes"),
         ("reference: said", "refrence: said", 16, "'accuracy[label]' compares with 'reference', which no column gives", "did you mean refrence?"),
+        ("language: en", "language: english", 7, "language: 'english' is no code of a language; expected one such as en, or null", None),
         (", reference: said", "", 16, "'accuracy[label]' compares with 'reference', which no column gives", "data.columns: {reference: COLUMN}"),
         ("kind: understanding", "kind: asr", 6, "'qa' or 'codec'; got 'asr'", None),
         ('["accuracy[label]"]', '["wer[whisper]"]', 16, "there is no feature called 'whisper'", "did you mean whisper-"),
@@ -323,3 +324,9 @@ def test_a_file_that_is_no_rubric_is_said_with_its_path(tmp_path, path, says):
     text = YES_NO.replace("accuracy[label]", f"rating[{path}]")
     found = validate_benchmark(write(tmp_path, text), check_rating)[0]
     assert says in found.message and found.hint
+
+
+def test_data_beside_the_definition_without_a_row_are_found(tmp_path):
+    (tmp_path / "rows.jsonl").write_text("")
+    (found,) = validate_benchmark(write(tmp_path, YES_NO))
+    assert (found.message, found.line) == ("'rows.jsonl' holds no rows", 9)

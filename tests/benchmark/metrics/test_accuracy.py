@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from codec_bench.benchmark.metrics import Answer, load_answer_metric
-from codec_bench.benchmark.metrics.accuracy import DOUBLED, RULES
+from codec_bench.benchmark.metrics.accuracy import DOUBLED, NO_LABEL, RULES
 from codec_bench.errors import UnknownName
 
 CHOICES = {"choices": ["(A) Acoustic guitar", "(B) Bass-drum", "(C) C major", "(D) None"]}
@@ -111,6 +111,14 @@ def test_choices_that_hold_the_answer_twice_are_flagged_and_scored(choices):
     assert score("choice", "B", "piano", choices=choices).value == 0
     other = score("choice", "B", "drums", choices=choices)
     assert other.value == 1 and "flag" not in other.detail and other.detail["chance"] == 0.25
+
+
+@pytest.mark.parametrize("labels", [["woman", "man"], {"a": "woman", "b": "man"}, "woman, man"])
+def test_an_expected_answer_that_is_none_of_the_labels_is_flagged_and_scored(labels):
+    found = score("label", "woman", "W", labels=labels)
+    assert (found.value, found.detail["flag"]) == (0.0, NO_LABEL)
+    assert "flag" not in score("label", "man", "Woman", labels=labels).detail
+    assert "flag" not in score("label", "woman", "W").detail, "nobody says which labels there are"
 
 
 def test_the_published_rule_of_air_bench_takes_the_first_of_two_equal_choices_and_is_flagged_too():
