@@ -23,14 +23,14 @@ References: those of `stats.sign_flips` and `stats.intervals`; Holm 1979, "A sim
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from codec_bench.errors import UserError
-from codec_bench.stats.bounds import Bounds, checked_bounds, is_rate, rare_item, supposed_bounds
+from codec_bench.stats.bounds import Bounds, Rare, checked_bounds, is_rate, rare_item, supposed_bounds
 from codec_bench.stats.cluster_variance import (
     FEWEST_EFFECTIVE,
     ONE_UNIT,
@@ -365,20 +365,64 @@ def _unseen_units(a: np.ndarray, b: np.ndarray, units: int, bounds: Bounds | Non
     Args:
         a, b: each item's parts, `(items, 2)`. units: how many there are. bounds: of the values.
     """
+    found = _rare_loss(a, b, bounds)
+    if found is None:
+        return None
+    rare, each = found.rare, len(a) / units
+    low, high = (found.lost(side, each, units) for side in found.beyond)
+    may = rare.lost_low is not None or rare.lost_high is not None
+    seen = max(low, high) > lost_together(0.0, each, units)
+    size, most = found.size, found.reach * found.size
+    return _Unseen((-most * low, size * low), (most * high, size * high), may and each > 1 and not seen)
+
+
+class _RareLoss(NamedTuple):
+    """What the items of two systems say of an item that only one of them loses.
+
+    Args:
+        rare: what an item may be. reach: how much worse an item can be. size: of an item, on average. sizes: of each, `(items,)`.
+        beyond: how much worse A, and how much worse B, is on each item than on average, `(items,)`.
+    """
+
+    rare: Rare
+    reach: float
+    size: float
+    sizes: np.ndarray
+    beyond: tuple[np.ndarray, np.ndarray]
+
+    def lost(self, beyond: np.ndarray, each: float, units: int) -> float:
+        """How many items of one more unit a system alone may lose, of so many units with so many items."""
+        return _lost_alone(beyond, self.sizes, self.reach, each, units)
+
+
+def _rare_loss(a: np.ndarray, b: np.ndarray, bounds: Bounds | None) -> _RareLoss | None:
+    """What the items, `(items, 2)`, say of one that only one system loses; None if nothing is allowed for."""
     both = np.concatenate([a, b])
     whole_a, whole_b = a.sum(axis=0), b.sum(axis=0)
-    difference = float(ratios(whole_a) - ratios(whole_b))
-    residuals = a[:, 0] - b[:, 0] - difference * (a[:, 1] + b[:, 1]) / 2
+    sizes = (a[:, 1] + b[:, 1]) / 2
+    residuals = a[:, 0] - b[:, 0] - float(ratios(whole_a) - ratios(whole_b)) * sizes
     rare = rare_item(both, ratios(both), residuals, bounds, rate=is_rate(bounds))
     if rare is None:
         return None
-    size, each = float(both[:, 1].mean()), len(a) / units
-    most = (rare.high - rare.low) * size
-    sizes = (a[:, 1] + b[:, 1]) / 2
-    low, high = (_lost_alone(side, sizes, most / size, each, units) for side in (-residuals, residuals))
-    may = rare.lost_low is not None or rare.lost_high is not None
-    seen = max(low, high) > lost_together(0.0, each, units)
-    return _Unseen((-most * low, size * low), (most * high, size * high), may and each > 1 and not seen)
+    return _RareLoss(rare, rare.high - rare.low, float(both[:, 1].mean()), sizes, (-residuals, residuals))
+
+
+def unseen_shift(fold: Fold, a: np.ndarray, b: np.ndarray, bounds: Bounds | None) -> Callable[[int, int], float] | None:
+    """How far what a test allows for may move the difference of another study of these systems; None if it allows for nothing.
+
+    Args:
+        fold, a, b, bounds: as in `paired_parts`.
+
+    Returns:
+        A function of the study's number of units and of each unit's number of items. The shift is a mean: the test gives the unit
+        that was not seen an exponential weight.
+    """
+    found = _rare_loss(a, b, bounds) if fold is ratios else None
+    if found is None:
+        return None
+    return lambda units, each: (
+        found.reach * max(found.lost(side, each, units) for side in found.beyond) / (units * each)
+    )
 
 
 def _lost_alone(beyond: np.ndarray, sizes: np.ndarray, reach: float, each: float, units: int) -> float:

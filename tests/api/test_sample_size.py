@@ -20,14 +20,27 @@ def pilot(tmp_path, rng):
     """A run of two systems over ten speakers of six utterances each."""
     samples = [Sample(f"s{k:02d}", None, speaker=f"speaker {k // 6}") for k in range(60)]
     writer = RunWriter(tmp_path / "pilot", {})
-    facts = {"stoi": {"protocol": "stoi/p", "unit": "", "higher_is_better": True, "aggregate": "mean"}}
+    about = {"unit": "", "higher_is_better": True, "aggregate": "mean"}
+    facts = {
+        "stoi": {"protocol": "stoi/p", **about},
+        "pesq_wb": {"protocol": "pesq/p", "range": [1.0, 4.643889], **about},
+    }
     writer.begin({"a": {}, "b": {}}, facts, samples)
     harder = rng.normal(0, 0.02, 10)
     for system, shift in (("a", 0.0), ("b", 0.01)):
         values = 0.8 + shift + (harder[np.arange(60) // 6] if system == "b" else 0) + rng.normal(0, 0.02, 60)
         records = [
-            (k, ItemRecord(system, f"s{k:02d}", "ok", None, {"stoi": Score.ok(value, "stoi/p")}))
-            for k, value in enumerate(values.tolist())
+            (
+                k,
+                ItemRecord(
+                    system,
+                    f"s{k:02d}",
+                    "ok",
+                    None,
+                    {"stoi": Score.ok(value, "stoi/p"), "pesq_wb": Score.ok(pesq, "pesq/p")},
+                ),
+            )
+            for k, (value, pesq) in enumerate(zip(values.tolist(), np.minimum(values * 6, 4.643889).tolist()))
         ]
         writer.write(records)
     writer.close()
@@ -43,6 +56,14 @@ def test_a_smaller_difference_needs_more_speakers(pilot):
     assert more.plans[0].speakers > found.plans[0].speakers
 
 
+def test_plans_outweigh_the_rare_items_that_the_test_allows_for(pilot):
+    """Nearly all values of PESQ lie at its ceiling here, so that a test allows for one at the floor."""
+    found = sample_size(run=pilot, metric="pesq_wb", difference=0.03)
+    assert found.outweighs_rare and not sample_size(run=pilot, metric="stoi", difference=0.01).outweighs_rare
+    # One item at the floor moves the mean by 3.64 over the items, and with a weight that is exceeded by chance in 1 of 40 by 3.7 times that.
+    assert all(plan.utterances > 3.64 * np.log(40) / 0.03 for plan in found.plans)
+
+
 def test_the_command_prints_plans(pilot, monkeypatch, capsys):
     from codec_bench.cli import main
 
@@ -54,6 +75,9 @@ def test_the_command_prints_plans(pilot, monkeypatch, capsys):
 
     code, out, err = run("--metric", "stoi", "--difference", "0.01")
     assert code == 0 and "speakers" in out and "80 %" in err and "fewer than 20 units" in err
+    assert "rare items" not in err
+    code, _, err = run("--metric", "pesq_wb", "--difference", "0.03")
+    assert code == 0 and "allows for rare items that were not seen" in err
     code, out, _ = run("--metric", "stoi", "--difference", "0.01", "--json")
     plans = json.loads(out)["plans"]
     assert code == 0 and plans[0]["utterances"] == plans[0]["speakers"] * plans[0]["utterances_per_speaker"]
