@@ -80,7 +80,7 @@ def sample_size(
     wanted = names(systems) if systems is not None else list(opened.systems)
     if len(wanted) != 2:
         raise UserError(
-            f"{len(wanted)} systems were given ({', '.join(wanted)}); expected two", hint="name two with --systems A,B"
+            f"expected two systems, got {len(wanted)} ({', '.join(wanted)})", hint="name two with --systems A,B"
         )
     if not 0.5 <= power < 1:
         raise UserError(f"the power is {power:g}; expected a probability from 0.5 to below 1, such as 0.8")

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from logging import ERROR, getLogger
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,7 @@ def read_layout(place: Place, config: str | None, data_dir: str | None = None) -
     from datasets.utils import logging
 
     logging.set_verbosity_error()  # our own message says what is wrong
+    getLogger("huggingface_hub.repocard").setLevel(ERROR)  # a README beside data need not be a card
     source = place.root if place.root is not None else f"hf://datasets/{place.repo}"
     revision = {} if place.root is not None else {"revision": place.revision}
 

@@ -88,7 +88,7 @@ def test_the_command_prints_plans(pilot, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"systems": "a"}, "1 systems were given"),
+        ({"systems": "a"}, "expected two systems, got 1"),
         ({"systems": "a,c"}, "no system in .* 'c'|there is no system"),
         ({"difference": 0.0}, "above 0"),
         ({"power": 1.5}, "power is 1.5"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import subprocess
+import sys
 import tracemalloc
 
 import pyarrow as pa
@@ -449,3 +451,12 @@ def test_a_folder_of_a_repository_read_alone(tmp_path):
         open_table(place, data_dir="ASR-PART3-Test")
     with pytest.raises(UserError, match="is one file; it has no folder 'x'"):
         open_table(place / "ASR-PART1-Test" / "train-00000-of-00001.parquet", data_dir="x")
+
+
+def test_a_readme_that_is_no_card_is_not_spoken_of(tmp_path):
+    (tmp_path / "data").mkdir()
+    pq.write_table(pa.table({"text": ["a", "b"]}), tmp_path / "data" / "test-00000-of-00001.parquet")
+    (tmp_path / "README.md").write_text("What the benchmark measures.\n")
+    code = f"from codec_bench.data.table import open_table; print(open_table({str(tmp_path)!r}).total)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert (said.stdout.strip(), said.stderr) == ("2", "")

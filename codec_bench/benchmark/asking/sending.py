@@ -262,7 +262,13 @@ async def asked(model: Model, request: Request) -> Response:
         Exception,
         SystemExit,
     ) as error:  # a user's own model may raise anything; the other requests must not fail with this one
-        return Response.failed(f"the model raised {type(error).__name__}: {clean(str(error))}")
+        unread = isinstance(error, KeyError) and error.args[:1] in _NAMED and not request.fields
+        known = "; it was asked in messages, and a model with ModelInfo(reads='fields') gets fields" if unread else ""
+        return Response.failed(f"the model raised {type(error).__name__}: {clean(str(error))}{known}")
+
+
+_NAMED = [(name,) for name in ("text", "instruction", "audio", "prompt_audio", "prompt_text")]
+"""What the prompts of speech synthesis and transcription name, and a request in messages has not."""
 
 
 def checked(response: Response) -> Response:

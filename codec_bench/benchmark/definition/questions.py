@@ -215,7 +215,8 @@ class QuestionStream:
         for name, column, setting in absent_columns(self._data, opened.columns):
             raise UserError(
                 f"the benchmark '{self.name}' reads '{name}' from the column '{column}', which '{opened.rows.name}' has not",
-                hint=f"its columns are {', '.join(opened.columns or ())}; --set {self.name}.data.{setting}=COLUMN",
+                hint=between_others(opened.columns)
+                or f"its columns are {', '.join(opened.columns or ())}; --set {self.name}.data.{setting}=COLUMN",
             )
 
     def _questions(self) -> Iterator[Question]:
@@ -343,6 +344,12 @@ def _check_had(name: str, data: Data, mirror: str | os.PathLike[str] | None) -> 
             f"the data of '{name}' are on no hub, and they are not on this machine{lacking}",
             hint=f"{data.obtain.rstrip('.')}. Put them into {os.path.join(there, str(data.repository))} and give --data {there}",
         )
+
+
+def between_others(columns: Sequence[str] | None) -> str | None:
+    """A hint where the names of all columns stand in one, because something else than a comma is between them."""
+    marks = [mark for mark in ";|\t" if len(columns or ()) == 1 and mark in (columns or ("",))[0]]
+    return f"its columns stand between {marks[0]!r}; expected commas in a .csv, or tabs in a .tsv" if marks else None
 
 
 def absent_columns(data: Data, columns: Sequence[str] | None) -> list[tuple[str, str, str]]:

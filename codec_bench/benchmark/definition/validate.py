@@ -18,7 +18,7 @@ from codec_bench.benchmark.definition.benchmark import Benchmark
 from codec_bench.benchmark.definition.finding import Finding, Place, findings, fitted, line_of, suggest
 from codec_bench.benchmark.definition.loader import FILE, Entry, entries_of, find_entry, is_path, own_file
 from codec_bench.benchmark.definition.prompt import load_prompt, part_reads, prompt_names, variables
-from codec_bench.benchmark.definition.questions import SPEAKER, absent_columns
+from codec_bench.benchmark.definition.questions import SPEAKER, absent_columns, between_others
 from codec_bench.benchmark.definition.schema import BenchmarkSpec, Data, MetricUse, PromptSpec, Template
 from codec_bench.config import Lines, load_yaml_with_lines, read_config
 from codec_bench.data.table import open_table
@@ -182,7 +182,8 @@ def _absent(entry: Entry, spec: BenchmarkSpec, at: _At) -> Iterator[Finding]:
         return
     for name, column, setting in sorted(found):
         message = f"'{name}' is read from the column '{column}', which '{data.path}' has not"
-        yield at(("data", *setting.split(".")), message, suggest(column, table.columns or ()))
+        hint = between_others(table.columns) or suggest(column, table.columns or ())
+        yield at(("data", *setting.split(".")), message, hint)
 
 
 class _At:

@@ -216,3 +216,16 @@ def test_what_was_answered_before_an_interrupt_is_in_the_cache(tmp_path):
     collect(model, requests(50), cache=cache)
     cache.close()
     assert len(model.asked) <= 40
+
+
+def test_a_model_that_reads_fields_and_does_not_say_so_is_told():
+    async def run():
+        model = Echo(answer=lambda request: Response(text=request.fields["text"]))
+        asked = [Request("spoken", fields={"text": "Hello"}), Request("worded")]
+        return {request.id: response async for request, response in ask_all(model, asked)}
+
+    told = asyncio.run(run())
+    assert told["spoken"].text == "Hello"
+    assert told["worded"].reason == (
+        "the model raised KeyError: 'text'; it was asked in messages, and a model with ModelInfo(reads='fields') gets fields"
+    )

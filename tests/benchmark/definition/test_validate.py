@@ -330,3 +330,9 @@ def test_data_beside_the_definition_without_a_row_are_found(tmp_path):
     (tmp_path / "rows.jsonl").write_text("")
     (found,) = validate_benchmark(write(tmp_path, YES_NO))
     assert (found.message, found.line) == ("'rows.jsonl' holds no rows", 9)
+
+
+def test_a_csv_with_semicolons_is_said_to_be_one(tmp_path):
+    (tmp_path / "rows.csv").write_text("file;said\na.wav;yes\n")
+    found = validate_benchmark(write(tmp_path, YES_NO.replace("rows.jsonl", "rows.csv")))
+    assert {f.hint for f in found} == {"its columns stand between ';'; expected commas in a .csv, or tabs in a .tsv"}
