@@ -8,13 +8,17 @@ What is computed
 How an interval is made
     Spearman's by Bonett and Wright: on Fisher's scale, with the variance (1 + rho^2 / 2) / (rows - 3) and the normal quantile.
     Kendall's by Fieller, Hartley and Pearson: on Fisher's scale, with the variance 0.437 / (rows - 4) and the quantile of Student's t
-    with (rows - 2) degrees of freedom; it holds for correlations under `STRONGEST_TAU`. Pearson's by Fisher: on his scale, with the
-    variance 1 / (rows - 3) and the normal quantile, for columns that are about normal. Over simulated pairs of normal numbers,
+    with (rows - 2) degrees of freedom; it holds for correlations under `STRONGEST_TAU`. That variance is of columns without ties. With
+    ties it is larger by the factor by which that of unrelated columns is (Kendall 1945): without it, 95 % intervals of 50 rows with
+    three or five different values hold the true tau in 0.83 to 0.89 of the cases, and with it in 0.94 or more. Pearson's by Fisher: on his scale, with the
+    variance 1 / (rows - 3) and the normal quantile, for columns that are about normal: of 50 rows of lognormal or other heavy-tailed
+    numbers it holds the truth in 0.67 to 0.77. Over simulated pairs of normal numbers,
     95 % intervals of 10 and 12 rows hold the true rho in 94 to 97 % and the true tau in 95 to 98 % of the cases.
     Below `FEWEST_ROWS` rows there is no interval.
 
 References: Bonett and Wright 2000, "Sample size requirements for estimating Pearson, Kendall and Spearman correlations",
-Psychometrika 65; Fisher 1921, "On the probable error of a coefficient of correlation", Metron 1; Fieller, Hartley and Pearson 1957, "Tests for rank correlation coefficients. I", Biometrika 44.
+Psychometrika 65; Fisher 1921, "On the probable error of a coefficient of correlation", Metron 1; Fieller, Hartley and Pearson 1957, "Tests for rank correlation coefficients. I", Biometrika 44; Kendall 1945,
+"The treatment of ties in ranking problems", Biometrika 33.
 """
 
 from __future__ import annotations
@@ -129,7 +133,18 @@ def _kendall(x: np.ndarray, y: np.ndarray) -> Coefficient:
         return Coefficient(tau, note=_too_few(rows))
     if abs(tau) >= STRONGEST_TAU:
         return Coefficient(tau, note=TOO_STRONG)
-    return _on_fishers_scale(tau, math.sqrt(0.437 / (rows - 4)) * t_quantile(LEVEL, rows - 2))
+    return _on_fishers_scale(tau, math.sqrt(0.437 * _of_ties(x, y) / (rows - 4)) * t_quantile(LEVEL, rows - 2))
+
+
+def _of_ties(x: np.ndarray, y: np.ndarray) -> float:
+    """How many times as large the variance of Kendall's tau-b is as without ties; exact for columns that have nothing to do with each other."""
+    factor = 1.0
+    for column in (x, y):
+        rows, tied = len(column), np.unique(column, return_counts=True)[1]
+        triples = float((tied * (tied - 1) * (tied - 2)).sum()) / (rows * (rows - 1) * (rows - 2))
+        pairs = float((tied * (tied - 1)).sum()) / (rows * (rows - 1))
+        factor *= (1 - triples) / (1 - pairs)
+    return factor
 
 
 def _on_fishers_scale(value: float, reach: float) -> Coefficient:

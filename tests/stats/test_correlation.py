@@ -40,6 +40,21 @@ def test_intervals_of_the_fewest_rows_hold_the_truth(truth):
         assert len(of) > 450 and np.mean(of) > 0.92, (name, np.mean(of))
 
 
+@pytest.mark.parametrize("truth", [0.0, 0.6])
+def test_intervals_of_columns_with_ties_hold_the_truth(truth):
+    """Two columns of three different values each, such as votes; without the ties in its variance, tau's interval holds in 0.83 to 0.87."""
+    rng = np.random.default_rng(2)
+
+    def draw(rows):
+        x = rng.standard_normal(rows)
+        y = truth * x + np.sqrt(1 - truth**2) * rng.standard_normal(rows)
+        return np.clip(np.round(0.7 * np.stack([x, y], axis=1) + 1.6), 1, 3)
+
+    right = kendalltau(*draw(60_000).T).statistic
+    found = [correlations(draw(50))[0].kendall for _ in range(600)]
+    assert np.mean([one.low <= right <= one.high for one in found]) > 0.925
+
+
 def test_what_cannot_be_said_is_said():
     few = correlations(np.asarray([[1.0, 2.0], [2.0, 1.0], [3.0, 3.0]]))[0]
     assert few.spearman.value == pytest.approx(0.5) and few.spearman.low is None and "at least 10" in few.spearman.note
