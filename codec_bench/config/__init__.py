@@ -196,7 +196,14 @@ def fit(document: dict[str, Any], schema: type[Schema], *, source: str) -> Schem
     try:
         return schema.model_validate(document)
     except ValidationError as error:
-        found = [_mistake(one, schema) for one in error.errors()]
+        # A list whose entries are wrong is told to be too short beside: it has lost them.
+        places = [one["loc"] for one in error.errors()]
+        found = [
+            _mistake(one, schema)
+            for one in error.errors()
+            if one["type"] != "too_short"
+            or not any(place[: len(one["loc"])] == one["loc"] for place in places if place != one["loc"])
+        ]
         wrong = "; ".join(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..." for text in found[:_TOLD])
         wrong += f"; and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
         raise UserError(f"'{source}' does not fit: {wrong}") from error

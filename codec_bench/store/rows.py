@@ -121,9 +121,15 @@ def counted_from(detail: Mapping[str, Any]) -> float:
     return float(detail.get(FLAG_FROM, 0.0))
 
 
+def doubt_text(finding: Mapping[str, Any]) -> str:
+    """What a check of a system found, such as `polarity is suspect: ...` or `contract failed: ...`."""
+    verb = "" if finding["state"] == "failed" else "is "
+    return plain(f"{finding['check']} {verb}{finding['state']}: {finding['found']}")
+
+
 def doubts_text(findings: Sequence[Mapping[str, Any]]) -> str | None:
     """What the checks of a system found, as one text; None if they found nothing."""
-    return plain("; ".join(f"{f['check']} is {f['state']}: {f['found']}" for f in findings)) or None
+    return plain("; ".join(map(doubt_text, findings))) or None
 
 
 class Cells:

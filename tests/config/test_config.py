@@ -3,10 +3,11 @@ from __future__ import annotations
 import math
 import random
 from importlib.resources import files as files_of
+from typing import Annotated
 
 import pytest
 import yaml
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from codec_bench.config import config_names, fit, load_yaml, parse_value, read_config
 from codec_bench.config.loading import parse_yaml
@@ -138,6 +139,20 @@ def test_a_document_that_does_not_fit_names_file_and_field():
         fit({"name": "x", "sizes": [1, "two"], "nmae": 3}, Schema, source="here.yaml")
     for part in ("here.yaml", "sizes.1", "nmae"):
         assert part in str(caught.value)
+
+
+def test_a_list_of_wrong_entries_is_not_called_too_short():
+    class Column(BaseModel):
+        name: str
+
+    class Table(BaseModel):
+        columns: Annotated[tuple[Column, ...], Field(min_length=1)]
+
+    with pytest.raises(UserError) as caught:
+        fit({"columns": [{}]}, Table, source="here.yaml")
+    assert str(caught.value).split("\n")[0] == "'here.yaml' does not fit: the field 'columns.0.name' is missing"
+    with pytest.raises(UserError, match="columns: Tuple should have at least 1 item"):
+        fit({"columns": []}, Table, source="here.yaml")
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ def test_findings_stand_beside_the_row_and_change_no_score(run_it, same, samples
     assert found == {"TurnedOver": ["polarity"], "PassesAside": ["decoded elsewhere"], "Right": []}
     typed = {name: SystemSummary.from_dict(system) for name, system in summary.items()}
     assert remarks(typed["TurnedOver"]) == ["suspect: polarity"]
-    assert any("PassesAside: decoded elsewhere is failed" in note for note in system_notes(typed))
+    assert any("PassesAside: decoded elsewhere failed: " in note for note in system_notes(typed))
     assert all(system["checks"] is None for system in plain.summary()["systems"].values())
     # A run that goes on has its checks; what was not checked before is.
     assert run_it(**asked, workers=1).meta["checks"] == checked.meta["checks"]

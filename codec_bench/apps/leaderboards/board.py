@@ -215,7 +215,9 @@ class Row:
     @property
     def told_parts(self) -> str:
         """How many questions each column rests on, where these are not all; "" if they are."""
-        return "; ".join(f"{column} is over {part}" for column, part in self.parts.items())
+        return "; ".join(
+            f"{column} is {'' if part.startswith('limited') else 'over '}{part}" for column, part in self.parts.items()
+        )
 
     @property
     def shown_average(self) -> Decimal | None:

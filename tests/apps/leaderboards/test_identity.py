@@ -143,6 +143,12 @@ def test_what_has_the_name_and_is_another_stands_beside_the_column_marked(tmp_pa
     assert "echo (3 of 8 questions): C is over 3 of 8 questions" in capsys.readouterr().err
 
 
+def test_a_limit_where_no_number_of_questions_is_known_is_told_in_one_sentence(tmp_path, define, run, board, capsys):
+    run(define("mine", size=None), "part", limit=3)
+    show_leaderboard(board("mine"), [tmp_path / "runs"])
+    assert "echo (limited to 3 questions): C is limited to 3 questions" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("trick", TRICKS)
 def test_runs_of_one_name_that_are_another_have_columns_of_their_own_on_a_page_of_several(tmp_path, tricks, trick):
     made = report([tricks["whole"], tricks[trick], tricks["whole"]], out=tmp_path / "page.html")
