@@ -75,8 +75,10 @@ def opened(out: Target, *, binary: bool = False) -> Iterator[IO[Any]]:
             yield stream
             stream.flush()
         else:
-            file: IO[Any] = out.open("wb") if binary else out.open("w", newline="", encoding="utf-8")
-            with file:
+            with (
+                _whole(out) as part,
+                part.open("wb") if binary else part.open("w", newline="", encoding="utf-8") as file,
+            ):
                 yield file
     except BrokenPipeError:
         raise  # whoever reads the pipe has read enough, which is no fault
@@ -88,6 +90,24 @@ def opened(out: Target, *, binary: bool = False) -> Iterator[IO[Any]]:
             hint = f"there is no folder '{out.parent}'; make it first"
         name = f"'{out}'" if isinstance(out, Path) else "standard output"
         raise UserError(f"{name} cannot be written: {error.strerror or error}", hint=hint) from error
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """Where to write a file so that it is there whole or stays as it was: a table that breaks off reads as a whole one.
+
+    A device or a pipe is written itself.
+    """
+    if out.exists() and not out.is_file():
+        yield out
+        return
+    target = Path(os.path.realpath(out))
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        yield part
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def drop_output() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import importlib.util
 import io
 import json
@@ -456,6 +457,33 @@ def test_what_cannot_be_written_is_one_sentence(tmp_path):
                 export_run(run, form, Path("/dev/full"))
     with pytest.raises(UserError, match=r"no export format 'latex'.*with --summary"):
         export_run(run, "latex", None)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_a_file_is_written_whole_or_stays_as_it_was(tmp_path, monkeypatch, form):
+    """A disk that is full in the middle left half a table, or an empty file in the place of an older table."""
+    run, file = written(tmp_path / "run", [0.5] * 50), tmp_path / "scores"
+    export_run(run, form, file)
+    before, rows = file.read_bytes(), list(run.rows())
+    assert len(rows) > 20
+
+    def broken():
+        yield from rows[:20]
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(type(run), "rows", lambda _: broken())
+    for target in (file, tmp_path / "new"):
+        with pytest.raises(UserError, match="No space left on device"):
+            export_run(run, form, target)
+    assert file.read_bytes() == before and sorted(p.name for p in tmp_path.iterdir()) == ["run", "scores"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    run = written(tmp_path / "run", [0.5] * 5)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link.csv").symlink_to(tmp_path / "real" / "scores.csv")
+    export_run(run, "csv", tmp_path / "link.csv")
+    assert (tmp_path / "link.csv").is_symlink() and (tmp_path / "real" / "scores.csv").stat().st_size > 100
 
 
 COMMAND = [sys.executable, "-P", "-c", "from codec_bench.cli import main; main()", "export"]
