@@ -144,9 +144,14 @@ def _pairs(runs: Sequence[Run], wanted: Sequence[str]) -> list[tuple[_Side, _Sid
         wanted = wanted or list(run.systems)
         for name in wanted:
             _known(run, name)
+        if len(run.systems) == 1:
+            raise UserError(
+                f"the run '{run.folder}' has one system ({wanted[0]}), and a comparison needs two",
+                hint="name a second run over the same data",
+            )
         if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted):
             raise UserError(
-                f"{len(wanted)} systems were given to compare ({', '.join(wanted)}); expected two or more different ones",
+                f"expected two or more different systems, got {', '.join(wanted)}",
                 hint="name them with --systems A,B",
             )
         return [((run, a, a), (run, b, b)) for a, b in combinations(wanted, 2)]

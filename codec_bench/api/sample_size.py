@@ -78,6 +78,11 @@ def sample_size(
     """
     opened = run if isinstance(run, Run) else open_run(run)
     wanted = names(systems) if systems is not None else list(opened.systems)
+    if len(opened.systems) == 1:
+        raise UserError(
+            f"the run '{opened.folder}' has one system ({', '.join(opened.systems)}), and a difference needs two",
+            hint="name a run of two systems over the same data",
+        )
     if len(wanted) != 2:
         raise UserError(
             f"expected two systems, got {len(wanted)} ({', '.join(wanted)})", hint="name two with --systems A,B"
