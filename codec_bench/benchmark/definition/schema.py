@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from codec_bench.benchmark.definition.windows import WindowsSpec
+from codec_bench.text.language import base_language
 from codec_bench.types import Wants
 
 BOOLEANS = "YAML reads yes, no, on and off as true and false: put such words in quotes"
@@ -367,9 +368,14 @@ class PublishedTable(Strict):
     values: dict[str, float] = Field(min_length=1)
 
 
+_BASE_CODE = re.compile("[a-z]{2,3}")
+
+
 def _base_code(language: str) -> str:
-    if re.fullmatch("[a-z]{2,3}", language) is None:
-        raise ValueError(f"'{language}' is no code of a language; expected one such as en, or null")
+    if _BASE_CODE.fullmatch(language) is None:
+        meant = base_language(language)
+        expected = meant if _BASE_CODE.fullmatch(meant) else "one such as en, or null"
+        raise ValueError(f"'{language}' is no base code of a language; expected {expected}")
     return language
 
 
