@@ -252,6 +252,11 @@ def import_listening(
             raise UnknownName("reason to keep answers by", name, KEPT)
     if (key is None) == (run is None):
         raise UserError("expected the key of the test, or the run folder that it is in", hint="--key FILE or --run RUN")
+    if not any(path.is_file() for path in paths):
+        raise UserError(
+            f"there is no file {' or '.join(repr(str(path)) for path in paths[:3]) or 'of answers'}",
+            hint="name the files that raters have sent back",
+        )
     if run is not None:
         key = find_key(run.folder if isinstance(run, Run) else Path(run), sheets_of(paths))
     assert key is not None
