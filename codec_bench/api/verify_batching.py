@@ -77,8 +77,8 @@ def verify_batching(
         settings: how long one call of a codec may take, and how much memory.
 
     Raises:
-        UserError: there is no such name, the data has fewer than two usable clips, or the codec cannot be run: it raised an
-            exception, ended its process, did not answer in time, or took too much memory.
+        UserError: there is no such name, the data has fewer than two usable clips, a feature or metric has no value for any of them, or
+            the codec cannot be run: it raised an exception, ended its process, did not answer in time, or took too much memory.
 
     Examples:
         >>> from codec_bench import verify_batching
@@ -97,6 +97,11 @@ def verify_batching(
     clips, labels = read_clips(chosen, parts), [id for id, _ in chosen]
     kind, run = _runner(name, clips, target, given)
     alone = [run([k])[0] for k in range(len(clips))]
+    reasons = [_no_value(result) for result in alone]
+    if all(reason is not None for reason in reasons):
+        raise UserError(
+            f"the {kind} '{name}' gave no value for any of {len(clips)} clips, so that there is nothing to compare: {reasons[0]}"
+        )
     orders = [list(range(len(clips))), list(rng.permutation(len(clips)))]
     relative, worst, worst_by = 0.0, labels[0], -1.0
     for order in orders:
@@ -205,6 +210,15 @@ def _metric_runner(name: str, clips: Sequence[Audio], device: str) -> Callable[[
 def _telephone(clip: Audio) -> np.ndarray:
     narrow = resample(resample(clip.samples, clip.sample_rate_hz, 7000), 7000, clip.sample_rate_hz)
     return np.pad(narrow, ((0, 0), (0, max(0, clip.num_samples - narrow.shape[1]))))[:, : clip.num_samples]
+
+
+def _no_value(result: Any) -> str | None:
+    """Why a result, or each of the scores of a group, has no value; None if it has one."""
+    if isinstance(result, Exception):
+        return str(result)
+    scores = [one for one in result.values() if isinstance(one, Score)] if isinstance(result, Mapping) else []
+    lacking = [str(score.reason) for score in scores if score.value is None]
+    return lacking[0] if scores and len(lacking) == len(scores) else None
 
 
 def _difference(alone: Any, together: Any) -> float:

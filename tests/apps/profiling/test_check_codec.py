@@ -65,3 +65,26 @@ def test_batches_are_verified_in_a_process_of_the_codec():
         UserError, match="cannot be run: its process ended \\(killed by signal 6\\); the last that it wrote"
     ):
         verify_batching(name=f"{WRONG}:Aborts", limit=3)
+
+
+def test_a_metric_without_any_value_is_not_called_exact(tmp_path):
+    """Nothing was compared, so that nothing is known of its batches."""
+    (tmp_path / "mine.py").write_text(
+        "from codec_bench import Metric, Score\n\n\n"
+        "class Bad(Metric):\n"
+        "    name, kind, rate_hz, protocol = 'bad', 'pair', 16000, 'bad/1'\n\n"
+        "    def compute(self, batch):\n"
+        "        return [self.one(item) for item in batch]\n\n"
+        "    def one(self, item):\n"
+        "        raise KeyError('x')\n\n\n"
+        "class GivesNaN(Bad):\n"
+        "    def one(self, item):\n"
+        "        return float('nan')\n\n\n"
+        "class Short(Bad):\n"
+        "    def one(self, item):\n"
+        "        return Score.undefined('too short', self.protocol) if len(item.estimate) < 30_000 else 1.0\n"
+    )
+    for name, reason in (("Bad", "KeyError: 'x'"), ("GivesNaN", "returned nan")):
+        with pytest.raises(UserError, match=f"gave no value for any of 4 clips.*{reason}"):
+            verify_batching(name=f"{tmp_path}/mine.py:{name}", limit=4)
+    assert verify_batching(name=f"{tmp_path}/mine.py:Short", limit=4).exact, "some clips have a value"
