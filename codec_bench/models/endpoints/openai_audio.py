@@ -145,7 +145,9 @@ class OpenAiSpeech(JsonModel):
             return f"the model '{self.info.name}' speaks the field 'text', and the prompt does not fill it"
         for name in NEEDED:
             if request.fields.get(name) is not None and self.fields.get(name) is None:
-                return f"the model '{self.info.name}' takes no {name.replace('_', ' ')}"
+                what = name.replace("_", " ")
+                told = f"--set {self.info.name}.fields.{name}=NAME says how an endpoint calls it that takes one"
+                return f"the model '{self.info.name}' takes no {what} ({told})"
         return super().check(request)
 
     async def answer(self, request: Request, body: bytes) -> Response:

@@ -163,6 +163,8 @@ def test_what_a_service_cannot_do_is_refused(kit):
     for extra in ({"prompt_audio": Clip(kit.tone())}, {"instruction": "angrily"}):
         response, service = speech(kit, kit.reply({}), {"text": "a", **extra}, fields={"instruction": None})
         assert response.status == "refused" and service.seen == []
+        (name,) = extra
+        assert f".fields.{name}=NAME says how an endpoint calls it that takes one" in response.reason
 
 
 @pytest.mark.parametrize(
