@@ -73,7 +73,18 @@ def export_summary(run: Run, form: str, out: Target) -> None:
         if form == "csv":
             write_csv(file, COLUMNS, summary_rows(summary))
         else:
-            file.write(summary_markdown(summary) if form == "markdown" else summary_latex(summary))
+            made = summary_markdown if form == "markdown" else summary_latex
+            file.write(made(summary, _unfinished(run)))
+
+
+def _unfinished(run: Run) -> list[str]:
+    """A note if a run is not finished, which its table must not hide."""
+    if run.meta.get("state") in (None, "finished"):
+        return []
+    counts = run.counts()
+    return [
+        f"the run is not finished: {counts['finished']:,} of {counts['items']:,} items so far; all values are from these"
+    ]
 
 
 def summary_rows(summary: Summary) -> list[list[Any]]:
@@ -85,8 +96,8 @@ def summary_rows(summary: Summary) -> list[list[Any]]:
     ]
 
 
-def summary_markdown(summary: Summary) -> str:
-    """The summary as a table in Markdown with notes below."""
+def summary_markdown(summary: Summary, first: Sequence[str] = ()) -> str:
+    """The summary as a table in Markdown with notes below, the given ones first."""
 
     def shown(cell: _Cell) -> str:
         value = f"**{_markdown(cell.value)}**" if cell.best else _markdown(cell.value)
@@ -96,12 +107,12 @@ def summary_markdown(summary: Summary) -> str:
     heads = list(map(_markdown, (*_beside(summary), *table.heads)))
     lines = [heads, ["---", *["--:"] * (len(heads) - 1)]]
     lines += [[*map(_markdown, beside), *map(shown, cells)] for beside, cells in table.rows]
-    notes = "".join(f"\n- {_markdown(note)}" for note in table.notes)
+    notes = "".join(f"\n- {_markdown(note)}" for note in (*first, *table.notes))
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + f"\n{notes}\n"
 
 
-def summary_latex(summary: Summary) -> str:
-    """The summary as a table in LaTeX with the package booktabs, with notes below."""
+def summary_latex(summary: Summary, first: Sequence[str] = ()) -> str:
+    """The summary as a table in LaTeX with the package booktabs, with notes below, the given ones first."""
 
     def shown(cell: _Cell) -> str:
         value = rf"\textbf{{{latex_text(cell.value)}}}" if cell.best else latex_text(cell.value)
@@ -110,7 +121,7 @@ def summary_latex(summary: Summary) -> str:
     table = _table(summary)
     lines = [[*map(latex_text, beside), *map(shown, cells)] for beside, cells in table.rows]
     heads = list(map(latex_text, (*_beside(summary), *table.heads)))
-    return latex_table(f"l{'r' * (len(heads) - 1)}", heads, lines, table.notes)
+    return latex_table(f"l{'r' * (len(heads) - 1)}", heads, lines, (*first, *table.notes))
 
 
 def latex_table(aligned: str, heads: Sequence[str], lines: Sequence[Sequence[str]], notes: Sequence[str]) -> str:

@@ -283,6 +283,15 @@ def test_a_run_without_items_has_a_table_of_dashes(make_run, tmp_path):
     assert "<table>" in Run(run.folder)._repr_html_()
 
 
+@pytest.mark.parametrize("form", ["markdown", "latex"])
+def test_a_run_that_is_not_finished_says_so_below_its_table(make_run, demo_run, tmp_path, form):
+    part = make_run("part", samples=4, systems=["opus-6k"], metrics=["stoi"], audio=False, finish=False, stop_after=3)
+    for run, said in ((part, True), (demo_run, False)):
+        export_summary(run, form, tmp_path / "table")
+        text = (tmp_path / "table").read_text("utf-8")
+        assert ("the run is not finished: 3 of 4 items so far" in text) == said == ("not finished" in text)
+
+
 def test_formulas_are_made_harmless_in_the_csv_alone(make_run, tmp_path, monkeypatch):
     from codec_bench.report import paper
 
