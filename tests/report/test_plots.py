@@ -21,12 +21,21 @@ FACTS = {
 READ = """
 const box = (e) => { const b = e.getBBox ? e.getBoundingClientRect() : e; return [b.left, b.top, b.right, b.bottom]; };
 const plot = document.querySelector("#plot-large svg");
+const scale = plot.getBoundingClientRect().width / plot.viewBox.baseVal.width;
+const pen = document.createElement("canvas").getContext("2d");
+// A name takes what is seen of its letters. How much room a font keeps above and below a line differs from one to the next.
+const seen = (e) => {
+  const [left, , right] = box(e), style = getComputedStyle(e);
+  pen.font = `${style.fontSize} ${style.fontFamily}`;
+  const letters = pen.measureText(e.textContent), line = box(plot)[1] + scale * e.y.baseVal.getItem(0).value;
+  return [left, line - scale * letters.actualBoundingBoxAscent, right, line + scale * letters.actualBoundingBoxDescent];
+};
 return {
   plot: box(plot),
-  names: [...plot.querySelectorAll(".point-label")].map((e) => [e.textContent, box(e)]),
+  names: [...plot.querySelectorAll(".point-label")].map((e) => [e.textContent, seen(e)]),
   points: [...plot.querySelectorAll("g[aria-label]")].map((g) => [g.getAttribute("aria-label").split(": ")[0], box(g.querySelector(".point"))]),
   leaders: [...plot.querySelectorAll(".leader")].map((e) => [["x1", "y1"].map((k) => e[k].baseVal.value), ["x2", "y2"].map((k) => e[k].baseVal.value)]),
-  scale: plot.getBoundingClientRect().width / plot.viewBox.baseVal.width,
+  scale,
   anchors: [...plot.querySelectorAll(".anchor-label")].map((e) => e.textContent), dashes: plot.querySelectorAll(".anchor").length,
 };
 """
