@@ -13,7 +13,7 @@ How an interval is made
     which holds whatever the sizes are.
     A share of items, whose values are all 0 or 1, gets Wilson's interval with as many effective items as that error stands
     for. The error says little where few units hold any of the rarer items, so it is then drawn towards one item a unit.
-    Where only a few items are right, or wrong (at most about nine), an end is the one-sided one of Clopper and Pearson.
+    Where only a few items are right, or wrong (at most about ten), an end is the one-sided one of Clopper and Pearson.
     BLEU, and other values of a corpus that lie between 0 and a best value, have Student's t on the scale of log odds, on which they
     scatter alike to both sides. The lower end allows for the luck of having enough matches (`stats.conditional_ends`), and over speakers an end
     reaches as far as that of flipped signs, if that is farther.
@@ -422,7 +422,7 @@ def _wilson(share: float, error: float, items: int, units: float, t: float, leve
 
     There Wilson's end is too near: of fifty items of which 0.4 % are right it holds 0.84. So an end reaches at least as far as the one-sided
     bound of Clopper and Pearson, by which Brown, Cai and DasGupta replace it for one to three items. That bound is the farther one
-    for at most about nine items.
+    for at most about ten items.
 
     Args:
         share: the value. error: of it. items: how many. units: the effective ones. t: the quantile. level: of the interval.
